@@ -1,23 +1,22 @@
-//! The most calls a run can make.
+//! Upper bounds on calls and rounds.
 
 use saihai_model::{Choice, ProviderName, Stage, Workflow};
 
-/// The most provider calls without retries: the iteration limit times the dearest stage, or the budget of turns where
-/// that is less. `None` where neither is limited.
+/// Returns the maximum number of provider calls, retries excluded. It is the iteration limit times the most
+/// expensive stage, or the turn budget if that is lower. `None` means neither limit is set.
 pub fn most_calls(workflow: &Workflow) -> Option<u64> {
     let dearest = workflow.stages.values().map(|stage| calls(stage).map(|(_, times)| times).sum()).max();
     let by_rounds = most_rounds(workflow).map(|rounds| rounds.saturating_mul(dearest.unwrap_or(0)));
     by_rounds.into_iter().chain(workflow.limits.budget.turns).min()
 }
 
-/// The most rounds a run can have.
 pub(super) fn most_rounds(workflow: &Workflow) -> Option<u64> {
     let limits = &workflow.limits;
     limits.rounds.into_iter().chain(limits.hard_rounds).min().map(u64::from)
 }
 
-/// Who can be called in one round of a stage and how often: its turns, their corrections, and every question that can
-/// be asked.
+/// Yields each provider one round of a stage can call, and the maximum number of calls. Turns, corrections
+/// and judging questions all count.
 pub(super) fn calls(stage: &Stage) -> impl Iterator<Item = (&ProviderName, u64)> {
     let turns = stage.turns().iter().flat_map(|turn| {
         let corrections = turn.reads.output.as_ref().map_or(0, |output| u64::from(output.corrections));
@@ -29,7 +28,7 @@ pub(super) fn calls(stage: &Stage) -> impl Iterator<Item = (&ProviderName, u64)>
     turns.chain(exit)
 }
 
-/// Who is asked the question of a choice, if there is one, and how often.
+/// Returns the provider of a choice's judging question and the maximum number of calls.
 fn questions<'a>(choice: &'a Choice, else_by: &'a ProviderName) -> Option<(&'a ProviderName, u64)> {
     let question = choice.question()?;
     Some((question.provider.as_ref().unwrap_or(else_by), 1 + u64::from(question.corrections)))

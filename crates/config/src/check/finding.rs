@@ -1,75 +1,72 @@
-//! What was found, and what it is about.
+//! Findings of the check, and their diagnostics.
 
 use saihai_model::{Label, StageId, TurnId};
 
 use crate::{Area, Diagnostic, Severity, quoted};
 
-/// Something worth knowing about a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub spot: Spot,
     pub problem: Problem,
 }
 
-/// What a finding is about.
+/// Part of a workflow that a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Spot {
     Stage(StageId),
-    /// A turn of a stage.
     Turn(StageId, TurnId),
-    /// A rule of a stage, from 0.
+    /// Rule of a stage, counted from 0.
     Rule(StageId, usize),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// Nothing leads to the stage.
+    /// No path leads to the stage.
     Unreachable,
-    /// The run can never end from the stage, except by a limit.
+    /// No path from the stage ends the run; only a limit does.
     NoEnd,
-    /// The rule can never hold.
     DeadRule(Dead),
-    /// No rule holds for these results of the turns.
+    /// No rule covers this combination of turn results.
     NotExhaustive(Vec<(TurnId, Option<Label>)>),
-    /// The rule costs a further call.
+    /// Evaluating the rule costs an extra call.
     ExtraCall,
     /// The turn shows a report that no turn writes.
     UnknownReport(String),
-    /// These stages can go round for ever, and nothing watches them.
+    /// These stages can repeat forever and no monitor watches them.
     UnmonitoredCycle(Vec<StageId>),
-    /// A stage behind a gate can also be entered without anybody being asked.
+    /// A path reaches a stage behind a gate without passing the gate.
     GateBypass {
-        /// The way through the gate: the stage before it, the gate, the stage behind it.
+        /// Path through the gate: the stage before it, the gate, the stage behind it.
         asked: Vec<StageId>,
-        /// The shortest way from the start to the stage that passes no gate.
+        /// Shortest path from the start to the stage without any gate.
         around: Vec<StageId>,
     },
 }
 
-/// Why a rule can never hold.
+/// Reason why a rule can never hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dead {
-    /// It names so many labels for so many turns.
+    /// The number of labels differs from the number of turns.
     Count { labels: usize, turns: usize },
-    /// This turn never has the label.
+    /// This turn never produces the label.
     Turn {
         turn: TurnId,
         label: Label,
-        /// One it has and that was perhaps meant.
+        /// Similar label that the turn does produce.
         meant: Option<Label>,
     },
-    /// No turn ever has the label.
+    /// No turn ever produces the label.
     Nobody {
         label: Label,
-        /// One that some turn has and that was perhaps meant.
+        /// Similar label that some turn does produce.
         meant: Option<Label>,
     },
-    /// It needs the answer to a question that is never asked.
+    /// The rule needs the answer to a question that is never asked.
     NeverAsked,
 }
 
 impl Finding {
-    /// The finding as a diagnostic without a place. `noun` is what the definition calls a stage.
+    /// Returns the finding as a diagnostic without a location. `noun` is the definition's word for a stage.
     pub fn diagnostic(&self, noun: &str) -> Diagnostic {
         let (severity, slug, message) = self.sentence(noun);
         let code = Area::Workflow.code(slug);
@@ -150,7 +147,6 @@ impl Finding {
         Some(hint.to_owned())
     }
 
-    /// The stage it is about.
     pub fn stage(&self) -> &StageId {
         match &self.spot {
             Spot::Stage(stage) | Spot::Turn(stage, _) | Spot::Rule(stage, _) => stage,
@@ -180,10 +176,10 @@ impl Dead {
     }
 }
 
-/// The most stages of a way that are named; of a longer one its ends.
+/// Maximum number of stages to print. Longer paths show only their two ends.
 const NAMED: usize = 8;
 
-/// `a` → `b` → `c`.
+/// Formats a path as `a` → `b` → `c`.
 fn way(stages: &[StageId]) -> String {
     let quote = |stage: &StageId| quoted(stage.as_str());
     let mut names: Vec<String> = stages.iter().map(quote).collect();

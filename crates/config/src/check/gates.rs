@@ -1,22 +1,23 @@
-//! Gates that can be walked around.
+//! Gates that a run can bypass.
 //!
-//! A gate guards the stage it leads to: somebody wanted a person to answer before it is entered. If a run can come to
-//! that stage without passing any gate, the answer can be avoided, which is seldom meant. Two things look like it and
-//! are no mistake, and neither is reported:
+//! A gate guards the stage it leads to: a person must answer before the run enters that stage. If another
+//! path reaches the stage without any gate, the run can avoid the question. That is rarely intended. Two
+//! cases look similar but are correct, so the check does not report them:
 //!
-//! - A gate that can be reached only through the stage it leads to. A person is asked about what the stage did, and it
-//!   is entered once more with the answer.
-//! - A gate on one rule of a stage, and a rule without one beside it to the same stage. Whoever answers there decides
-//!   whether a person is needed, and the definition says so in one place.
+//! - The only path to the gate leads through the stage behind it. The person reviews the work of the stage,
+//!   and the run enters it again with the answer.
+//! - A stage has a rule with a gate and a rule without one, both to the same stage. The agent then decides if
+//!   a person is needed, and the definition says so in one place.
 //!
-//! What is entered again after a gate was answered is behind that gate: only ways from the start count.
+//! Only paths from the start count. A stage that the run enters again after a gate was answered is behind
+//! that gate.
 
 use saihai_model::{Activity, Exit, GateMode, Stage, StageId, Target, Workflow};
 
 use super::graph::Graph;
 use super::{Finding, Problem, Spot};
 
-/// One finding for each stage behind a gate that can be entered around every gate.
+/// Reports each stage behind a gate that some path reaches without passing any gate.
 pub(super) fn check(workflow: &Workflow, graph: &Graph) -> Vec<Finding> {
     let gates: Vec<bool> = workflow.stages.values().map(asks_a_person).collect();
     if !gates.contains(&true) {
@@ -61,7 +62,7 @@ fn finding(workflow: &Workflow, asked: [usize; 3], around: &[usize]) -> Finding 
     Finding { spot, problem: Problem::GateBypass { asked, around } }
 }
 
-/// The rule that makes the last step around the gate, where it is one; else the stage it leads to.
+/// Returns the rule that makes the last step of the bypass, or else the stage it leads to.
 fn spot(workflow: &Workflow, around: &[StageId]) -> Spot {
     let stage = around.last().expect("a way ends with the stage it leads to");
     let rule = around.iter().rev().nth(1).and_then(|before| {
@@ -72,9 +73,9 @@ fn spot(workflow: &Workflow, around: &[StageId]) -> Spot {
     rule.unwrap_or_else(|| Spot::Stage(stage.clone()))
 }
 
-/// The shortest ways from the start that pass no gate.
+/// Shortest paths from the start that pass no gate.
 struct Around {
-    /// The stage before each one on its way; its own number at the start.
+    /// Predecessor of each stage on its path. The start is its own predecessor.
     before: Vec<Option<usize>>,
 }
 
@@ -83,7 +84,7 @@ impl Around {
         let mut around = Self { before: vec![None; gates.len()] };
         let entry = workflow.stages.get_index_of(&workflow.entry);
         around.walk_on(graph, gates, entry.map(|entry| (entry, entry)));
-        // What comes afterwards is entered from where the work is done.
+        // The run enters the `afterwards` stage from a stage that ends the work.
         let done = graph.ends.iter().copied().find(|end| around.reaches(*end));
         let afterwards = workflow.afterwards.as_ref().and_then(|id| workflow.stages.get_index_of(id));
         around.walk_on(graph, gates, afterwards.zip(done));
@@ -116,14 +117,15 @@ impl Around {
     }
 }
 
-/// Which stages every way from the start to a stage passes.
+/// Dominator tree: the stages that every path from the start to a stage passes.
 struct Dominators {
-    /// The last such stage before each one; its own number where there is none. Absent: nothing leads there.
+    /// Immediate dominator of each stage, or the stage itself if there is none. `None` means unreachable.
     nearest: Vec<Option<usize>>,
 }
 
 impl Dominators {
-    /// By going over the stages in the order of a walk until nothing changes, which on what people write is soon.
+    /// Iterates over the stages in reverse postorder until nothing changes. Real workflows need only a few
+    /// passes.
     fn of(graph: &Graph) -> Self {
         let order = graph.finished(graph.roots.iter().copied());
         let mut rank = vec![0; graph.next.len()];
@@ -141,7 +143,7 @@ impl Dominators {
             for &stage in order.iter().rev().filter(|stage| !graph.roots.contains(stage)) {
                 let known = before.next[stage].iter().copied().filter(|from| nearest[*from].is_some());
                 let common = known.map(Some).reduce(|one, other| meet(&nearest, &rank, one?, other?));
-                // No stage in common but the start, which is none: nothing dominates it but itself.
+                // The paths share no stage, so nothing but the stage itself dominates it.
                 let now = common.map(|common| common.unwrap_or(stage));
                 changed |= now != nearest[stage];
                 nearest[stage] = now;
@@ -168,7 +170,7 @@ impl Dominators {
     }
 }
 
-/// The last stage that two have on all their ways; none where they begin apart.
+/// Returns the last stage that all paths to both stages share, or `None` if there is none.
 fn meet(nearest: &[Option<usize>], rank: &[usize], one: usize, other: usize) -> Option<usize> {
     let (mut one, mut other) = (one, other);
     while one != other {

@@ -1,17 +1,15 @@
-//! The stages of a workflow as a graph.
-
 use std::collections::{HashMap, VecDeque};
 
 use saihai_model::{Alarm, Completion, Ending, Exit, Stage, StageId, StillWrong, Target, Watch, Workflow};
 
-/// Stages by number, in the workflow's order.
+/// Graph of the stages, numbered in the workflow's order.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// Where each stage can lead.
+    /// Successors of each stage.
     pub(super) next: Vec<Vec<usize>>,
-    /// Where runs begin, and where they go on once the work is done.
+    /// Stages where a run starts, or continues after the work is done.
     pub(super) roots: Vec<usize>,
-    /// The stages from which a run can end.
+    /// Stages from which a run can end.
     pub(super) ends: Vec<usize>,
 }
 
@@ -22,7 +20,7 @@ pub(super) enum Leads<'a> {
 }
 
 impl Graph {
-    /// Every way that is written down, also those of monitors.
+    /// Builds the graph from all transitions, including those of monitors.
     pub(super) fn of(workflow: &Workflow) -> Self {
         let mut graph = Self { next: vec![Vec::new(); workflow.stages.len()], ..Self::default() };
         for (index, stage) in workflow.stages.values().enumerate() {
@@ -59,7 +57,7 @@ impl Graph {
         reversed
     }
 
-    /// Which stages can be reached.
+    /// Returns, for each stage, true if a path from `from` reaches it.
     pub(super) fn reached_from(&self, from: impl IntoIterator<Item = usize>) -> Vec<bool> {
         let mut reached = vec![false; self.next.len()];
         let mut open: Vec<usize> = from.into_iter().collect();
@@ -71,7 +69,7 @@ impl Graph {
         reached
     }
 
-    /// The knot each stage belongs to: stages that all lead to each other have one number.
+    /// Returns the number of the strongly connected component of each stage.
     pub(super) fn knots(&self) -> Vec<usize> {
         let reversed = self.reversed();
         let mut knot = vec![usize::MAX; self.next.len()];
@@ -87,7 +85,7 @@ impl Graph {
         knot
     }
 
-    /// The stages in the order in which a walk into the depth has finished with them.
+    /// Returns the stages in the postorder of a depth-first search.
     pub(super) fn finished(&self, starts: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let mut seen = vec![false; self.next.len()];
         let mut finished = Vec::with_capacity(self.next.len());
@@ -110,7 +108,7 @@ impl Graph {
         finished
     }
 
-    /// The shortest way from a stage back to itself that stays in its knot.
+    /// Returns the shortest path from a stage back to itself within its component.
     pub(super) fn round_trip(&self, start: usize, knots: &[usize]) -> Option<Vec<usize>> {
         let mut before: HashMap<usize, usize> = HashMap::new();
         let mut open = VecDeque::from([start]);
@@ -134,14 +132,14 @@ impl Graph {
     }
 }
 
-/// Where the exit, the limits and the replies of a stage can lead.
+/// Returns every target of a stage's exit, limits and replies.
 pub(super) fn ways_out<'a>(workflow: &'a Workflow, stage: &'a Stage) -> Vec<Leads<'a>> {
     let mut ways = Vec::new();
     let mut push = |way| ways.push(way);
     match &stage.exit {
         Exit::Rules { rules, otherwise, .. } => {
             rules.iter().for_each(|rule| leads(&rule.then, &mut push));
-            // That nothing matched is a mishap, not a way to end which somebody wrote down.
+            // A failure because no rule matched is an accident, not an ending that the author wrote.
             if !matches!(otherwise, Target::End(Ending::Failed(_))) {
                 leads(otherwise, &mut push);
             }
@@ -173,7 +171,7 @@ pub(super) fn ways_out<'a>(workflow: &'a Workflow, stage: &'a Stage) -> Vec<Lead
     ways
 }
 
-/// Every stage that is named and does not exist, each once, in the order they are named.
+/// Returns every stage that the workflow names but does not define, once each, in order of use.
 pub fn unknown_stages(workflow: &Workflow) -> Vec<StageId> {
     let mut named: Vec<&StageId> =
         Vec::from_iter([Some(&workflow.entry), workflow.afterwards.as_ref()].into_iter().flatten());
@@ -209,7 +207,7 @@ fn leads<'a>(target: &'a Target, push: &mut impl FnMut(Leads<'a>)) {
     }
 }
 
-/// The stages after which a monitor can fire.
+/// Returns the stages after which a monitor can fire.
 fn alarm_sources(workflow: &Workflow, watch: &Watch) -> Vec<usize> {
     match watch {
         Watch::Cycle { stages, .. } => {

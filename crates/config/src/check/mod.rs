@@ -1,8 +1,13 @@
-//! What can be said of a workflow before it runs: stages nothing leads to, gates that can be walked around, rules that
-//! never hold, reports nobody writes, the most calls it can make and the most they can cost.
+//! Static analysis of a workflow, before it runs. It finds:
 //!
-//! The analysis knows the model alone and no dialect. A workflow carries no places in files, so a finding names
-//! the stage, turn or rule it is about, and whoever lowered the definition knows where that was written.
+//! - stages that no path reaches
+//! - gates that a path can bypass
+//! - rules that never hold
+//! - reports that no turn writes
+//! - the maximum number of calls and their maximum cost
+//!
+//! The analysis works on the model only and knows no dialect. A workflow has no file locations, so a finding
+//! names the stage, turn or rule. The code that lowered the definition maps it back to a location.
 
 mod bound;
 mod finding;
@@ -22,7 +27,7 @@ pub use finding::{Dead, Finding, Problem, Spot};
 pub use graph::unknown_stages;
 pub use money::{Charge, Money, most_money};
 
-/// Everything worth knowing, in the order of the stages.
+/// Returns all findings, in the order of the stages.
 pub fn check(workflow: &Workflow) -> Vec<Finding> {
     let graph = Graph::of(workflow);
     let mut findings = paths::check(workflow, &graph);

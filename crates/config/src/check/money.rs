@@ -1,4 +1,4 @@
-//! The most money a run can cost, as far as prices say so.
+//! Maximum cost of a run, as far as prices are known.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use saihai_model::{ProviderName, Usd, Workflow};
 use super::bound::{calls, most_rounds};
 use crate::Settings;
 
-/// What can be said beforehand of the money a run costs.
+/// Estimate of a run's maximum cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Money {
-    /// Never more than this, retries not counted: every call has a price of its own and nothing else is charged.
+    /// Hard limit, retries excluded: every call has a fixed price, without further charges.
     AtMost(Usd),
-    /// So much for all the tokens of the budget and every call's own price. It holds as far as that budget does: what
-    /// is under way when it is spent may go beyond it.
+    /// Limit that assumes the token budget holds: all its tokens plus the fixed price of every call. Calls in
+    /// flight when the budget runs out may exceed it.
     WithinTokens(Usd),
-    /// No number holds, because of these providers.
+    /// No limit, because of these providers.
     Open(BTreeMap<ProviderName, Charge>),
-    /// Calls are not limited, and therefore money is not.
+    /// No limit, because the number of calls has none.
     Unlimited,
 }
 
-/// How a provider's calls are charged, beside the price each may have.
+/// Charging model of a provider, in addition to a fixed price per call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charge {
     ByTurn,
-    /// By tokens, of which there is no knowing beforehand how many there will be.
+    /// Per token; the number of tokens is not known in advance.
     ByToken,
-    /// As the provider itself says afterwards.
+    /// The provider reports the cost after each call.
     Told,
-    /// Nothing says what they cost.
+    /// No price is configured.
     Unpriced,
 }
 
-/// What a run can cost without retries; nothing where no price is set for anybody it asks. Where somebody else can
-/// answer instead (`fallback`), the dearer of them counts.
+/// Returns the maximum cost of a run, retries excluded. `None` means no provider it uses has a price. If a
+/// provider has a `fallback`, the more expensive of them counts.
 pub fn most_money(workflow: &Workflow, settings: &Settings) -> Option<Money> {
     let mut prices = Prices::default();
     let rounds = workflow.stages.values().map(|stage| {
@@ -64,25 +64,25 @@ pub fn most_money(workflow: &Workflow, settings: &Settings) -> Option<Money> {
     })
 }
 
-/// What so many tokens cost, in millionths and rounded up, at a price per million of them.
+/// Returns the cost of `tokens` at `price` per million tokens, in millionths of a dollar, rounded up.
 fn cost(tokens: u64, price: u64) -> u64 {
     let millionths = u128::from(tokens) * u128::from(price);
     u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// What was seen of prices, in millionths of a dollar.
+/// Prices seen so far, in millionths of a dollar.
 #[derive(Debug, Default)]
 struct Prices {
     charges: BTreeMap<ProviderName, Charge>,
-    /// Whether anything has a price.
+    /// True if any provider has a price.
     set: bool,
     turn: u64,
-    /// A million of the dearest tokens.
+    /// Highest price of a million tokens.
     token: u64,
 }
 
 impl Prices {
-    /// The price that a call itself has.
+    /// Returns the fixed price of a call and records the provider's charging model.
     fn of_call(&mut self, provider: &ProviderName, settings: &Settings) -> u64 {
         let mut dearest = 0;
         for name in answering(provider, settings) {
@@ -108,7 +108,7 @@ impl Prices {
     }
 }
 
-/// A provider and those who answer when it does not.
+/// Returns a provider and its fallbacks.
 fn answering(provider: &ProviderName, settings: &Settings) -> Vec<ProviderName> {
     let mut all = vec![provider.clone()];
     let fallback = |name: &ProviderName| settings.provider(name.as_str())?.fallback;

@@ -1,4 +1,4 @@
-//! Where stages lead: what nothing leads to, what never ends, what goes round unwatched.
+//! Unreachable stages, stages without an end, and cycles without a monitor.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,6 @@ use saihai_model::{Activity, StageId, Watch, Workflow};
 use super::graph::{Graph, ways_out};
 use super::{Finding, Problem, Spot};
 
-/// Every finding about the paths of a workflow.
 pub(super) fn check(workflow: &Workflow, graph: &Graph) -> Vec<Finding> {
     let reached = graph.reached_from(graph.roots.iter().copied());
     let ending = graph.reversed().reached_from(graph.ends.iter().copied());
@@ -24,7 +23,7 @@ pub(super) fn check(workflow: &Workflow, graph: &Graph) -> Vec<Finding> {
     findings
 }
 
-/// One finding for each knot of stages that can repeat without a person, and that no monitor looks at.
+/// Reports each group of stages that can repeat without a person and without a monitor.
 fn unmonitored(workflow: &Workflow, reached: &[bool]) -> Vec<Finding> {
     let mut watched = vec![false; workflow.stages.len()];
     for monitor in &workflow.monitors {
@@ -50,7 +49,7 @@ fn unmonitored(workflow: &Workflow, reached: &[bool]) -> Vec<Finding> {
     findings
 }
 
-/// The ways between stages that are taken without a person or a judge in between.
+/// Returns the transitions that need neither a person nor a judge.
 fn unattended(workflow: &Workflow, reached: &[bool]) -> Graph {
     let takes_part = |index: usize| {
         workflow.stages.get_index(index).is_some_and(|(_, stage)| {

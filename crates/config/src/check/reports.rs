@@ -1,4 +1,4 @@
-//! Reports that prompts show and nobody writes.
+//! Reports that prompts show but no turn writes.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,7 +6,7 @@ use saihai_model::{Part, Prompt, Turn, Variable, Workflow};
 
 use super::{Finding, Problem, Spot};
 
-/// One finding per turn and report that no turn of the workflow writes.
+/// Reports each turn that shows a report which no turn of the workflow writes.
 pub(super) fn check(workflow: &Workflow) -> Vec<Finding> {
     let written: HashSet<&str> = workflow
         .stages
@@ -28,7 +28,7 @@ pub(super) fn check(workflow: &Workflow) -> Vec<Finding> {
     findings
 }
 
-/// Every report a turn's prompts show.
+/// Returns every report that a turn's prompts show.
 fn shown(turn: &Turn) -> BTreeSet<&str> {
     let question = turn.reads.choice.as_ref().and_then(|choice| choice.question());
     let prompts = std::iter::once(&turn.prompt).chain(question.map(|question| &question.prompt));

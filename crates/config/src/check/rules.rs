@@ -1,4 +1,4 @@
-//! Rules that can never hold, results that no rule covers, and rules that cost a further call.
+//! Rules that never hold, results that no rule covers, and rules that cost an extra call.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use saihai_model::{Ending, Exit, Holds, Label, Rule, Stage, StageId, Target, Tur
 use super::{Dead, Finding, Problem, Spot};
 use crate::nearest;
 
-/// Every finding about the rules of a workflow's stages.
 pub(super) fn check(workflow: &Workflow) -> Vec<Finding> {
     workflow.stages.iter().flat_map(|(id, stage)| of_stage(id, stage)).collect()
 }
 
-/// Suggestions compare with every label; beyond so many findings about one stage nobody reads them.
+/// Maximum number of findings per stage that get a suggestion. Each suggestion compares with every label, and
+/// few people read a longer list.
 const SUGGESTIONS: usize = 20;
 
 fn of_stage(id: &StageId, stage: &Stage) -> Vec<Finding> {
@@ -31,7 +31,7 @@ fn of_stage(id: &StageId, stage: &Stage) -> Vec<Finding> {
             findings.push(Finding { spot: spot(), problem: Problem::ExtraCall });
         }
     }
-    // Rules that are wrong themselves say nothing about what is left over.
+    // Broken rules would produce misleading findings about uncovered results.
     let fails = matches!(otherwise, Target::End(Ending::Failed(_)));
     let sound = !findings.iter().any(|finding| matches!(finding.problem, Problem::DeadRule(_)));
     if let Some(results) = (fails && sound).then(|| uncovered(stage.turns(), rules)).flatten() {
@@ -41,12 +41,12 @@ fn of_stage(id: &StageId, stage: &Stage) -> Vec<Finding> {
     findings
 }
 
-/// The labels that can be had in a stage.
+/// Labels that the turns of a stage can produce.
 struct Known<'a> {
     turns: Vec<(&'a Turn, HashSet<&'a Label>)>,
-    /// How many turns can have a label, in the order of the first that can.
+    /// Number of turns that can produce each label, in order of first use.
     counts: IndexMap<&'a Label, usize>,
-    /// What the exit's own question can be answered with.
+    /// Possible answers to the exit's own question.
     answers: HashSet<&'a Label>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Known<'a> {
         Self { turns, counts, answers }
     }
 
-    /// Why a rule can never hold, if so.
+    /// Returns the reason why a rule can never hold, if there is one.
     fn dead(&self, when: &Holds, suggest: bool) -> Option<Dead> {
         match when {
             Holds::Always => None,
@@ -110,10 +110,11 @@ fn labels(turn: &Turn) -> impl Iterator<Item = &Label> {
     turn.reads.choice.iter().flat_map(|choice| &choice.options).map(|offer| &offer.label)
 }
 
-/// Results of the turns that no rule covers.
+/// Returns a combination of turn results that no rule covers.
 ///
-/// Labels some `Any` names are taken away from every turn; of what is left, a rule over all turns covers exactly
-/// one combination. Trying one more combination than there are rules therefore decides it, however many there are.
+/// It first removes the labels of every `Any` rule from all turns. Each rule over all turns then covers
+/// exactly one remaining combination. Checking one more combination than there are rules is therefore enough,
+/// even if there are very many.
 fn uncovered(turns: &[Turn], rules: &[Rule]) -> Option<Vec<Option<Label>>> {
     let mut taken: HashSet<&Label> = HashSet::new();
     let mut covered: HashSet<Vec<Option<&Label>>> = HashSet::new();
@@ -148,7 +149,8 @@ fn uncovered(turns: &[Turn], rules: &[Rule]) -> Option<Vec<Option<Label>>> {
     }
 }
 
-/// What a turn can result in once some labels are taken away; a turn that chooses nothing has no label.
+/// Returns the possible results of a turn without the labels in `taken`. A turn without a choice has no
+/// label.
 fn results<'a>(turn: &'a Turn, taken: &HashSet<&Label>) -> Vec<Option<&'a Label>> {
     match &turn.reads.choice {
         None => vec![None],
@@ -156,7 +158,7 @@ fn results<'a>(turn: &'a Turn, taken: &HashSet<&Label>) -> Vec<Option<&'a Label>
     }
 }
 
-/// The next combination, counting like an odometer.
+/// Advances to the next combination, like an odometer.
 fn advance<T>(at: &mut [usize], left: &[Vec<T>]) -> Option<()> {
     for (index, options) in at.iter_mut().zip(left).rev() {
         *index += 1;

@@ -1,13 +1,12 @@
-//! Definitions that come with Saihai.
+//! Built-in definitions.
 
 use super::{Definition, Dialect, Origin};
 use crate::Language;
 
-/// A definition that comes with Saihai, in both languages.
+/// A built-in definition in English and Japanese.
 #[derive(Debug)]
 pub(crate) struct BuiltIn {
     pub(crate) name: &'static str,
-    /// What it is written in.
     pub(crate) dialect: Dialect,
     english: &'static str,
     japanese: &'static str,
@@ -15,10 +14,10 @@ pub(crate) struct BuiltIn {
     japanese_beside: &'static [Beside],
 }
 
-/// A file that a definition of several files needs: its path below the definition's directory, and its text.
+/// An additional file of a definition: its path relative to the definition's directory, and its text.
 type Beside = (&'static str, &'static str);
 
-/// The definition of that name, from the directory beside this file.
+/// Embeds the definition `$name` from the `builtin` directory.
 macro_rules! built_in {
     ($dialect:ident, $name:literal) => {
         BuiltIn {
@@ -32,7 +31,7 @@ macro_rules! built_in {
     };
 }
 
-/// A step agent: the directory of that name, in both languages.
+/// Embeds a step agent: a directory per language.
 macro_rules! agent {
     ($name:literal, $($beside:literal),+) => {
         BuiltIn {
@@ -52,14 +51,14 @@ macro_rules! piece {
     };
 }
 
-/// Hats, which are also what hats files stand on.
+/// Embeds hats. Hats files can also inherit from them.
 macro_rules! hats {
     ($name:literal) => {
         built_in!(Hats, $name)
     };
 }
 
-/// All of them, in the order people see. No two of any dialect have the same name.
+/// All built-in definitions, in display order. Names are unique across dialects.
 static ALL: [BuiltIn; 14] = [
     piece!("default"),
     piece!("minimal"),
@@ -101,25 +100,24 @@ impl BuiltIn {
         &ALL
     }
 
-    /// The one of that name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|built_in| built_in.name == name)
     }
 
-    /// The one a definition is.
+    /// Returns the built-in behind a definition, if it is one.
     pub(crate) fn of(definition: &Definition) -> Option<&'static Self> {
         let same = Self::named(&definition.name).filter(|one| one.dialect == definition.dialect);
         same.filter(|_| definition.origin == Origin::BuiltIn)
     }
 
-    /// What it is for, where its dialect has no key for that: the comment it begins with.
+    /// Returns the leading comment as a description, for dialects without a key for it.
     pub(crate) fn summary(&self, language: Language) -> Option<String> {
         let lines = self.text(language).lines().map_while(|line| line.strip_prefix("# "));
         let summary = lines.collect::<Vec<_>>().join(" ");
         (!summary.is_empty()).then_some(summary)
     }
 
-    /// The files of its directory, the first one being its text, where it is a directory.
+    /// Returns the files of a step agent's directory, `agent.json` first.
     pub(crate) fn files(&self, language: Language) -> impl Iterator<Item = Beside> {
         let beside = match language {
             Language::English => self.english_beside,

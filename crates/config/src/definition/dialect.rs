@@ -1,8 +1,6 @@
-//! The ways a definition can be written.
-
 use crate::Area;
 
-/// The ways a definition can be written.
+/// Format of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     Piece,
@@ -14,12 +12,12 @@ pub enum Dialect {
 impl Dialect {
     pub const ALL: [Self; 4] = [Self::Piece, Self::Hats, Self::Steps, Self::Review];
 
-    /// The word before the colon in `piece:NAME`, and in JSON.
+    /// Returns the prefix in `piece:NAME`, which is also the name in JSON.
     pub fn name(self) -> &'static str {
         self.area().name()
     }
 
-    /// The area of its diagnostics.
+    /// Returns the area of the dialect's diagnostics.
     pub fn area(self) -> Area {
         match self {
             Self::Piece => Area::Piece,

@@ -1,4 +1,4 @@
-//! Finding what a name or a path means (K-11, P-1 to P-4).
+//! Resolution of a name or a path to a definition (K-11, P-1 to P-4).
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use crate::{
     did_you_mean, list_of, quoted,
 };
 
-/// Names of files that are hats whatever stands in them.
+/// File names that always mean hats, regardless of their content.
 const HATS_FILES: [&str; 4] = ["orch.yml", "orch.yaml", ".orch.yml", "ralph.yml"];
 
-/// The definition that was asked for: a path, a name, or a name with its dialect (`piece:NAME`).
+/// Finds a definition by path, by name, or by dialect and name (`piece:NAME`).
 pub fn find(source: &dyn Source, places: &Places, asked: &str) -> Result<Definition, Diagnostics> {
     let (dialect, name) = split(asked);
     let definition = if is_path(name) {
@@ -24,7 +24,7 @@ pub fn find(source: &dyn Source, places: &Places, asked: &str) -> Result<Definit
     definition.map_err(|diagnostic| [*diagnostic].into_iter().collect())
 }
 
-/// `piece:X` is `X` of that dialect.
+/// Splits `piece:X` into the dialect and `X`.
 fn split(asked: &str) -> (Option<Dialect>, &str) {
     let named = [Dialect::Piece, Dialect::Hats, Dialect::Steps];
     let found = named.into_iter().find_map(|dialect| {
@@ -34,7 +34,7 @@ fn split(asked: &str) -> (Option<Dialect>, &str) {
     found.unwrap_or((None, asked))
 }
 
-/// P-1: what looks like a path is one, and is never looked up as a name.
+/// P-1: text that looks like a path is a path, never a name.
 fn is_path(asked: &str) -> bool {
     asked.contains(std::path::is_separator)
         || asked.contains('/')
@@ -42,7 +42,7 @@ fn is_path(asked: &str) -> bool {
         || [".yaml", ".yml", ".json", ".toml"].iter().any(|end| asked.ends_with(end))
 }
 
-/// The file that makes a directory an agent.
+/// File that makes a directory a step agent.
 const AGENT_FILE: &str = "agent.json";
 
 type Found = Result<Definition, Box<Diagnostic>>;
@@ -71,7 +71,7 @@ fn at_path(source: &dyn Source, places: &Places, asked: &str, dialect: Option<Di
     Ok(Definition { name, dialect, origin: Origin::Path, path: Some(path) })
 }
 
-/// What a file is written in: by its name, else by what stands at its top.
+/// Determines the dialect of a file by its name, or else by its top-level keys.
 fn dialect_of(source: &dyn Source, places: &Places, path: &Path) -> Result<Dialect, Box<Diagnostic>> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("json") => return Ok(Dialect::Steps),
@@ -94,7 +94,8 @@ fn dialect_of(source: &dyn Source, places: &Places, path: &Path) -> Result<Diale
     Ok(if is_hats || named_hats { Dialect::Hats } else { Dialect::Piece })
 }
 
-/// A file as far as it can be read. What is wrong with it is said by the reader of its dialect.
+/// Parses as much of a file as possible. It drops diagnostics, because the dialect's reader reports them
+/// again.
 fn peek(
     source: &dyn Source,
     path: &Path,
@@ -106,7 +107,7 @@ fn peek(
     Ok(Document::parse(&bytes, format, name, Area::Piece, &mut Diagnostics::new()))
 }
 
-/// A review agent is written in TOML; hats are not (H-71).
+/// TOML means a review agent. Hats in TOML are not supported (H-71).
 fn toml_dialect(source: &dyn Source, places: &Places, path: &Path) -> Result<Dialect, Box<Diagnostic>> {
     let name = places.shown(path);
     let document = peek(source, path, &name, Format::Toml)?;
@@ -119,7 +120,7 @@ fn toml_dialect(source: &dyn Source, places: &Places, path: &Path) -> Result<Dia
     Ok(Dialect::Review)
 }
 
-/// H-71: what somebody else may change at any time is not run.
+/// H-71: a remote definition can change at any time, so Saihai does not run it.
 fn address(asked: &str) -> Diagnostic {
     let message = format!("{} is an address, and definitions are only read from files", quoted(asked));
     let hint = "save it, look at it, and give the path of the file";
@@ -141,7 +142,7 @@ fn by_name(source: &dyn Source, places: &Places, name: &str, dialect: Option<Dia
     if let [one, other, ..] = found.as_slice() {
         return Err(Box::new(ambiguous(places, name, one, other)));
     }
-    // K-11: what is built in never stands in the way of a definition of the user's.
+    // K-11: a built-in never hides a definition of the user.
     let built_in = || BuiltIn::named(name).filter(|built_in| wanted(built_in.dialect)).map(Definition::from);
     match (found.pop().or_else(built_in), dialect) {
         (Some(definition), _) => Ok(definition),
@@ -151,14 +152,14 @@ fn by_name(source: &dyn Source, places: &Places, name: &str, dialect: Option<Dia
     }
 }
 
-/// Where pieces are looked for, the first hit wins (P-2).
+/// Returns the directories to search for pieces. The first match wins (P-2).
 pub(super) fn piece_directories(places: &Places) -> Vec<(Origin, PathBuf)> {
     let project = [".saihai/pieces", ".takt/pieces", ".takt/workflows"];
     let mut directories: Vec<(Origin, PathBuf)> =
         project.into_iter().map(|below| (Origin::Project, places.root.join(below))).collect();
     directories.extend(places.user.iter().map(|user| (Origin::User, user.join("pieces"))));
     for below in [".takt/pieces", ".takt/workflows"] {
-        // Whoever works in their home directory has the project's pieces there too.
+        // If the project is the home directory, these directories are already in the list.
         let own = places.home.iter().filter(|home| **home != places.root);
         directories.extend(own.map(|home| (Origin::User, home.join(below))));
     }
@@ -186,7 +187,7 @@ fn piece(source: &dyn Source, places: &Places, name: &str) -> Result<Option<Defi
     Ok(None)
 }
 
-/// H-5: hats have one name.
+/// H-5: a project's hats have only one name, `orch`.
 pub(super) fn hats(source: &dyn Source, places: &Places, name: &str) -> Option<Definition> {
     let files = HATS_FILES[..3].iter().map(|file| places.root.join(file));
     let path = files.into_iter().find(|file| source.is_file(file)).filter(|_| name == "orch")?;
@@ -194,7 +195,7 @@ pub(super) fn hats(source: &dyn Source, places: &Places, name: &str) -> Option<D
     Some(Definition { name: name.to_owned(), dialect: Dialect::Hats, origin, path: Some(path) })
 }
 
-/// H-5: files that would be `orch` too, and are not read because another one comes first.
+/// H-5: returns the other `orch` files, which Saihai ignores because an earlier one exists.
 pub(crate) fn ignored_hats(source: &dyn Source, places: &Places, definition: &Definition) -> Vec<PathBuf> {
     let is_first = definition.dialect == Dialect::Hats && definition.origin == Origin::Project;
     let files = HATS_FILES[..3].iter().map(|file| places.root.join(file));
@@ -227,7 +228,7 @@ fn unknown_agent(source: &dyn Source, places: &Places, name: &str) -> Diagnostic
     Diagnostic::error(Area::Steps.code("unknown-agent"), message).maybe_hint(near)
 }
 
-/// S-2: which agents there are, as the end of a sentence.
+/// S-2: lists the available agents as the end of a sentence.
 fn step_agents(source: &dyn Source, places: &Places) -> String {
     let names = agent_names(source, places);
     format!("; the step agents are {}", list_of(names.iter().map(String::as_str), "and"))
@@ -238,7 +239,7 @@ fn agent_names(source: &dyn Source, places: &Places) -> IndexSet<String> {
     known.filter(|one| one.dialect == Dialect::Steps).map(|one| one.name).collect()
 }
 
-/// Hats have one name of their own and those that are built in (H-5, H-8).
+/// Hats have the name `orch` or that of a built-in (H-5, H-8).
 fn unknown_hats(name: &str) -> Diagnostic {
     let built_in = BuiltIn::all().iter().filter(|one| one.dialect == Dialect::Hats).map(|one| one.name);
     let names: Vec<&str> = std::iter::once("orch").chain(built_in).collect();
@@ -252,7 +253,7 @@ fn unknown_hats(name: &str) -> Diagnostic {
     Diagnostic::error(Area::Hats.code("unknown-definition"), message).hint(hint)
 }
 
-/// P-3: where it was looked for, and what is near.
+/// P-3: lists the searched directories and similar names.
 fn unknown(source: &dyn Source, places: &Places, name: &str) -> Diagnostic {
     let directories: Vec<String> =
         piece_directories(places).iter().map(|(_, directory)| places.shown(directory)).collect();

@@ -1,4 +1,4 @@
-//! Every definition there is, and which of them a name means.
+//! List of all definitions, with the definition that each name selects.
 
 use std::path::{Path, PathBuf};
 
@@ -7,30 +7,27 @@ use super::{BuiltIn, Definition, Dialect, Origin, Places};
 use crate::review::{self, AgentOrigin};
 use crate::{Area, Diagnostics, Document, Language, Source};
 
-/// A definition and whether its name means it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     pub definition: Definition,
-    /// What it is for, in its own words.
+    /// Description from the definition itself.
     pub description: Option<String>,
-    /// Whether its name means it.
     pub standing: Standing,
 }
 
-/// Whether the name of a definition means it.
+/// Effect of using a definition's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     Used,
-    /// The name means another one; its file, if it has one.
+    /// The name selects another definition. Holds its file, unless it is built in.
     Shadowed(Option<PathBuf>),
-    /// The name means nothing, because another one has it too.
+    /// The name is an error, because this other definition has it too.
     Ambiguous(PathBuf),
-    /// Nothing means it: it cannot be used as it stands.
+    /// The definition has errors and cannot be used.
     Refused,
 }
 
-/// Every definition of every dialect, in the order in which names are looked up. What is built in is described in the
-/// given language.
+/// Returns all definitions of all dialects in lookup order. `language` selects the descriptions of built-ins.
 pub fn list(source: &dyn Source, places: &Places, language: Language) -> Vec<Listed> {
     let mut listed: Vec<Listed> = Vec::new();
     for definition in all(source, places) {
@@ -52,7 +49,7 @@ pub fn list(source: &dyn Source, places: &Places, language: Language) -> Vec<Lis
     listed
 }
 
-/// How a definition stands to the first one of its name.
+/// Compares a definition with the first one of the same name.
 fn standing(first: &Definition, later: &Definition) -> Standing {
     let directory =
         |definition: &Definition| definition.path.as_deref().and_then(Path::parent).map(Path::to_owned);
@@ -85,9 +82,9 @@ fn all(source: &dyn Source, places: &Places) -> Vec<Definition> {
     all
 }
 
-/// Review agents have names of their own kind: no other definition is meant by them (K-11).
+/// Review agents have a namespace of their own (K-11).
 fn review_agents(source: &dyn Source, places: &Places, language: Language) -> Vec<Listed> {
-    // Where not even the directory can be read, `check` says so.
+    // `check` reports an unreadable directory.
     let loaded = review::load(source, places, language).unwrap_or_default();
     let mut listed = Vec::new();
     for agent in loaded.agents {
@@ -118,7 +115,7 @@ fn review_agents(source: &dyn Source, places: &Places, language: Language) -> Ve
     listed
 }
 
-/// What a definition says of itself, wherever it can be read.
+/// Returns a definition's own description, if the file is readable.
 fn describe(source: &dyn Source, definition: &Definition, language: Language) -> Option<String> {
     match definition.dialect {
         Dialect::Piece | Dialect::Steps => {}
@@ -134,7 +131,7 @@ fn describe(source: &dyn Source, definition: &Definition, language: Language) ->
         }
     };
     let text = |key: &str| Some(document.root.get(key)?.as_text()?.trim().to_owned());
-    // S-7: a step agent has a name for people as well.
+    // S-7: a step agent also has a display name.
     let says_more = |name: &String| !name.eq_ignore_ascii_case(&definition.name);
     let name = text("displayName").filter(|name| definition.dialect == Dialect::Steps && says_more(name));
     match (name, text("description")) {

@@ -1,5 +1,3 @@
-//! What came of reading a definition.
-
 use std::path::PathBuf;
 
 use saihai_model::{StageId, TextFile, TurnId, Workflow};
@@ -7,47 +5,46 @@ use saihai_model::{StageId, TextFile, TurnId, Workflow};
 use crate::delivery::Wishes;
 use crate::{Diagnostics, Language};
 
-/// What came of reading a definition.
+/// Result of loading a definition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Loaded {
-    /// The workflow; none where there are errors.
+    /// The workflow, or `None` if there are errors.
     pub workflow: Option<Workflow>,
-    /// Everything wrong with it, or worth knowing.
     pub diagnostics: Diagnostics,
-    /// What a person should know about this run of it.
+    /// Remarks for the user about this run.
     pub notes: Vec<String>,
-    /// Every file that was read, the definition first.
+    /// All files read, the definition first.
     pub uses: Vec<PathBuf>,
-    /// The language agents are spoken to in.
+    /// Language of the prompts.
     pub language: Language,
-    /// For each turn, the tokens that its first prompt holds beyond what the definition, the task and values say.
+    /// For each turn, the tokens of its first prompt that come from neither definition, task nor values.
     pub added_tokens: Vec<(StageId, TurnId, u64)>,
-    /// The texts its stages say that stand in files of their own, and who supplies their variables.
+    /// Prompt texts from separate files, with the source of each variable.
     pub texts: Vec<TextUse>,
-    /// What it is for, in its own words.
+    /// Description from the definition itself.
     pub description: Option<String>,
-    /// Whether no agent is asked because nothing names a provider: replies are made up.
+    /// True if no turn names a provider, so replies are made up.
     pub rehearsal: bool,
-    /// Whether a run makes no sense without a task.
+    /// True if a run needs a task.
     pub needs_task: bool,
-    /// The task, where the command line gives none.
+    /// Default task if the command line gives none.
     pub task: Option<String>,
-    /// What it says about the work on an issue.
+    /// Options for work on an issue.
     pub wishes: Wishes,
 }
 
 impl Loaded {
-    /// Nothing but what is wrong.
+    /// Returns a result with diagnostics only.
     pub(crate) fn refused(diagnostics: Diagnostics) -> Self {
         Self { diagnostics, ..Self::default() }
     }
 }
 
-/// A text that a stage says.
+/// A text file that a stage uses in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextUse {
-    /// Whose it is, and its file.
+    /// Owner and path of the file.
     pub text: TextFile,
-    /// The variables in it, each with who supplies it, in the order they are first used.
+    /// Variables of the text in order of first use, each with its source.
     pub variables: Vec<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! What a name or a path means (K-11), what there is to be named, and reading it into a workflow.
+//! Definitions: finding one by name or path (K-11), listing all, and loading one as a workflow.
 
 mod builtin;
 mod dialect;
@@ -23,15 +23,13 @@ pub use places::Places;
 
 use crate::{Area, Diagnostic, Settings, Source, quoted};
 
-/// A definition that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name: as asked for, or the stem of its file.
+    /// Name from the command line, or the file stem.
     pub name: String,
-    /// What it is written in.
     pub dialect: Dialect,
     pub origin: Origin,
-    /// Its file; none for what is built in.
+    /// Its file; `None` for a built-in.
     pub path: Option<PathBuf>,
 }
 
@@ -44,7 +42,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The word people and programs see.
+    /// Returns the name for messages and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -55,7 +53,7 @@ impl Origin {
     }
 }
 
-/// Reads a definition and everything it names, and lowers it.
+/// Reads a definition and the files it names, and lowers it to a workflow.
 pub fn load(
     source: &dyn Source,
     places: &Places,
@@ -64,7 +62,7 @@ pub fn load(
     settings: &Settings,
 ) -> Loaded {
     let mut loaded = read(source, places, definition, options, settings);
-    // K-20: what has no parameters takes no values for them.
+    // K-20: only step agents have parameters, so values for other dialects are an error.
     if definition.dialect != Dialect::Steps
         && let Some((name, _)) = options.values.first()
     {
@@ -91,7 +89,7 @@ fn read(
     }
 }
 
-/// One review agent is no workflow: only with what is to be reviewed do several of them become one.
+/// A single review agent is not a workflow. Review combines several of them with the changes to review.
 fn review_agent(source: &dyn Source, places: &Places, definition: &Definition) -> Loaded {
     let checked = definition.path.as_ref().map(|path| crate::review::check_agent(source, places, path));
     Loaded::refused(checked.unwrap_or_default())

@@ -1,28 +1,25 @@
-//! What was asked for beside the definition.
-
 use saihai_model::{Budget, IssueNumber, Millis, Permission, ProviderName};
 
-/// What was asked for beside the definition: flags, and how the command was called. They win over definition and
-/// settings.
+/// Command-line options of a run. They override the definition and the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     pub provider: Option<ProviderName>,
     pub model: Option<String>,
     pub max_iterations: Option<u32>,
-    /// The most any turn may do.
+    /// Upper limit for the permission of every turn.
     pub max_permission: Option<Permission>,
-    /// What the run may cost.
     pub budget: Budget,
-    /// How long the run may be driven.
+    /// Maximum active run time.
     pub run_timeout: Option<Millis>,
-    /// Values for the definition's own parameters and variables, in the order they were given.
+    /// Values for the definition's parameters and variables, in command-line order.
     pub values: Vec<(String, String)>,
-    /// The issue it is to be about.
+    /// Issue to work on.
     pub issue: Option<IssueNumber>,
-    /// Whether a run really begins: what must be given must then be given. Whoever only looks gets placeholders.
+    /// True if a run starts, so required values must be present. Commands that only inspect get placeholders.
     pub starts: bool,
-    /// Whether a person can be asked.
+    /// True if a person can answer questions.
     pub interactive: bool,
-    /// Whether a delivery is put around it: then its own gates before and behind the work belong to that.
+    /// True for work on an issue. Delivery then replaces the definition's own gates before and after the
+    /// work.
     pub delivers: bool,
 }

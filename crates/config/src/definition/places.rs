@@ -1,23 +1,21 @@
-//! Where definitions are looked for.
-
 use std::path::{Path, PathBuf};
 
 use crate::plain;
 
-/// The directories a command works with.
+/// Directories that a command uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     pub current: PathBuf,
     pub root: PathBuf,
-    /// The user's Saihai directory, if there is one.
+    /// The user's Saihai directory, if it exists.
     pub user: Option<PathBuf>,
-    /// The user's home directory, if it is known.
+    /// The user's home directory, if known.
     pub home: Option<PathBuf>,
 }
 
 impl Places {
-    /// What a written path means: absolute ones and `~/…` as they are, others below `directory`, or below where the
-    /// command was called. Nothing where `~` cannot be known.
+    /// Resolves a path from a file. Absolute paths and `~/…` do not depend on `directory`. Others are
+    /// relative to it, or to the current directory. Returns `None` if the home directory is unknown.
     pub fn resolve(&self, directory: Option<&Path>, written: &str) -> Option<PathBuf> {
         if let Some(rest) = written.strip_prefix('~') {
             let home = self.home.as_ref()?;
@@ -29,7 +27,7 @@ impl Places {
         Some(directory.unwrap_or(&self.current).join(written))
     }
 
-    /// A path as the person knows it: relative to where the command was called where it lies below.
+    /// Returns a path for display: relative to the current directory, or with `~` for the home directory.
     pub fn shown(&self, path: &Path) -> String {
         let path = plain(path);
         if let Ok(relative) = path.strip_prefix(&self.current) {

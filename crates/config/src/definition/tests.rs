@@ -1,4 +1,4 @@
-//! What names and paths mean.
+//! Resolution of names and paths.
 
 use super::{Listed, Places, Standing, find, list, load};
 use crate::{Definition, Diagnostics, Dialect, Language, MemorySource, Options, Origin, Settings};
@@ -26,7 +26,7 @@ fn said(diagnostics: &Diagnostics) -> String {
     diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Where a definition was found, or what was said.
+/// Returns the location of a definition, or the error.
 fn found(source: &MemorySource, asked: &str) -> String {
     match find(source, &places(), asked) {
         Ok(Definition { path: Some(path), origin, .. }) => format!("{} {}", origin.name(), path.display()),
@@ -179,7 +179,7 @@ fn a_file_is_of_the_dialect_of_its_top_keys() {
     }
 }
 
-// The two forms of collections that ralph has and Saihai refuses by name; the keys it refuses are tested with its files.
+// Two forms of ralph's collections that Saihai refuses. The tests of ralph's files cover the refused keys.
 #[test]
 fn hats_in_toml_and_addresses_are_refused_by_name() {
     let source = MemorySource::new([
@@ -215,7 +215,7 @@ fn a_name_in_two_dialects_is_ambiguous_and_can_be_asked_for_by_dialect() {
     assert_eq!(found(&source, "hats:orch"), "project /p/orch.yml");
 }
 
-// K-11: a built-in never stands in the way
+// K-11: a built-in never hides a definition of the user
 #[test]
 fn what_is_built_in_comes_last() {
     assert_eq!(found(&project(&[]), "minimal"), "built-in minimal");
@@ -230,7 +230,7 @@ fn what_is_built_in_comes_last() {
     assert_eq!(found(&project(&["/p/.agent/minimal/agent.json"]), "piece:minimal"), "built-in minimal");
 }
 
-// P-2: `saihai list` shows what shadows what
+// P-2: `saihai list` shows shadowed definitions
 #[test]
 fn every_definition_is_listed_with_what_its_name_means() {
     let mut source = project(&[
@@ -299,7 +299,7 @@ fn every_definition_is_listed_with_what_its_name_means() {
     ");
 }
 
-// K-10: a home directory with pieces in it is the project's root for everything below that is in no repository
+// K-10: a home directory with pieces is the project root of everything below it outside a repository
 #[test]
 fn the_home_directory_as_a_project_has_its_pieces_once() {
     let source = project(&["/home/me/.takt/pieces/a.yaml"]);

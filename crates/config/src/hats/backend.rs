@@ -1,32 +1,31 @@
-//! Who answers, as `cli` of ralph says it (H-68).
+//! The provider from ralph's `cli` section (H-68).
 
 use saihai_model::{OwnProtocol, OwnProvider};
 
 use super::read::no_effect;
 use crate::{Diagnostics, Fields, Located, Settings, quoted};
 
-/// The backend that is described in the file.
+/// Backend whose program the file describes.
 const CUSTOM: &str = "custom";
-/// The backend that speaks the Agent Client Protocol, and how it is started.
+/// Backend that uses the Agent Client Protocol, with its command line.
 const KIRO_ACP: (&str, [&str; 2]) = ("kiro-acp", ["kiro-cli", "acp"]);
-/// Backends of ralph that Saihai has no provider for.
+/// Backends of ralph without a Saihai provider.
 const UNSERVED: [&str; 5] = ["kiro", "amp", "pi", "roo", "forge"];
 /// Keys that describe the program of `custom`.
 const DESCRIBING: [&str; 4] = ["command", "args", "prompt_mode", "prompt_flag"];
 
-/// What is known of whoever reads it.
+/// Context for reading `cli`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) file: Option<&'a str>,
-    /// What is set about providers.
     pub(super) settings: &'a Settings,
-    /// Whether somebody else was asked for on the command line.
+    /// True if `--provider` selects another provider.
     pub(super) is_replaced: bool,
-    /// Whether a run really begins.
+    /// True if a run starts.
     pub(super) starts: bool,
 }
 
-/// Who answers, and the provider that the file describes for it.
+/// The named provider, and its description if the file contains one.
 #[derive(Debug, Default)]
 pub(super) struct Backend {
     pub(super) name: Option<Located<String>>,
@@ -48,7 +47,7 @@ impl Reader<'_> {
         }
         let own = match name.value.as_str() {
             CUSTOM if self.is_set(CUSTOM) => {
-                // Whoever owns the machine has said how it is reached.
+                // The user's settings describe this provider, so they win over the file.
                 DESCRIBING
                     .iter()
                     .filter_map(|key| cli.key(key))
@@ -57,7 +56,7 @@ impl Reader<'_> {
             }
             CUSTOM => match self.custom(&name, cli, diagnostics) {
                 Some(own) => Some(own),
-                // There is nobody to be asked; that is said, and that nobody has the name need not be.
+                // The missing command is already reported. Without a name, no "unknown provider" follows.
                 None => return Backend::default(),
             },
             known if known == KIRO_ACP.0 && !self.is_set(known) => Some(OwnProvider {
@@ -98,7 +97,7 @@ impl Reader<'_> {
         }
         let speaks = match cli.text("prompt_mode").as_ref().map(|mode| mode.value.as_str()) {
             Some("stdin") => OwnProtocol::Input,
-            // As ralph has it where nothing is said.
+            // Ralph's default.
             Some(_) | None => OwnProtocol::Argument,
         };
         let args = cli.texts("args").unwrap_or_default().into_iter().map(|argument| argument.value);
@@ -120,7 +119,7 @@ impl Reader<'_> {
     }
 }
 
-/// H-70, H-71: what describes a program says nothing about one that is known.
+/// H-70, H-71: the file must not describe the program of a known provider.
 fn refuse_description(cli: &Fields<'_>, backend: &str, diagnostics: &mut Diagnostics) {
     for key in ["command", "args"] {
         if let Some(at) = cli.key(key) {

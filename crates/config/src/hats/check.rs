@@ -1,4 +1,4 @@
-//! What can be said of hats once all of them are in view (H-16, H-64).
+//! Checks that need all hats (H-16, H-64).
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::topic::{Precision, overlap};
 use super::written::Written;
 use crate::{Diagnostics, Located, Location, quoted};
 
-/// What forbids a run: the keyword can be no trigger, because it is never routed.
+/// Reports errors: the closing words cannot be triggers, because they are never routed.
 pub(super) fn errors(written: &Written, diagnostics: &mut Diagnostics) {
     let flow = &written.flow;
     let triggers = written.hats.values().flat_map(|hat| &hat.triggers);
@@ -29,7 +29,6 @@ pub(super) fn errors(written: &Written, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What is worth knowing, each warned of where it is written.
 pub(super) fn warnings(written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
     if written.hats.is_empty() {
         return;
@@ -83,7 +82,7 @@ fn dead_end(hat: &Hat, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// One trigger, or overlapping ones of one precision, in several hats: the first hat wins.
+/// Warns if several hats have the same trigger, or overlapping ones of equal precision. The first hat wins.
 fn shadowed(written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
     let all: Vec<(&Hat, &Located<String>)> = written
         .hats
@@ -130,7 +129,7 @@ fn no_start(written: &Written, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// H-64: a hat that no published topic leads to. `default` is always reachable.
+/// H-64: warns about hats that no published topic reaches. `default` is always reachable.
 fn unreachable(first: &str, written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
     let mut reached: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&str> = vec![first];

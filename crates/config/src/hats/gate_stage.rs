@@ -1,4 +1,4 @@
-//! Gates of hats, as stages.
+//! Lowering of gates to stages.
 
 use saihai_model::{
     Activity, Ending, Exit, Form, Gate, GateMode, Holds, Join, Part, Prompt, Rounds, Route, Rule, Section,
@@ -8,7 +8,7 @@ use saihai_model::{
 use super::gates::Point;
 use super::topic::takes;
 
-/// Puts the gate at a point of a workflow. Whoever says no ends the run (H-59).
+/// Inserts the gate at a point of a workflow. Answering no ends the run (H-59).
 pub(super) fn put(workflow: &mut Workflow, point: &Point, mode: GateMode) {
     let id = StageId::from(format!("gate/{}", point.name()).as_str());
     let next = match point {
@@ -24,10 +24,10 @@ pub(super) fn put(workflow: &mut Workflow, point: &Point, mode: GateMode) {
     workflow.stages.insert(id, stage(point, mode, next));
 }
 
-/// Leads a topic to its gate, and says who took it so far.
+/// Routes a topic to its gate, and returns the hat that handled it before.
 fn divert(workflow: &mut Workflow, topic: &str, gate: &StageId) -> StageId {
     let Some(topics) = &mut workflow.topics else { return workflow.entry.clone() };
-    // In the place of whoever took it: the others keep the order they were written in.
+    // Insert right before the previous route, so the order of the others does not change.
     let place = topics.routes.iter().position(|route| takes(&route.pattern, topic));
     let orphans = place.is_none();
     let place = place.unwrap_or(topics.routes.len());
@@ -36,7 +36,7 @@ fn divert(workflow: &mut Workflow, topic: &str, gate: &StageId) -> StageId {
         workflow.entry = gate.clone();
     }
     topics.routes.insert(place, Route { pattern: topic.to_owned(), to: gate.clone(), orphans });
-    // Also where the engine publishes it for a hat that takes no more visits (H-52).
+    // The engine can also publish the topic for a hat that reached its visit limit (H-52).
     for limit in workflow.stages.values_mut().filter_map(|stage| stage.visits.as_mut()) {
         if limit.publishes.as_ref().is_some_and(|published| published.as_str() == topic) {
             limit.once_instead = limit.once_instead.take().map(|_| gate.clone());
@@ -62,7 +62,7 @@ fn stage(point: &Point, mode: GateMode, next: Target) -> Stage {
     }
 }
 
-/// What the person is asked. People are spoken to in English.
+/// Builds the question for the person. Messages to people are in English.
 fn question(point: &Point) -> Prompt {
     let (asked, variable, form) = match point {
         Point::PreLoop => ("Begin with this task?".to_owned(), Variable::Task, Form::Quote),

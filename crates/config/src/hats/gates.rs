@@ -1,4 +1,4 @@
-//! Where a person is asked (H-57, H-58).
+//! Gates of hats (H-57, H-58).
 
 use indexmap::IndexMap;
 use saihai_model::GateMode;
@@ -8,16 +8,15 @@ use super::read::one_of;
 use super::written::Written;
 use crate::{Diagnostic, Diagnostics, Located, WorkGate, list_of, quoted};
 
-/// The topic after which `after_plan` asks, where some hat publishes it.
+/// Topic that `after_plan` guards if some hat publishes it.
 const PLANNED: &str = "plan.ready";
 
-/// A point where a person can be asked.
+/// Position of a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Point {
     PreLoop,
-    /// When the work is done.
+    /// After the work is done.
     PostCompletion,
-    /// Before a pull request is made.
     BeforePr,
     /// Before this topic is routed.
     Topic(String),
@@ -26,7 +25,7 @@ pub(super) enum Point {
 impl Point {
     const OWN: [Self; 3] = [Self::PreLoop, Self::PostCompletion, Self::BeforePr];
 
-    /// The gate of the work on an issue that it is.
+    /// Returns the matching gate of work on an issue.
     pub(super) fn of_work(&self) -> Option<WorkGate> {
         match self {
             Self::PreLoop => Some(WorkGate::PreLoop),
@@ -46,11 +45,11 @@ impl Point {
     }
 }
 
-/// Every point at which somebody is asked, and who answers. Gates that were written wrongly are reported.
+/// Returns all active gates, each answered by a person or automatically. It reports invalid gates.
 pub(super) fn settle(written: &Written, diagnostics: &mut Diagnostics) -> Vec<(Point, GateMode)> {
     let gates = &written.gates;
     let mut said = points(&gates.named, written, diagnostics);
-    // H-20: the file wins over its preset, whichever of a gate's names each of them uses.
+    // H-20: the file wins over its preset, even if they use different names for one gate.
     for (point, asks) in points(&gates.below, written, diagnostics) {
         if !said.iter().any(|(known, _)| *known == point) {
             said.push((point, asks));
@@ -63,7 +62,7 @@ pub(super) fn settle(written: &Written, diagnostics: &mut Diagnostics) -> Vec<(P
     usual.into_iter().chain(listed).map(|point| (point, mode)).collect()
 }
 
-/// What the names of one file mean. Two names of one gate must agree.
+/// Resolves the gate names of one file. Two names of the same gate must agree.
 fn points(
     named: &IndexMap<String, Located<bool>>,
     written: &Written,

@@ -1,5 +1,3 @@
-//! A hat as it was written.
-
 use saihai_model::Millis;
 
 use super::tables;
@@ -7,36 +5,33 @@ use super::topic::{Precision, is_topic};
 use super::written::Flow;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, list_of, quoted};
 
-/// The hat that is reached by no topic matching (H-29).
+/// Hat for topics that no trigger matches (H-29).
 pub(super) const DEFAULT: &str = "default";
 
-/// The longest id of a hat, in characters.
+/// Maximum length of a hat's id, in characters.
 const LONGEST_ID: usize = 64;
 
-/// A hat as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Hat {
     pub(super) id: Located<String>,
     pub(super) name: String,
     pub(super) triggers: Vec<Located<String>>,
-    /// What it may publish, the keyword too.
+    /// Topics it may publish, including the keyword.
     pub(super) publishes: Vec<Located<String>>,
-    /// What the agent is told in this role.
+    /// Prompt text for this role.
     pub(super) instructions: Located<String>,
-    /// What it is for; shown to people only.
+    /// Description for people; not part of the prompt.
     pub(super) description: Option<String>,
-    /// What the engine publishes after a reminded turn that reported nothing either.
+    /// Topic that the engine publishes if a turn reports nothing even after a reminder.
     pub(super) default_publishes: Option<Located<String>>,
-    /// The deadline of a turn.
     pub(super) timeout: Option<Millis>,
-    /// How often it may be activated.
     pub(super) max_activations: Option<u32>,
-    /// Whether everything in it was right, so that more can be said about it.
+    /// False if the hat has errors.
     pub(super) sound: bool,
 }
 
 impl Hat {
-    /// Reads one entry of `hats`. Where it is no hat at all nothing more can be said about it.
+    /// Reads one entry of `hats`. Returns `None` if it is not a mapping.
     pub(super) fn read(
         id: Located<String>,
         value: &Cursor<'_>,
@@ -61,23 +56,23 @@ impl Hat {
         hat.map(|hat| Self { sound, ..hat })
     }
 
-    /// Where its id is written, for what is said about it as a whole.
+    /// Returns the location of the id, for messages about the whole hat.
     pub(super) fn at(&self) -> &Location {
         &self.id.at
     }
 
-    /// Whether it may end the run.
+    /// Returns true if it may end the run.
     pub(super) fn may_complete(&self, keyword: &str) -> bool {
         self.publishes.iter().any(|topic| topic.value == keyword)
     }
 
-    /// The topics it may publish, the words that end a run left out.
+    /// Returns the topics it may publish, without the closing words.
     pub(super) fn topics<'a>(&'a self, flow: &'a Flow) -> impl Iterator<Item = &'a Located<String>> {
         self.publishes.iter().filter(move |topic| !flow.closes(&topic.value))
     }
 }
 
-/// H-13: any script, and nothing that would make the id look like something else.
+/// H-13: an id may use any script, but no characters with a special meaning.
 pub(super) fn check_id(id: &Located<String>, diagnostics: &mut Diagnostics) {
     let length = id.value.chars().count();
     let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '(' | ')');
@@ -101,7 +96,7 @@ pub(super) fn read_name(fields: &Fields<'_>, id: &str, diagnostics: &mut Diagnos
     name.value
 }
 
-/// Reads `triggers`: patterns, at least one unless the hat is the default (H-12, H-15).
+/// Reads `triggers`. Only the `default` hat may have none (H-12, H-15).
 pub(super) fn read_triggers(
     fields: &Fields<'_>,
     id: &str,
@@ -125,12 +120,11 @@ pub(super) fn read_triggers(
     triggers
 }
 
-/// The way to a value, as messages name it (H-10).
+/// Formats the path of a value for messages (H-10).
 pub(super) fn place(at: &Location) -> String {
     quoted(&at.path.to_string())
 }
 
-/// Reads a list of topics.
 pub(super) fn read_topics(
     fields: &Fields<'_>,
     key: &str,
@@ -143,7 +137,7 @@ pub(super) fn read_topics(
     topics
 }
 
-/// Reports what is no topic; says whether it is one.
+/// Reports text that is not a topic. Returns true if it is one.
 pub(super) fn check_topic(topic: &Located<String>, diagnostics: &mut Diagnostics) -> bool {
     if is_topic(&topic.value) {
         return true;
@@ -170,7 +164,7 @@ fn read_instructions(
     instructions
 }
 
-/// What a person should know about instructions: blank ones, variables nobody fills in, commands nobody reads.
+/// Warns about blank instructions, variables that Saihai does not fill in, and unsupported ways to report.
 pub(super) fn check_instructions(instructions: &Located<String>, diagnostics: &mut Diagnostics) {
     let path = quoted(&instructions.at.path.to_string());
     if instructions.value.trim().is_empty() {
@@ -180,7 +174,7 @@ pub(super) fn check_instructions(instructions: &Located<String>, diagnostics: &m
     check_words(instructions, diagnostics);
 }
 
-/// The same of words that may be blank.
+/// Does the same, but allows blank text.
 pub(super) fn check_words(instructions: &Located<String>, diagnostics: &mut Diagnostics) {
     let path = quoted(&instructions.at.path.to_string());
     warn_of_variables(instructions, diagnostics);
@@ -191,7 +185,7 @@ pub(super) fn check_words(instructions: &Located<String>, diagnostics: &mut Diag
     }
 }
 
-/// H-13: `{{…}}` reaches the agent as it stands.
+/// H-13: `{{…}}` reaches the agent unchanged.
 fn warn_of_variables(text: &Located<String>, diagnostics: &mut Diagnostics) {
     let variables = variables(&text.value);
     if !variables.is_empty() {
@@ -202,12 +196,12 @@ fn warn_of_variables(text: &Located<String>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Whether instructions report by a command or a tag that nobody reads (H-69).
+/// Returns true if instructions report by a command or tag that Saihai does not read (H-69).
 pub(super) fn emits_elsewhere(instructions: &str) -> bool {
     instructions.contains("ralph emit") || instructions.contains("<event topic=")
 }
 
-/// The first few `{{…}}` of a text, each once.
+/// Returns the first few `{{…}}` of a text, without duplicates.
 fn variables(text: &str) -> Vec<&str> {
     const NAMED: usize = 5;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Hats as they were written become a workflow (section "Lowering" of the dialect).
+//! Lowering of hats to a workflow (section "Lowering" of the dialect).
 
 use indexmap::IndexMap;
 use saihai_model::{
@@ -17,7 +17,7 @@ use super::written::Written;
 use crate::lowering::Answerer;
 use crate::{Language, Options, Settings};
 
-/// Three times the same is enough (H-51).
+/// Number of identical replies that puts a run on hold (H-51).
 const STALE_AFTER: u32 = 3;
 
 pub(super) struct Lowering<'a> {
@@ -31,7 +31,7 @@ pub(super) struct Lowering<'a> {
     pub(super) language: Language,
 }
 
-/// A workflow, and how many tokens of each first prompt are ours.
+/// A workflow, and the tokens that Saihai adds to each first prompt.
 pub(super) struct Lowered {
     pub(super) workflow: Workflow,
     pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
@@ -64,7 +64,7 @@ impl Lowering<'_> {
             issue: None,
             words: self.words(),
         };
-        // A gate before a topic stands behind the one before everything.
+        // Topic gates go first. The pre-loop gate then comes before all of them.
         let (topics, others): (Vec<_>, Vec<_>) =
             self.gates.iter().partition(|(point, _)| matches!(point, Point::Topic(_)));
         for (point, mode) in topics.into_iter().chain(others) {
@@ -73,7 +73,7 @@ impl Lowering<'_> {
         Lowered { workflow, added_tokens }
     }
 
-    /// The provider the file describes, if that is who is asked.
+    /// Returns the provider that the file describes, if the run uses it.
     fn asked_own(&self) -> Option<&OwnProvider> {
         self.written.own_provider.as_ref().filter(|own| own.name == self.answerer.provider)
     }
@@ -84,7 +84,7 @@ impl Lowering<'_> {
         Topics { start, routes, otherwise: self.routes.fallback(), expected: !self.written.hats.is_empty() }
     }
 
-    /// H-49, H-51. Without hats, going on until the keyword or the limit is what is wanted.
+    /// H-49, H-51. Without hats, repeating until the keyword or the limit is intended.
     fn monitors(&self) -> Vec<Monitor> {
         if self.written.hats.is_empty() {
             return Vec::new();
@@ -118,19 +118,22 @@ impl Lowering<'_> {
     fn words(&self) -> IndexMap<String, String> {
         let words = Words::of(self.language);
         let flow = &self.written.flow;
-        // Either may have been meant where one stands inside a sentence.
+        // A closing word inside a sentence could mean either of the two.
         let closing = match &flow.cancellation {
             Some(cancellation) => format!("{}{}{}", flow.keyword(), words.or, cancellation.value),
             None => flow.keyword().to_owned(),
         };
         let reasons = words.reasons.iter();
         let reasons = reasons.map(|(code, word)| ((*code).to_owned(), word.replace("{keyword}", &closing)));
-        // What people call a stage of it; they are spoken to in English.
+        // The word for a stage in messages, which are always English.
         reasons.chain([("stage".to_owned(), "hat".to_owned())]).collect()
     }
 
-    /// H-31: whether a turn is told of the keyword: one that lists it, one that could report nothing else, and every one
-    /// where nobody lists it.
+    /// H-31: returns true if the prompt mentions the keyword. That holds for:
+    ///
+    /// - hats that list it
+    /// - hats that can publish nothing else
+    /// - every turn, if no hat lists it
     fn tells_keyword(&self, hat: Option<&Hat>) -> bool {
         let keyword = self.written.flow.keyword();
         let nobody_completes = !self.written.hats.values().any(|hat| hat.may_complete(keyword));
@@ -184,7 +187,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// H-52: only a hat that asks for it by name takes the place of an exhausted one.
+    /// H-52: only a hat with an explicit trigger replaces an exhausted one.
     fn visit_limit(&self, id: &str, max: u32) -> VisitLimit {
         let topic = format!("{id}.exhausted");
         VisitLimit {
@@ -198,7 +201,7 @@ impl Lowering<'_> {
         let answerer = self.answerer.clone();
         let ceiling =
             self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full);
-        // H-1: one permission for every hat.
+        // H-1: all hats have the same permission.
         let wanted = Permission::Edit { commands: true };
         let permission = wanted.at_most(ceiling);
         let title = hat.map_or(BASE, |hat| hat.name.as_str());

@@ -1,9 +1,9 @@
-//! Hats: roles that are switched by published events, as orchestrator-hybrid and ralph write them.
+//! Hats: roles that published events activate, in the formats of orchestrator-hybrid and ralph.
 //!
-//! A file is read by the tables of [`tables`] into what was [`written`] (files of ralph by [`ralph`]), and put over its
-//! [`preset`]. With
-//! everything in view it is [`check`]ed and [`lower`]ed: a hat is a stage with one turn, triggers are the
-//! workflow's topic table, `EVENT:` lines and the closing word are directives that judgment reads.
+//! The tables of [`tables`] read a file into [`written`], and [`ralph`] reads files of ralph. The file then
+//! inherits from its [`preset`]. The result is [`check`]ed and [`lower`]ed. A hat becomes a stage with one
+//! turn, and triggers become the workflow's topic table. `EVENT:` lines and the closing word become
+//! directives that judgment reads.
 
 mod backend;
 mod check;
@@ -36,7 +36,7 @@ use crate::{
     Places, Settings, Source, Value, list_of, quoted,
 };
 
-/// Reads hats and the preset they stand on, and lowers them.
+/// Reads hats and their preset, and lowers them to a workflow.
 pub(crate) fn load(
     source: &dyn Source,
     places: &Places,
@@ -95,7 +95,7 @@ pub(crate) fn load(
     Loaded { uses, ..whole.lower(options, settings, diagnostics) }
 }
 
-/// Hats with everything they stand on.
+/// Hats merged with their preset.
 struct Whole<'a> {
     definition: &'a Definition,
     at: Location,
@@ -112,7 +112,7 @@ impl Whole<'_> {
         wishes.gates =
             written.gates.are_said().then(|| gates.iter().filter_map(|(point, _)| point.of_work()).collect());
         if options.delivers {
-            // The delivery asks there.
+            // Delivery asks these questions itself.
             gates.retain(|(point, _)| point.of_work().is_none());
         }
         check::errors(written, &mut diagnostics);
@@ -156,7 +156,7 @@ impl Whole<'_> {
         }
     }
 
-    /// I-9: that what is said about the work on issues is not done here.
+    /// I-9: `run` ignores keys about work on issues, so a note says so.
     fn undelivered(&self) -> Option<String> {
         let asking = self.written.delivery.iter().filter(|(_, asks)| **asks);
         let keys: Vec<&str> = asking.map(|(key, _)| *key).collect();
@@ -166,7 +166,7 @@ impl Whole<'_> {
     }
 }
 
-/// H-5: of several files the first is used.
+/// H-5: Saihai uses only the first of several files.
 fn warn_of_ignored(
     source: &dyn Source,
     places: &Places,
@@ -196,7 +196,7 @@ fn open(
     Document::parse(text.as_bytes(), Format::Yaml, &name, Area::Hats, diagnostics)
 }
 
-/// Every text of a document, for the language it is written in; comments do not count.
+/// Returns all texts of a document, to detect its language. Comments do not count.
 fn texts_of(document: &Document) -> Vec<&str> {
     fn collect<'d>(node: &'d Node, texts: &mut Vec<&'d str>) {
         match &node.value {

@@ -1,4 +1,4 @@
-//! What a hats file stands on (H-20, H-21).
+//! Presets that hats files inherit from (H-20, H-21).
 
 use std::path::PathBuf;
 
@@ -9,19 +9,19 @@ use crate::{
     Area, Diagnostics, Dialect, Document, Format, Language, Located, Places, Source, list_of, quoted,
 };
 
-/// What a file stands on where it does not say.
+/// Default preset.
 const USUAL: &str = "simple";
 
 pub(super) struct Preset {
     pub(super) written: Written,
-    /// It, for the language of its texts.
+    /// The parsed file, to detect the language of its texts.
     pub(super) document: Document,
-    /// Its file; none for what is built in.
+    /// Its file; `None` for a built-in.
     pub(super) path: Option<PathBuf>,
 }
 
-/// The preset of that name: the project's own, else the built-in one. Nothing where there is none to be read; what is
-/// wrong with it was then reported.
+/// Finds a preset: the project's own, else a built-in one. If it is missing or unreadable, it reports the
+/// error and returns `None`.
 pub(super) fn find(
     source: &dyn Source,
     places: &Places,
@@ -50,7 +50,7 @@ pub(super) fn find(
     let mut written = read::read(&document, diagnostics)?;
     refuse_chain(&written, name, diagnostics);
     if path.is_none() {
-        // What is built in exists in every language; which one it is was chosen and says nothing about the file.
+        // Saihai chose the language of the built-in, so it says nothing about the file's language.
         written.language = None;
     }
     Some(Preset { written, document, path })
@@ -68,7 +68,7 @@ fn own(source: &dyn Source, places: &Places, name: &str) -> Option<PathBuf> {
     files.into_iter().find(|file| source.is_file(file))
 }
 
-/// H-21: presets do not stand on each other.
+/// H-21: a preset cannot inherit from another preset.
 pub(super) fn refuse_chain(written: &Written, name: &str, diagnostics: &mut Diagnostics) {
     if let Some(other) = written.preset.as_ref().filter(|other| other.value != name) {
         let message = format!("the preset {} cannot stand on another preset", quoted(name));

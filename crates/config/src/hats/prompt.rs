@@ -1,5 +1,5 @@
-//! What agents are told (H-30 to H-33). Every byte between the values is ours or the definition's, so sections are put
-//! together as they are: instructions must arrive unchanged.
+//! Prompts of hats (H-30 to H-33). Sections are joined without changes, because instructions must arrive byte
+//! for byte.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use saihai_model::{Form, Join, Part, Prompt, Section, Text, Topic, Variable, Whe
 use super::words::{Around, Words};
 use super::written::TopicTexts;
 
-/// Everything a prompt is made of.
+/// Content of a prompt.
 #[derive(Debug, Clone)]
 pub(super) struct Speech<'a> {
     pub(super) words: &'static Words,
     pub(super) base_prompt: Option<&'a str>,
-    /// The active hat's name and instructions.
+    /// Name and instructions of the active hat.
     pub(super) hat: Option<(&'a str, &'a str)>,
     pub(super) topics: Vec<&'a str>,
-    /// The closing word, where the agent is told of it.
+    /// The completion keyword, if the prompt mentions it.
     pub(super) keyword: Option<&'a str>,
-    /// What is said about the topics that lead here, each with its topic.
+    /// Topics that activate the hat, each with its text.
     pub(super) triggered: Vec<(&'a str, &'a str)>,
-    /// What is said about the topics that may be published.
+    /// Topics that the hat may publish, each with its texts.
     pub(super) publishing: Vec<(&'a str, &'a TopicTexts)>,
-    /// Whether the instructions report in a way that is not read.
+    /// True if some instructions report in a way that Saihai does not read.
     pub(super) foreign: bool,
-    /// Whether silence is told of also where nothing looked like a report.
+    /// True if every silent reply gets a reminder, even without a failed attempt to report.
     pub(super) reminds: bool,
 }
 
@@ -49,7 +49,7 @@ impl Speech<'_> {
         Prompt { sections, join: Join::AsIs }
     }
 
-    /// What the next round is told after a reply that decided nothing (H-48).
+    /// Builds the note for the next round after a reply without a decision (H-48).
     pub(super) fn note(&self) -> Prompt {
         let (before, behind) = self.words.silent;
         let when = if self.reminds { When::Always } else { When::Reasoned };
@@ -60,7 +60,7 @@ impl Speech<'_> {
         Prompt { sections: vec![section(when, what), section(when, tail)], join: Join::Paragraphs }
     }
 
-    /// How many tokens of the first prompt are ours.
+    /// Returns the tokens of the first prompt that Saihai adds.
     pub(super) fn added_tokens(&self) -> u64 {
         let bare = Speech {
             base_prompt: None,
@@ -107,8 +107,9 @@ impl Speech<'_> {
         sections
     }
 
-    /// Section 6: what the file says about topics, then S1 and S2. The last word is ours (H-32): a reply's last line is
-    /// always read, so an agent that only repeats its prompt must not end with anybody else's.
+    /// Section 6: the file's texts about topics, then S1 and S2. The last line is Saihai's own (H-32). The
+    /// last line of a reply is always read, so an agent that repeats its prompt must not end with text from
+    /// the file.
     fn ending(&self) -> String {
         let mut lines = vec![self.words.ending.to_owned()];
         for (topic, texts) in &self.publishing {
@@ -130,7 +131,7 @@ impl Speech<'_> {
     }
 }
 
-/// A text with one blank line behind it.
+/// Appends one blank line to a text.
 fn block(text: &str) -> String {
     let end = if text.ends_with('\n') { "\n" } else { "\n\n" };
     format!("{text}{end}")

@@ -1,4 +1,4 @@
-//! `ralph.yml` and hat collections, read into the same words as `orch.yml` (H-65 to H-71).
+//! Reader of `ralph.yml` and hat collections. The result has the same form as for `orch.yml` (H-65 to H-71).
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use crate::{
     Cursor, Definition, Diagnostics, Document, Fields, LARGEST_FILE, Located, Places, Source, quoted,
 };
 
-/// Keys by which a file is known to be one of these.
+/// Keys that identify a file of ralph.
 const OWN_KEYS: [&str; 4] = ["event_loop", "cli", "core", "events"];
-/// Keys that change nothing, by the object they stand in.
+/// Keys without effect, per object.
 const IDLE: [&str; 7] = ["adapters", "tui", "memories", "tasks", "skills", "features", "backpressure"];
 const IDLE_HAT: [&str; 4] = ["scratchpad", "aggregate", "disallowed_tools", "import"];
 const IDLE_LOOP: [&str; 5] = [
@@ -29,13 +29,13 @@ const IDLE_LOOP: [&str; 5] = [
 ];
 const IDLE_CLI: [&str; 3] = ["idle_timeout_secs", "pty_mode", "pty_interactive"];
 
-/// Whether a document is read by these rules (H-7).
+/// Returns true for a document in ralph's format (H-7).
 pub(super) fn is_one(definition: &Definition, document: &Document) -> bool {
     let name = definition.path.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
     name == Some("ralph.yml") || OWN_KEYS.iter().any(|key| document.root.get(key).is_some())
 }
 
-/// Reads a document. Whatever is wrong is reported, all of it.
+/// Reads a document. It reports all errors, not only the first.
 pub(super) fn read(
     document: &Document,
     files: &Files<'_>,
@@ -74,7 +74,7 @@ pub(super) fn read(
     })
 }
 
-/// Where files are read that a collection names.
+/// Access to the files that a collection names.
 pub(super) struct Files<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) places: &'a Places,
@@ -86,7 +86,7 @@ fn report_idle(object: Option<&Fields<'_>>, keys: &[&str], diagnostics: &mut Dia
     given.for_each(|at| diagnostics.push(no_effect(at)));
 }
 
-/// H-70, H-71: switches that are refused when they are on and change nothing when they are off.
+/// H-70, H-71: reports switches as unsupported if they are on, and as without effect if they are off.
 fn report_switches(
     fields: &Fields<'_>,
     looping: Option<&Fields<'_>>,
@@ -156,7 +156,7 @@ fn refuse_concurrency(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// `instructions` with `extra_instructions` behind them; absent ones are empty.
+/// Reads `instructions` and appends `extra_instructions`. Missing ones are empty.
 fn read_instructions(
     fields: &Fields<'_>,
     id: &Located<String>,
@@ -173,7 +173,7 @@ fn read_instructions(
     let extra = extra.into_iter().map(|text| text.value);
     let all: Vec<String> = own.chain(extra).collect();
     let separated = all.iter().map(|text| text.trim_end()).collect::<Vec<_>>().join("\n\n");
-    // One text is passed on byte for byte.
+    // A single text stays byte for byte.
     let text = if let [only] = all.as_slice() { only.clone() } else { separated };
     Located::new(text, at)
 }
@@ -224,7 +224,8 @@ fn read_bounds(looping: &Fields<'_>) -> Bounds {
     }
 }
 
-/// H-66: `prompt`, or what stands in `prompt_file`. A file that is not there matters only where no task is given.
+/// H-66: returns `prompt`, or the content of `prompt_file`. A missing file is only a warning, because the
+/// command line may give the task.
 fn read_task(looping: &Fields<'_>, files: &Files<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
     let (prompt, file) = (looping.text("prompt"), looping.text("prompt_file"));
     if let (Some(prompt), Some(file)) = (&prompt, &file) {
@@ -249,7 +250,7 @@ fn read_task(looping: &Fields<'_>, files: &Files<'_>, diagnostics: &mut Diagnost
     }
 }
 
-/// H-66: guardrails as a list.
+/// H-66: formats guardrails as a list.
 fn guardrails(core: &Fields<'_>) -> Option<String> {
     let rules = core.texts("guardrails").unwrap_or_default();
     let lines: Vec<String> = rules.iter().map(|rule| format!("- {}", rule.value.trim())).collect();

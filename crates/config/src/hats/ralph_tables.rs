@@ -1,4 +1,4 @@
-//! The keys of `ralph.yml` and of hat collections, as data (H-65 to H-71).
+//! Keys of `ralph.yml` and of hat collections, as data (H-65 to H-71).
 
 use crate::{Field, Kind, Object};
 
@@ -7,7 +7,6 @@ const FROM_ONE: Kind = Kind::Integer { min: 1, max: u32::MAX as i64 };
 
 const ONE_BACKEND: &str = "cannot be set for a hat: all hats share one model and one backend; set `cli.backend`, or use `--provider` and `--model`";
 
-/// A key that changes nothing here.
 const fn idle(name: &'static str) -> Field {
     Field::new(name, Kind::Any).about("has no effect")
 }
@@ -53,7 +52,6 @@ pub(super) static RALPH: Object = Object {
     ],
 };
 
-/// A hat of a collection.
 pub(super) static HAT: Object = Object {
     title: "a hat",
     fields: &[
@@ -83,7 +81,6 @@ pub(super) static HAT: Object = Object {
     ],
 };
 
-/// What is said about a topic.
 pub(super) static EVENT: Object = Object {
     title: "an event",
     fields: &[

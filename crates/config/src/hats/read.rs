@@ -1,4 +1,4 @@
-//! `orch.yml`, read.
+//! Reader of `orch.yml`.
 
 use indexmap::IndexMap;
 use saihai_model::Millis;
@@ -10,7 +10,7 @@ use super::written::{Bounds, Flow, Gates, Written};
 use crate::delivery::Wishes;
 use crate::{Diagnostics, Document, Fields, Located, Value, quoted};
 
-/// Reads a document. Whatever is wrong is reported, all of it.
+/// Reads a document. It reports all errors, not only the first.
 pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<Written> {
     let fields = Fields::read(&document.cursor(), &tables::ORCH, diagnostics)?;
     let inner = Inner::read(&fields, diagnostics);
@@ -63,7 +63,7 @@ impl<'d> Inner<'d> {
     }
 }
 
-/// One value that may stand in two places; two different ones are an error (H-19).
+/// Merges two spellings of one key. Different values are an error (H-19).
 pub(super) fn one_of<T: PartialEq>(
     first: Option<Located<T>>,
     second: Option<Located<T>>,
@@ -112,7 +112,7 @@ fn read_flow(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnosti
     }
 }
 
-/// H-19: the keyword looks like a topic, so that `EVENT: KEYWORD` can be written too.
+/// H-19: the keyword must be a valid topic, so that `EVENT: KEYWORD` works too.
 pub(super) fn check_keyword(keyword: &Located<String>, diagnostics: &mut Diagnostics) {
     if !is_topic(&keyword.value) {
         let message =
@@ -158,7 +158,7 @@ fn read_gates(fields: &Fields<'_>) -> Gates {
     gates
 }
 
-/// What the file says about the work on an issue, which `run` does not do (I-9).
+/// Reads the keys about work on an issue, which `run` ignores (I-9).
 fn read_delivery(
     fields: &Fields<'_>,
     inner: &Inner<'_>,
@@ -177,7 +177,7 @@ fn read_delivery(
     asked.into_iter().filter_map(|(key, flag)| Some((key, flag?.value))).collect()
 }
 
-/// The same in full. Whatever is said twice was reported above; the first counts.
+/// Reads their full values. Conflicts are already reported, so the first value counts.
 fn read_wishes(fields: &Fields<'_>, inner: &Inner<'_>) -> Wishes {
     let flag = |object: Option<&Fields<'_>>, key: &str| object?.bool(key).map(|flag| flag.value);
     let text = |object: Option<&Fields<'_>>, key: &str| object?.text(key).map(|text| text.value);
@@ -196,7 +196,8 @@ fn read_wishes(fields: &Fields<'_>, inner: &Inner<'_>) -> Wishes {
     }
 }
 
-/// H-18: one warning for each key that changes nothing, one error for what would need another program.
+/// H-18: warns about each key without effect. Session managers are an error, because they need another
+/// program.
 fn report_no_effect(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnostics) {
     let manager = inner.session.as_ref().and_then(|session| session.text("manager"));
     let is_idle = manager.as_ref().is_some_and(|name| matches!(name.value.as_str(), "auto" | "native"));
@@ -217,7 +218,6 @@ fn report_no_effect(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Di
     }
 }
 
-/// A key that changes nothing.
 pub(super) fn no_effect(at: &crate::Location) -> crate::Diagnostic {
     let message = format!("{} has no effect here", quoted(&at.path.to_string()));
     at.warning("no-effect", message).label("changes nothing").hint("remove it")

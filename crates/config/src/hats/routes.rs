@@ -1,15 +1,15 @@
-//! Who takes which topic (H-25, H-26).
+//! Routing of topics to hats (H-25, H-26).
 
 use saihai_model::{Route, StageId};
 
 use super::hat::{DEFAULT, Hat};
 use super::topic::{Precision, takes};
 
-/// Where the turns of no hat are asked.
+/// Stage for turns without a hat.
 pub(super) const BASE: &str = "(base)";
 
-/// All triggers in the order they are searched: exact ones, those with `*` for a segment, lone `*`; each in the order of
-/// the file.
+/// All triggers in search order: exact topics, then patterns with `*` segments, then a lone `*`. Within each
+/// group, the order of the file decides.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Routes {
     all: Vec<(Precision, Route)>,
@@ -32,12 +32,11 @@ impl Routes {
         Self { all, has_default }
     }
 
-    /// As the workflow has them.
     pub(super) fn table(&self) -> Vec<Route> {
         self.all.iter().map(|(_, route)| route.clone()).collect()
     }
 
-    /// The hat whose trigger takes a topic.
+    /// Returns the hat whose trigger matches a topic.
     pub(super) fn taker(&self, topic: &str) -> Option<&StageId> {
         self.all
             .iter()
@@ -46,18 +45,18 @@ impl Routes {
             .map(|route| &route.to)
     }
 
-    /// The hat that takes a topic by name, or by the name of its segments (H-52).
+    /// Returns the hat that matches a topic by anything but a lone `*` (H-52).
     pub(super) fn explicit_taker(&self, topic: &str) -> Option<&StageId> {
         let explicit = self.all.iter().filter(|(precision, _)| *precision != Precision::Anything);
         explicit.map(|(_, route)| route).find(|route| takes(&route.pattern, topic)).map(|route| &route.to)
     }
 
-    /// Where a topic goes that nobody takes (H-29).
+    /// Returns the stage for topics that no trigger matches (H-29).
     pub(super) fn fallback(&self) -> StageId {
         if self.has_default {
             return DEFAULT.into();
         }
-        // Where a lone `*` takes everything the base prompt would never be asked.
+        // A lone `*` matches every topic, so no turn would ever use the base prompt.
         let anything = self.all.iter().find(|(precision, _)| *precision == Precision::Anything);
         anything.map_or_else(|| BASE.into(), |(_, route)| route.to.clone())
     }
@@ -66,7 +65,7 @@ impl Routes {
         self.taker(topic).cloned().unwrap_or_else(|| self.fallback())
     }
 
-    /// The topics that hats take by name, each once.
+    /// Returns the topics with an exact trigger, without duplicates.
     pub(super) fn exact_topics(&self) -> Vec<&str> {
         let mut topics = Vec::new();
         for (precision, route) in &self.all {
@@ -77,7 +76,6 @@ impl Routes {
         topics
     }
 
-    /// All triggers as they were written.
     pub(super) fn patterns(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|(_, route)| route.pattern.as_str())
     }

@@ -1,11 +1,9 @@
-//! The keys of `orch.yml`, as data (H-10, H-11, H-17, H-18).
+//! Keys of `orch.yml`, as data (H-10, H-11, H-17, H-18).
 
 use crate::{Field, Kind, Object};
 
 const TOPICS: Kind = Kind::List(&Kind::Text);
-/// A count from one on.
 const FROM_ONE: Kind = Kind::Integer { min: 1, max: u32::MAX as i64 };
-/// A number of seconds from one on.
 const SECONDS: Kind = Kind::Integer { min: 1, max: u32::MAX as i64 };
 
 const ONE_MODEL: &str = "cannot be set for a hat: all hats share one model and one backend; set `model:` at the top of the file, or use `--model`";
@@ -82,7 +80,7 @@ pub static ORCH: Object = Object {
 const BACKEND_FORMS: Kind = Kind::Either(&[Kind::Text, Kind::Object(&BACKEND)]);
 const GATES_FORMS: Kind = Kind::Either(&[Kind::Map(&Kind::Bool), Kind::List(&Kind::Text)]);
 
-/// A hat: these four keys and no others.
+/// Keys of a hat. There are only these four.
 pub(super) static HAT: Object = Object {
     title: "a hat",
     fields: &[
@@ -101,7 +99,7 @@ pub(super) static HAT: Object = Object {
     ],
 };
 
-/// `backend` in its longer form.
+/// Long form of `backend`.
 pub(super) static BACKEND: Object = Object {
     title: "`backend`",
     fields: &[
@@ -134,7 +132,7 @@ pub(super) static DEPENDENCY: Object = Object {
     fields: &[Field::new("resolve", Kind::Bool).about("whether what an issue depends on is worked on first")],
 };
 
-/// `loop`, another place of three keys.
+/// `loop`, an alternative location of three keys.
 pub(super) static LOOP: Object = Object {
     title: "`loop`",
     fields: &[
@@ -144,7 +142,7 @@ pub(super) static LOOP: Object = Object {
     ],
 };
 
-/// `state`, another place of `labels`.
+/// `state`, an alternative location of `labels`.
 pub(super) static STATE: Object = Object {
     title: "`state`",
     fields: &[

@@ -1,22 +1,22 @@
-//! Topics and the patterns that take them (H-14, H-15, H-26).
+//! Topics, and the patterns that match them (H-14, H-15, H-26).
 
-/// The longest topic, in characters.
+/// Maximum length of a topic, in characters.
 const LONGEST: usize = 128;
 
-/// How exactly a pattern names what it takes: the order in which patterns are searched.
+/// Precision of a pattern. Patterns are searched in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Precision {
     Exact,
-    /// A `*` in the place of whole segments.
+    /// With `*` for whole segments.
     Segments,
     Anything,
 }
 
 impl Precision {
-    /// All of them, in the order they are searched.
+    /// All precisions, in search order.
     pub(super) const ALL: [Self; 3] = [Self::Exact, Self::Segments, Self::Anything];
 
-    /// Of a pattern; none where it is no pattern.
+    /// Returns the precision of a pattern, or `None` if it is not a valid pattern.
     pub(super) fn of(pattern: &str) -> Option<Self> {
         if pattern == "*" {
             return Some(Self::Anything);
@@ -29,17 +29,16 @@ impl Precision {
     }
 }
 
-/// Whether a text is a topic.
 pub(super) fn is_topic(text: &str) -> bool {
     Precision::of(text) == Some(Precision::Exact)
 }
 
-/// Whether a pattern takes a topic.
+/// Returns true if a pattern matches a topic.
 pub(super) fn takes(pattern: &str, topic: &str) -> bool {
     pattern == "*" || same_shape(pattern, topic, |wanted, given| wanted == "*" || wanted == given)
 }
 
-/// Whether some topic is taken by both patterns, neither of which is a lone `*`.
+/// Returns true if some topic matches both patterns. Neither may be a lone `*`.
 pub(super) fn overlap(one: &str, other: &str) -> bool {
     same_shape(one, other, |one, other| one == "*" || other == "*" || one == other)
 }

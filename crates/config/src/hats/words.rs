@@ -1,8 +1,8 @@
-//! Everything agents are told beside the definition's own words, in both languages (H-30, H-31, H-48, H-69).
+//! Text that Saihai adds to prompts of hats, in both languages (H-30, H-31, H-48, H-69).
 
 use crate::Language;
 
-/// What stands around something that is filled in.
+/// Text before and after an inserted value.
 pub(super) type Around = (&'static str, &'static str);
 
 #[derive(Debug)]
@@ -13,15 +13,15 @@ pub(super) struct Words {
     pub(super) reminder: &'static str,
     pub(super) ending: &'static str,
     pub(super) silent: Around,
-    /// Which topics the role has; the last part of the reason.
+    /// Topics of the role; the last part of a reminder's reason.
     pub(super) topics: Around,
     pub(super) publish: Around,
     pub(super) complete: Around,
-    /// What stands between two words of which either is meant.
+    /// The word between two alternatives.
     pub(super) or: &'static str,
-    /// The addition where instructions speak of commands that nobody reads.
+    /// Added if instructions mention commands that Saihai does not read.
     pub(super) foreign: &'static str,
-    /// Why a reply decided nothing, by code. `{}` is the topic it is about, `{keyword}` the closing word.
+    /// Reasons why a reply decided nothing, by code. `{}` is the topic, `{keyword}` the closing word.
     pub(super) reasons: [(&'static str, &'static str); 8],
 }
 

@@ -1,4 +1,4 @@
-//! Hats as they were written, in one file or in a file on a preset.
+//! Hats as data, from one file or from a file and its preset.
 
 use indexmap::IndexMap;
 use saihai_model::{Millis, OwnProvider};
@@ -7,48 +7,41 @@ use super::hat::Hat;
 use crate::Located;
 use crate::delivery::Wishes;
 
-/// The word that completes a run, where nothing else is said.
+/// Default completion keyword.
 const KEYWORD: &str = "LOOP_COMPLETE";
-/// The topic a run begins with, where nothing else is said.
+/// Default topic that starts a run.
 const START: &str = "task.start";
-/// The most turns, where nothing else is said.
 const ITERATIONS: u32 = 100;
-/// So many silent replies in a row stop a run, where nothing else is said.
 const STALL_AFTER: u32 = 3;
-/// So many failed attempts in a row stop a run, where nothing else is said.
 const FAILURES: u32 = 5;
 
-/// Everything that can be written about hats. What is not said is absent, so that a preset can say it (H-20).
+/// Content of a hats file. Missing keys are `None`, so that a preset can supply them (H-20).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Written {
-    /// The hats by id, the first in the file first.
+    /// Hats by id, in the order of the file.
     pub(super) hats: IndexMap<String, Hat>,
     pub(super) backend: Option<Located<String>>,
-    /// That one, where the file describes it itself.
+    /// The backend's description, if the file contains one.
     pub(super) own_provider: Option<OwnProvider>,
     pub(super) model: Option<Located<String>>,
     pub(super) preset: Option<Located<String>>,
-    /// The head of every prompt.
+    /// Text at the start of every prompt.
     pub(super) base_prompt: Option<String>,
-    /// The language it says it is written in: `ja` or `en`.
+    /// Declared language: `ja` or `en`.
     pub(super) language: Option<String>,
-    /// How events lead from hat to hat.
     pub(super) flow: Flow,
-    /// How far a run may go.
     pub(super) bounds: Bounds,
-    /// Where a person is asked.
     pub(super) gates: Gates,
-    /// Keys that say how the work on an issue is handed over, and whether they ask for something.
+    /// Keys about work on an issue. True if the key enables something.
     pub(super) delivery: IndexMap<&'static str, bool>,
-    /// What they say, in full.
+    /// Full values of those keys.
     pub(super) wishes: Wishes,
-    /// The task, where the command line gives none.
+    /// Default task if the command line gives none.
     pub(super) task: Option<String>,
-    /// What is said about topics, by topic.
     pub(super) topics: IndexMap<String, TopicTexts>,
 }
 
-/// How events lead from hat to hat, and when the work is done.
+/// Rules for routing and for the end of the work.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Flow {
     pub(super) starting_event: Option<Located<String>>,
@@ -60,7 +53,7 @@ pub(super) struct Flow {
     pub(super) max_activations: Option<u32>,
 }
 
-/// How far a run may go.
+/// Limits of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Bounds {
     pub(super) max_iterations: Option<u32>,
@@ -70,18 +63,17 @@ pub(super) struct Bounds {
     pub(super) cost_usd: Option<f64>,
 }
 
-/// Where a person is asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Gates {
     pub(super) auto: Option<bool>,
-    /// Whether there is anything called `gates`, be it empty.
+    /// True if the key `gates` is present, even if empty.
     pub(super) given: bool,
-    /// Each gate as it was written, and whether it asks.
+    /// Gates by their written names, with true for active ones.
     pub(super) named: IndexMap<String, Located<bool>>,
-    /// Whether they were written as a list: those below are then replaced and not added to.
+    /// True if `gates` is a list. A list replaces the preset's gates instead of extending them.
     pub(super) is_list: bool,
-    /// The same of the preset. Kept apart, because one gate has several names and which of them mean the same is known
-    /// only with all hats in view.
+    /// Gates of the preset. They stay separate, because a gate has several names. Only with all hats is it
+    /// clear which names mean the same gate.
     pub(super) below: IndexMap<String, Located<bool>>,
 }
 
@@ -96,23 +88,23 @@ impl Gates {
         }
     }
 
-    /// Whether anything was said about gates.
+    /// Returns true if the file says anything about gates.
     pub(super) fn are_said(&self) -> bool {
         self.auto.is_some() || self.given
     }
 }
 
-/// What is said about a topic.
+/// Texts about a topic.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct TopicTexts {
-    /// What it means, and what whoever publishes it should know.
+    /// Its description, and advice for the hat that publishes it.
     pub(super) publishing: Vec<String>,
-    /// What whoever is activated by it should know.
+    /// Advice for the hat that it activates.
     pub(super) triggered: Option<String>,
 }
 
 impl Written {
-    /// This above that: what is said here wins, what is not said comes from below. Hats of one id are never mixed.
+    /// Merges with the preset `below`; values in `self` win. Two hats with the same id are never mixed.
     pub(super) fn over(mut self, below: Self) -> Self {
         for (id, hat) in below.hats {
             self.hats.entry(id).or_insert(hat);
@@ -151,22 +143,20 @@ impl Flow {
         }
     }
 
-    /// The word that completes a run.
     pub(super) fn keyword(&self) -> &str {
         self.keyword.as_ref().map_or(KEYWORD, |word| &word.value)
     }
 
-    /// Whether a word ends a run, in one way or the other, and is never routed.
+    /// Returns true for a word that ends a run, which is never routed.
     pub(super) fn closes(&self, word: &str) -> bool {
         word == self.keyword() || self.cancellation.as_ref().is_some_and(|own| own.value == word)
     }
 
-    /// The topic a run begins with.
     pub(super) fn start(&self) -> &str {
         self.starting_event.as_ref().map_or(START, |topic| &topic.value)
     }
 
-    /// After so many silent replies in a row a run stops.
+    /// Returns the number of consecutive silent replies that stops a run.
     pub(super) fn stall_after(&self) -> u32 {
         self.stall_after.unwrap_or(STALL_AFTER)
     }
@@ -187,7 +177,7 @@ impl Bounds {
         self.max_iterations.unwrap_or(ITERATIONS)
     }
 
-    /// After so many failed attempts in a row a run stops.
+    /// Returns the number of consecutive failed attempts that stops a run.
     pub(super) fn failures(&self) -> u32 {
         self.failures.unwrap_or(FAILURES)
     }

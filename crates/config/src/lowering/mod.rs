@@ -1,4 +1,4 @@
-//! What lowering is made of in every dialect: who answers a turn, and where what was lowered is written.
+//! Parts of lowering that all dialects share: the provider of each turn, and source locations.
 
 mod providers;
 mod spots;

@@ -1,39 +1,37 @@
-//! Who answers which turn (P-18): what was typed, else what the definition says, else the settings.
+//! The provider of each turn (P-18): the command line first, then the definition, then the settings.
 
 use saihai_model::{Millis, ProviderName, Usd};
 
 use crate::{Area, Diagnostic, Diagnostics, Located, Location, Options, Settings, quoted};
 
-/// The provider that needs no agent.
+/// Built-in provider that plays recorded or made-up replies.
 const SCRIPT: &str = "script";
-/// What pieces also call it.
+/// Alias of `script` in pieces.
 const MOCK: &str = "mock";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answerer {
     pub(crate) provider: ProviderName,
-    /// The model, if one is named anywhere.
+    /// Model from the command line, the definition or the settings.
     pub(crate) model: Option<String>,
-    /// The deadline of one attempt.
     pub(crate) timeout: Option<Millis>,
-    /// What a turn costs before any was settled.
+    /// Estimated price of a turn, used before the real cost is known.
     pub(crate) price: Option<Usd>,
-    /// What stands in its system slot where no role does (C-22).
+    /// System prompt for turns without a persona (C-22).
     pub(crate) system_prompt: Option<String>,
-    /// The tools its agents may see where none are named (C-22).
+    /// Tools for turns that do not list their own (C-22).
     pub(crate) tools: Option<Vec<String>>,
 }
 
-/// Finds out who answers, and remembers what is to be said about it.
+/// Resolves the provider of each turn and collects notes about the choice.
 #[derive(Debug)]
 pub(crate) struct Providers<'a> {
     options: &'a Options,
     settings: &'a Settings,
-    /// Turns for which nothing names a provider.
     unnamed: Vec<Location>,
-    /// Whether some turn asks a real agent.
+    /// True if at least one turn uses a provider other than `script`.
     real: bool,
-    /// What a person should know.
+    /// Remarks for the user.
     pub(crate) notes: Vec<String>,
 }
 
@@ -49,7 +47,7 @@ impl<'a> Providers<'a> {
         providers
     }
 
-    /// Who answers a turn of the stage `name`, which stands at `at` and names these itself.
+    /// Returns the provider for the stage `name` at `at`. `provider` and `model` are the stage's own keys.
     pub(crate) fn resolve(
         &mut self,
         name: &str,
@@ -75,7 +73,7 @@ impl<'a> Providers<'a> {
         self.answerer(provider, own_model)
     }
 
-    /// Who answers what belongs to no turn.
+    /// Returns the provider for calls that belong to no turn.
     pub(crate) fn default(&mut self, at: &Location) -> Answerer {
         let provider = self.options.provider.clone().or_else(|| self.settings.provider.clone());
         if provider.is_none() {
@@ -84,8 +82,10 @@ impl<'a> Providers<'a> {
         self.answerer(provider, None)
     }
 
-    /// Whether nobody is asked because nothing names a provider. Where some turns name one, the others must not be
-    /// answered by nobody: that would look like real work.
+    /// Returns true if no turn names a provider, so the run is a rehearsal with made-up replies.
+    ///
+    /// If only some turns name a provider, it reports the others. Made-up replies between real ones would
+    /// look like real work.
     pub(crate) fn rehearsal(&self, diagnostics: &mut Diagnostics) -> bool {
         if self.real {
             for at in &self.unnamed {

@@ -1,4 +1,4 @@
-//! Where the stages, turns and rules of a workflow are written.
+//! Source locations of the stages, turns and rules of a workflow.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use saihai_model::StageId;
 use crate::Location;
 use crate::check::Spot;
 
-/// Places by what stands there. A stage that was put in by lowering has none.
+/// Source locations. Stages that lowering inserts have none.
 #[derive(Debug, Default)]
 pub(crate) struct Spots {
     places: HashMap<Spot, Location>,
-    /// Stages about which more can be said than what was wrong when they were read.
+    /// Stages that were read, with false for those with errors. Findings about those would be noise.
     sound: HashMap<StageId, bool>,
 }
 
@@ -24,12 +24,11 @@ impl Spots {
         self.places.get(spot)
     }
 
-    /// Remembers whether a stage was read without errors.
     pub(crate) fn put_sound(&mut self, stage: &StageId, sound: bool) {
         self.sound.insert(stage.clone(), sound);
     }
 
-    /// Whether a stage was read without errors.
+    /// Returns true unless the reader found an error in the stage.
     pub(crate) fn is_sound(&self, stage: &StageId) -> bool {
         self.sound.get(stage).copied().unwrap_or(true)
     }

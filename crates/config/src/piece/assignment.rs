@@ -1,5 +1,3 @@
-//! What one agent is asked, and how.
-
 use std::path::Path;
 
 use saihai_model::Permission;
@@ -11,40 +9,37 @@ use super::template::{RemarkKind, Speaker, Template};
 use super::texts::{Passage, Texts};
 use crate::{Cursor, Diagnostic, Diagnostics, Fields, Kind, Located, Value, quoted};
 
-/// Tools that change files: a turn that may only look never has them.
+/// Tools that change files. A read-only turn never gets them.
 const WRITING_TOOLS: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 
-/// What one agent is asked, and how.
+/// Settings of one turn: persona, template, permission, tools, session and reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
-    /// The review agent that does it, by name.
+    /// Name of the review agent that does the work.
     pub(super) reviewer: Option<Located<String>>,
-    /// The role's value as it was written.
+    /// The `agent` value as written.
     pub(super) agent: Option<String>,
     pub(super) persona: Option<String>,
     pub(super) role: String,
     pub(super) template: Option<Located<Template>>,
-    /// Whether the previous output is added.
+    /// True if the prompt includes the previous output.
     pub(super) pass_previous: bool,
     pub(super) knowledge: Vec<String>,
     pub(super) policy: Vec<String>,
     pub(super) reports: Vec<Contract>,
-    /// What the agent may do.
     pub(super) permission: Permission,
-    /// The tools it may see.
     pub(super) tools: Option<Vec<String>>,
-    /// Whether an earlier session is continued; unsaid: as the settings have it.
+    /// Session mode; `None` uses the default of the settings.
     pub(super) session: Option<Session>,
     pub(super) session_key: Option<Located<String>>,
     pub(super) provider: Option<Located<String>>,
     pub(super) model: Option<String>,
 }
 
-/// Whether an earlier session is continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Session {
     Refresh,
-    /// The last one under the same key.
+    /// Continues the last session with the same key.
     Continue,
 }
 
@@ -80,7 +75,7 @@ impl Assignment {
     }
 }
 
-/// The template of a movement or a judge, if one is given.
+/// Reads the template of a movement or a judge.
 pub(super) fn read_template(
     fields: &Fields<'_>,
     speaker: Speaker,
@@ -125,7 +120,7 @@ fn remarked(passage: &Passage, kind: &RemarkKind, written: &str, at: usize) -> D
     }
 }
 
-/// P-14: the permission that `edit` and `permission_mode` ask for.
+/// P-14: derives the permission from `edit` and `permission_mode`.
 fn read_permission(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Permission {
     let edit = fields.bool("edit");
     let mode = fields.text("permission_mode");
@@ -149,7 +144,7 @@ fn read_permission(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Permis
     asked
 }
 
-/// P-16: what only looks is given no tools that write.
+/// P-16: a read-only turn gets no writing tools.
 fn read_tools(
     fields: &Fields<'_>,
     permission: Permission,
@@ -187,7 +182,7 @@ fn read_facets(
     named.iter().filter_map(|name| Some(texts.resolve(facet, name, diagnostics)?.text)).collect()
 }
 
-/// `report`, or `output_contracts.report`, which is the same.
+/// Reads `report`, or its newer form `output_contracts.report`.
 fn read_reports(fields: &Fields<'_>, texts: &mut Texts<'_>, diagnostics: &mut Diagnostics) -> Vec<Contract> {
     let newer = fields.object("output_contracts", &tables::OUTPUT_CONTRACTS, diagnostics);
     if let (Some(older), Some(newer)) =
@@ -202,7 +197,7 @@ fn read_reports(fields: &Fields<'_>, texts: &mut Texts<'_>, diagnostics: &mut Di
     value.map(|value| Contract::read_all(&value, texts, diagnostics)).unwrap_or_default()
 }
 
-/// The display name of a role: as said, else the file's stem, else the movement's name.
+/// Returns the display name of a role: `agent_name`, else the file stem, else the movement's name.
 fn role(fields: &Fields<'_>, agent: Option<&Located<String>>, name: &str) -> String {
     if let Some(said) = fields.text("agent_name") {
         return said.value;

@@ -1,71 +1,66 @@
-//! The condition of a rule: a plain text, an aggregate over the results of sub-movements, or one over findings.
+//! Conditions of rules: plain text, an aggregate over sub-movements, or a test of review findings.
 
 use std::fmt;
 
 use saihai_model::Severity;
 
-/// What must be so for a rule to hold. `ai("text")` is the plain text `text` everywhere.
+/// Condition of a rule. `ai("text")` means the same as the plain text `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Condition {
-    /// A text that an agent chooses by its tag, or a judging agent by comparison.
+    /// Text that the agent selects by its tag, or a judging agent by comparison.
     Plain(String),
-    /// One text: every sub-movement matched it. Several: sub-movement *i* matched text *i*.
+    /// With one text, every sub-movement matched it. With several, sub-movement *i* matched text *i*.
     All(Vec<String>),
-    /// Some sub-movement matched one of these.
+    /// At least one sub-movement matched one of these.
     Any(Vec<String>),
-    /// The review agent found something so bad or worse.
+    /// The review agent has findings of at least this severity.
     Findings(Severity),
-    /// It found nothing so bad.
+    /// The review agent has no findings of this severity or higher.
     NoFindings(Severity),
 }
 
-/// Why a condition cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
-    /// Something of newer versions of the format.
+    /// A feature of newer versions of the format.
     #[error("`{0}` in a condition is not supported")]
     NotSupported(&'static str),
-    /// A call that is not written as it must be.
     #[error("the condition `{call}(…)` cannot be read: {reason}")]
     Malformed {
-        /// The word before the bracket.
+        /// Word before the bracket.
         call: &'static str,
         reason: Reason,
     },
 }
 
-/// What is wrong with a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Reason {
-    /// An argument does not begin with a double quote.
     #[error("its argument must stand in double quotes")]
     NotQuoted,
-    /// An argument does not end with a double quote.
     #[error("a double quote is not closed")]
     Unclosed,
-    /// A backslash before something else.
+    /// A backslash before a character that needs no escape.
     #[error("`\\{0}` is no escape; only `\\\"` and `\\\\` are")]
     Escape(char),
     #[error("an argument is empty")]
     Empty,
-    /// No bracket at the end.
+    /// The closing bracket is missing.
     #[error("`)` or `,` is missing after an argument")]
     NoBracket,
     #[error("there is text after the closing bracket")]
     TextBehind,
-    /// More than one text where one is meant.
+    /// More than one argument where only one is allowed.
     #[error("it takes exactly one argument")]
     OneArgument,
-    /// A severity that there is not.
+    /// An unknown severity.
     #[error("`{0}` is no severity")]
     Severity(String),
 }
 
-/// What a condition can begin with to be more than a text.
+/// Prefixes that make a condition a call instead of plain text.
 const CALLS: [&str; 5] = ["ai", "all", "any", "findings", "no_findings"];
 
 impl Condition {
-    /// Reads a condition. Only a text that begins like a call is read as one: `all tests pass` is plain text.
+    /// Parses a condition. Only text that starts like a call is one: `all tests pass` is plain text.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         for call in CALLS {
@@ -101,7 +96,7 @@ impl Condition {
         }
     }
 
-    /// Whether it speaks of the results of sub-movements.
+    /// Returns true if the condition is about the results of sub-movements.
     pub(crate) fn is_aggregate(&self) -> bool {
         match self {
             Self::Plain(_) | Self::Findings(_) | Self::NoFindings(_) => false,
@@ -109,7 +104,7 @@ impl Condition {
         }
     }
 
-    /// Whether it speaks of what a review agent found.
+    /// Returns true if the condition is about review findings.
     pub(crate) fn is_of_findings(&self) -> bool {
         match self {
             Self::Findings(_) | Self::NoFindings(_) => true,
@@ -139,7 +134,7 @@ fn severity(call: &'static str, name: String) -> Result<Severity, Error> {
     Severity::named(&name).ok_or(Error::Malformed { call, reason: Reason::Severity(name) })
 }
 
-/// The arguments up to the closing bracket, and what stands behind it.
+/// Parses the arguments up to the closing bracket, and returns them with the remaining text.
 fn arguments(mut rest: &str) -> Result<(Vec<String>, &str), Reason> {
     let mut arguments = Vec::new();
     loop {
@@ -153,7 +148,7 @@ fn arguments(mut rest: &str) -> Result<(Vec<String>, &str), Reason> {
     }
 }
 
-/// One argument in double quotes, trimmed as conditions are, and what stands behind it.
+/// Parses one argument in double quotes, trims it, and returns it with the remaining text.
 fn quoted(text: &str) -> Result<(String, &str), Reason> {
     let inside = text.strip_prefix('"').ok_or(Reason::NotQuoted)?;
     let mut argument = String::new();

@@ -1,4 +1,4 @@
-//! Rules become choices of turns and exits of stages.
+//! Lowering of rules to the choices of turns and the exits of stages.
 
 use saihai_model::{
     Activity, AnswerForm, Choice, Exit, Gate, GateMode, Holds, Label, Method, Offer, Prompt, Question,
@@ -14,15 +14,15 @@ use super::words::Words;
 use crate::check::Spot;
 use crate::{Diagnostics, Options, Settings, quoted};
 
-/// The longest answer of a person (P-46).
+/// Maximum length of a person's answer, in characters (P-46).
 const LONGEST_ANSWER: u32 = 10_000;
 
-/// What follows where nothing matched (P-44).
+/// Returns the target if no rule matches (P-44).
 pub(super) fn no_match() -> Target {
     Target::failed("no_match")
 }
 
-/// The plain rules that are offered in this run; the numbers of the others do not shift (P-47).
+/// Returns the plain rules this run offers. Rules keep their numbers even if others are left out (P-47).
 pub(super) fn offered<'r>(rules: &'r [Rule], options: &Options) -> Vec<Offered<'r>> {
     let plain = rules.iter().enumerate().filter(|(_, rule)| is_offered(rule, options));
     plain
@@ -35,7 +35,7 @@ pub(super) fn offered<'r>(rules: &'r [Rule], options: &Options) -> Vec<Offered<'
         .collect()
 }
 
-/// One of the offered rules, by its tag, else by a question to whoever answered (P-40, P-41).
+/// Builds the choice between the offered rules: by tag, else by a question to the same agent (P-40, P-41).
 pub(super) fn choice(words: &Words, offered: &[Offered<'_>], settings: &Settings) -> Option<Choice> {
     let mut found_by = vec![Method::Tag];
     if settings.judge_fallback {
@@ -44,7 +44,7 @@ pub(super) fn choice(words: &Words, offered: &[Offered<'_>], settings: &Settings
     (!offered.is_empty()).then(|| Choice { options: offers(offered), found_by })
 }
 
-/// The first of the offered rules that holds of what a review agent found (P-61).
+/// Builds the choice of the first offered rule that holds for the review findings (P-61).
 pub(super) fn choice_by_findings(rules: &[Rule], options: &Options) -> Option<Choice> {
     let offered = rules.iter().enumerate().filter(|(_, rule)| is_offered(rule, options));
     let (options, thresholds): (Vec<Offer>, Vec<Threshold>) = offered
@@ -62,7 +62,7 @@ pub(super) fn choice_by_findings(rules: &[Rule], options: &Options) -> Option<Ch
     (!options.is_empty()).then_some(Choice { options, found_by })
 }
 
-/// The exit of a movement, with the gates it leads through.
+/// Builds the exit of a movement and inserts the gates it needs.
 pub(super) fn of_movement(
     lowering: &mut Lowering<'_>,
     movement: &Movement,
@@ -90,14 +90,13 @@ pub(super) fn of_movement(
     Exit::Rules { rules, question, otherwise: no_match() }
 }
 
-/// The exit of a judge.
 pub(super) fn of_judge(rules: &[Rule]) -> Exit {
     let rule = |rule: &Rule| ModelRule { when: holds(&rule.condition, false), then: target(rule) };
     Exit::Rules { rules: rules.iter().map(rule).collect(), question: None, otherwise: no_match() }
 }
 
-/// P-43: the plain conditions of a parent are decided by one question over the combined output, to the run's own
-/// provider.
+/// P-43: one question over the combined output decides the plain conditions of a parent. The run's default
+/// provider answers it.
 fn parents_question(lowering: &mut Lowering<'_>, movement: &Movement) -> Option<Choice> {
     let offered = offered(&movement.rules, lowering.options);
     if offered.is_empty() || !lowering.settings.judge_fallback {
@@ -152,7 +151,7 @@ fn target(rule: &Rule) -> Target {
     }
 }
 
-/// P-46: a person is asked between the rule and what it leads to.
+/// P-46: inserts a gate between the rule and its target, and returns it.
 fn gate(lowering: &mut Lowering<'_>, movement: &Movement, number: usize, rule: &Rule) -> Target {
     let name = &movement.name.value;
     let id = StageId(format!("{name}/input[{number}]"));

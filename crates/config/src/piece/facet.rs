@@ -1,6 +1,6 @@
-//! What can be written once and used by name (P-8).
+//! Facets: texts that a piece defines once and uses by name (P-8).
 
-/// A kind of text that a piece can keep in a map, in a file, or in the facet directories.
+/// Kind of text that a piece can keep in a map, in a file, or in the facet directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Facet {
     Persona,
@@ -14,7 +14,7 @@ impl Facet {
     pub(super) const ALL: [Self; 5] =
         [Self::Persona, Self::Policy, Self::Knowledge, Self::Instruction, Self::Format];
 
-    /// The piece's own map of them.
+    /// Returns the key of the piece's map.
     pub(super) fn map(self) -> &'static str {
         match self {
             Self::Persona => "personas",
@@ -35,7 +35,7 @@ impl Facet {
         }
     }
 
-    /// What one of them is called.
+    /// Returns the word for messages.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Persona => "persona",
@@ -46,7 +46,7 @@ impl Facet {
         }
     }
 
-    /// Whether the text itself may stand where one is used.
+    /// Returns true if the text itself may replace the name.
     pub(super) fn may_be_inline(self) -> bool {
         match self {
             Self::Persona | Self::Policy | Self::Knowledge => false,
@@ -54,7 +54,7 @@ impl Facet {
         }
     }
 
-    /// Whether a value is a path. A text field with a slash in it is still a text; a name with one never is.
+    /// Returns true if a value is a path. Inline text may contain a slash, but a name may not.
     pub(super) fn is_path(self, value: &str) -> bool {
         let one_line = !value.trim_end().contains('\n');
         one_line && (value.trim_end().ends_with(".md") || (!self.may_be_inline() && value.contains('/')))

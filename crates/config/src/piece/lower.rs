@@ -1,4 +1,4 @@
-//! A piece as it was written becomes a workflow.
+//! Lowering of a piece to a workflow.
 
 use std::collections::HashMap;
 
@@ -23,10 +23,10 @@ use crate::lowering::{Answerer, Providers, Spots};
 use crate::review::Reviewer;
 use crate::{Diagnostics, Options, Settings};
 
-/// What stands between the outputs of sub-movements (P-33).
+/// Separator between the outputs of sub-movements (P-33).
 const BETWEEN: &str = "\n\n---\n\n";
 
-/// Everything lowering looks at, and what it has made so far.
+/// Input of the lowering, and its output so far.
 pub(super) struct Lowering<'a> {
     pub(super) piece: &'a Piece,
     pub(super) words: &'static Words,
@@ -36,7 +36,7 @@ pub(super) struct Lowering<'a> {
     pub(super) reviewers: &'a Reviewers,
     pub(super) stages: IndexMap<StageId, Stage>,
     pub(super) spots: Spots,
-    /// How many judges of one name there are.
+    /// Number of judges per name.
     judges: HashMap<String, u32>,
     pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
 }
@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The workflow. Where errors were found before it is only good for finding more of them.
+    /// Builds the workflow. After errors it serves only to find more of them.
     pub(super) fn workflow(&mut self, diagnostics: &mut Diagnostics) -> Workflow {
         let piece = self.piece;
         let plans = plan::plan(&piece.movements, self.settings, &mut self.providers, diagnostics);
@@ -95,7 +95,7 @@ impl<'a> Lowering<'a> {
             issue: None,
             words: IndexMap::from([
                 ("report-missing".to_owned(), self.words.report_missing.to_owned()),
-                // What people call a stage of it; they are spoken to in English.
+                // The word for a stage in messages, which are always English.
                 ("stage".to_owned(), "movement".to_owned()),
             ]),
         }
@@ -128,7 +128,7 @@ impl<'a> Lowering<'a> {
         };
         let description = movement.description.clone();
         self.stages.insert(id.clone(), Stage { description, ..stage(&movement.name.value, does) });
-        // The stages an exit puts in stand behind the one it belongs to.
+        // The exit may insert stages. They come after the stage they belong to.
         let exit = exit::of_movement(self, movement, diagnostics);
         if let Some(stage) = self.stages.get_mut(&id) {
             stage.exit = exit;
@@ -162,7 +162,8 @@ impl<'a> Lowering<'a> {
             tools: assignment.tools.clone().or_else(|| plan.answerer.tools.clone()),
             session: plan.session,
             reads: Reads {
-                // Rules over findings are left only where the review agent is unknown, which was said.
+                // Rules over findings remain here only if the review agent is unknown, which is already
+                // reported.
                 choice: exit::choice(self.words, &offered, self.settings)
                     .or_else(|| exit::choice_by_findings(&movement.rules, self.options)),
                 reports: assignment.reports.iter().map(report).collect(),
@@ -172,7 +173,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// P-61: the turn of a review agent.
+    /// P-61: builds the turn of a review agent.
     fn review(&mut self, stage: &StageId, movement: &Movement, reviewer: Reviewer<'_>, plan: Plan) -> Turn {
         let name = movement.name.value.as_str();
         let provider = plan.answerer.provider.clone();
@@ -192,7 +193,7 @@ impl<'a> Lowering<'a> {
         turn
     }
 
-    /// P-51, P-52: the watch over a cycle, and its judge as a stage beside the flow.
+    /// P-51, P-52: builds the monitor of a cycle, and its judge as a stage outside the normal flow.
     fn monitor(&mut self, monitor: &Monitor, diagnostics: &mut Diagnostics) -> Watched {
         let judge = &monitor.judge;
         let cycle: Vec<&str> = monitor.cycle.iter().map(|name| name.value.as_str()).collect();
@@ -238,18 +239,18 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A turn that may only look, in a new session, and whose reply is only carried on.
+    /// Builds a read-only turn in a new session. Nothing is extracted from its reply.
     fn bare_turn(&self, name: &str, speech: &Speech<'_>, answerer: Answerer) -> Turn {
-        // A role stands at the head of the prompt itself.
+        // The prompt already starts with the persona, so it replaces the system prompt.
         let persona = answerer.system_prompt.clone().filter(|_| speech.persona.is_none()).map(Text::from);
         Turn { persona, prompt: speech.prompt(), ..self.silent_turn(name, answerer) }
     }
 
-    /// The same, with nothing said yet.
+    /// Builds the same turn with an empty prompt.
     fn silent_turn(&self, name: &str, answerer: Answerer) -> Turn {
         Turn {
             id: TurnId::from(name),
-            // P-13: under this title it is known everywhere.
+            // P-13: title for every display of the turn.
             title: format!("{name} - {}", self.piece.name),
             description: None,
             persona: None,
@@ -271,7 +272,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A name that no stage has yet: two monitors may watch one cycle.
+    /// Returns an unused stage id. Two monitors may watch the same cycle and need different ids.
     fn unused_id(&mut self, name: &str) -> StageId {
         let judges = self.judges.entry(name.to_owned()).or_default();
         loop {
@@ -284,7 +285,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A stage that ends the run unless its exit says otherwise.
+/// Builds a stage whose exit fails the run until it is replaced.
 pub(super) fn stage(title: &str, does: Activity) -> Stage {
     Stage {
         title: title.to_owned(),

@@ -1,9 +1,8 @@
-//! Pieces: state machines of movements, as TAKT writes them.
+//! Pieces: state machines of movements in the format of TAKT.
 //!
-//! A piece is read in three steps. [`read`] walks the document by the tables of [`tables`] and follows every name to
-//! its text, so that what comes out is complete in itself and everything wrong was said at once. [`lower`] turns
-//! that into a workflow. What can be said of any workflow is then found by [`crate::check`] and tied back to the
-//! places the piece was written at.
+//! Loading has three steps. [`read`] reads the document with the tables of [`tables`] and loads every text it
+//! names. It reports all errors at once. [`lower`] turns the result into a workflow. [`crate::check`] then
+//! analyses the workflow, and each finding gets its location in the piece.
 
 mod assignment;
 mod condition;
@@ -42,7 +41,7 @@ use crate::{
     Settings, Source, Value,
 };
 
-/// Reads a piece and everything it names, and lowers it.
+/// Reads a piece and the files it names, and lowers it to a workflow.
 pub(crate) fn load(
     source: &dyn Source,
     places: &Places,
@@ -97,7 +96,8 @@ fn open(
     Document::parse(text.as_bytes(), Format::Yaml, &name, Area::Piece, diagnostics)
 }
 
-/// What is said, else what the piece's own values and files are written in; comments do not count.
+/// Returns the declared language, or else detects it from the piece's values and files. Comments do not
+/// count.
 fn language(piece: &Piece, document: &Document, texts: &Texts<'_>) -> Language {
     let said = piece.language.as_deref().and_then(Language::named);
     said.unwrap_or_else(|| {
@@ -116,7 +116,7 @@ fn collect_texts<'d>(node: &'d Node, texts: &mut Vec<&'d str>) {
     }
 }
 
-/// Leaves out what was said about a value only because it is a parameter, which was refused already.
+/// Removes diagnostics about parameter values. The parameter itself is already reported as unsupported.
 fn without_echoes(diagnostics: Diagnostics, parameters: &[DocumentPath]) -> Diagnostics {
     if parameters.is_empty() {
         return diagnostics;
@@ -130,7 +130,8 @@ fn without_echoes(diagnostics: Diagnostics, parameters: &[DocumentPath]) -> Diag
     kept.collect()
 }
 
-/// Adds what is found on the workflow. Where something was wrong before, only what cannot be a consequence of it.
+/// Adds the findings about the workflow. After errors, it adds only those that cannot be a consequence of
+/// them.
 fn report_findings(workflow: &Workflow, spots: &Spots, diagnostics: &mut Diagnostics) {
     let sound = !diagnostics.has_errors();
     for finding in check::check(workflow) {

@@ -1,4 +1,4 @@
-//! A loop monitor: a cycle that is watched, and the judge who says how to go on (P-51).
+//! Loop monitors: a cycle to watch, and a judge that decides how to continue (P-51).
 
 use super::assignment::read_template;
 use super::facet::Facet;
@@ -8,21 +8,19 @@ use super::template::{Speaker, Template};
 use super::texts::Texts;
 use crate::{Cursor, Diagnostics, Fields, Located, Location};
 
-/// How many times in a row, where nothing is said.
+/// Default number of repetitions.
 const THRESHOLD: u32 = 3;
 
-/// A loop monitor as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Monitor {
-    /// The movements watched, in order.
+    /// Movements of the cycle, in order.
     pub(super) cycle: Vec<Located<String>>,
-    /// How many times in a row.
+    /// Number of consecutive repetitions that triggers the judge.
     pub(super) threshold: u32,
     pub(super) judge: Judge,
     pub(super) at: Location,
 }
 
-/// The judge of a loop monitor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judge {
     pub(super) persona: Option<String>,
@@ -33,7 +31,7 @@ pub(super) struct Judge {
 }
 
 impl Monitor {
-    /// Reads a loop monitor. Without a judge or a cycle there is none.
+    /// Reads a loop monitor. Returns `None` without a judge or a cycle.
     pub(super) fn read(
         item: &Cursor<'_>,
         texts: &mut Texts<'_>,
@@ -50,7 +48,7 @@ impl Monitor {
         })
     }
 
-    /// The name of its judge as a movement.
+    /// Returns the name of the judge's stage.
     pub(super) fn name(&self) -> String {
         let cycle: Vec<&str> = self.cycle.iter().map(|name| name.value.as_str()).collect();
         format!("judge({})", cycle.join(", "))

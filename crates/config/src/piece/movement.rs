@@ -1,4 +1,4 @@
-//! A movement: one agent asked, or several at once.
+//! Movements: one agent, or several in parallel.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,21 @@ use crate::{Cursor, Diagnostics, Fields, Located, Severity, Value, quoted};
 
 const LONGEST_NAME: usize = 80;
 
-/// Where a rule can lead beside movements; no movement can have these names.
+/// Targets that end the run. Movements cannot have these names.
 pub(super) const ENDS: [&str; 2] = ["COMPLETE", "ABORT"];
 
-/// A movement as it was written, with the texts it names.
+/// A movement with the texts it names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Movement {
     pub(super) name: Located<String>,
-    /// What it is for, said to people.
+    /// Description for people.
     pub(super) description: Option<String>,
     pub(super) work: Work,
     pub(super) rules: Vec<Rule>,
-    /// Whether nothing about it was wrong, so that more can be said about it.
+    /// False if the movement has errors. Findings about it would then be noise.
     pub(super) sound: bool,
 }
 
-/// What happens in a movement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Work {
     One(Box<Assignment>),
@@ -42,7 +41,7 @@ pub(super) enum Level {
 }
 
 impl Movement {
-    /// Reads a list of movements. One without a name is reported and left out.
+    /// Reads a list of movements. It reports and skips those without a name.
     pub(super) fn read_all<'d>(
         items: impl IntoIterator<Item = Cursor<'d>>,
         level: Level,
@@ -63,7 +62,7 @@ impl Movement {
         movements
     }
 
-    /// What its agents are asked, to be completed.
+    /// Returns the assignments for later completion.
     pub(super) fn assignments_mut(&mut self) -> Vec<(&Located<String>, &mut Assignment)> {
         match &mut self.work {
             Work::One(assignment) => vec![(&self.name, assignment.as_mut())],
@@ -71,7 +70,7 @@ impl Movement {
         }
     }
 
-    /// The turns it asks: itself, or its sub-movements.
+    /// Returns its assignments: its own, or those of its sub-movements.
     pub(super) fn assignments(&self) -> Vec<(&Self, &Assignment)> {
         match &self.work {
             Work::One(assignment) => vec![(self, assignment.as_ref())],
@@ -114,7 +113,7 @@ impl Movement {
     }
 }
 
-/// Whether no error was added since there were so many diagnostics.
+/// Returns true unless an error follows the first `before` diagnostics.
 fn is_sound_since(diagnostics: &Diagnostics, before: usize) -> bool {
     let mut since = diagnostics.iter().skip(before);
     diagnostics.left_off() == 0 && !since.any(|diagnostic| diagnostic.severity == Severity::Error)
@@ -139,7 +138,7 @@ fn read_name(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Locat
     Some(name)
 }
 
-/// P-61: a review agent brings its role, its tools and what it is asked.
+/// P-61: a review agent brings its own role, tools and prompt, so the movement must not set them.
 fn refuse_beside_reviewer(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     if !fields.has("reviewer") {
         return;

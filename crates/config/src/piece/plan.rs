@@ -1,4 +1,4 @@
-//! Who answers each turn and in which session: what can be said only with all turns in view (P-17, P-18).
+//! Provider and session of each turn. Both depend on all turns of the piece (P-17, P-18).
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,14 +9,13 @@ use super::movement::Movement;
 use crate::lowering::{Answerer, Providers};
 use crate::{Diagnostics, SessionDefault, Settings, quoted};
 
-/// What is decided about one turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     pub(super) answerer: Answerer,
     pub(super) session: SessionPolicy,
 }
 
-/// A turn before its session is decided.
+/// A turn without its session policy.
 struct Draft<'a> {
     movement: &'a Movement,
     assignment: &'a Assignment,
@@ -25,7 +24,7 @@ struct Draft<'a> {
     key: SessionKey,
 }
 
-/// The plan of each turn, by movement and turn.
+/// Plans every turn, by movement and turn.
 pub(super) fn plan(
     movements: &[Movement],
     settings: &Settings,
@@ -45,7 +44,7 @@ pub(super) fn plan(
         for turn in siblings {
             *shared.entry(&turn.key).or_default() += 1;
         }
-        // Of siblings that begin one session each, none is the last one.
+        // If several siblings start a session with one key, none of them counts as the last.
         let kept = |turn: &Draft<'_>| shared[&turn.key] == 1 && continued.contains(&turn.key);
         siblings.iter().map(|turn| settle(turn, kept(turn), diagnostics)).collect()
     });
@@ -68,12 +67,12 @@ fn draft<'a>(
         movement,
         assignment,
         continues: match assignment.session {
-            // A review agent looks at everything anew.
+            // A review agent must see everything fresh.
             _ if assignment.reviewer.is_some() => false,
             Some(session) => session == Session::Continue,
             None => settings.default_session == SessionDefault::Continue,
         },
-        // A session can be continued only by the provider that began it.
+        // Only the provider that started a session can continue it.
         key: SessionKey(format!("{}:{key}", answerer.provider)),
         answerer,
     }
@@ -94,7 +93,7 @@ fn settle(turn: &Draft<'_>, kept: bool, diagnostics: &mut Diagnostics) -> Plan {
     Plan { answerer: turn.answerer.clone(), session }
 }
 
-/// Turns asked at the same time cannot go on in one session.
+/// Turns that run at the same time cannot continue the same session.
 fn refuse_conflicts(siblings: &[Draft<'_>], diagnostics: &mut Diagnostics) {
     let mut seen: HashMap<&SessionKey, &Movement> = HashMap::new();
     for turn in siblings.iter().filter(|turn| turn.continues) {

@@ -1,4 +1,4 @@
-//! The prompt of a turn as sections, top to bottom (P-24), and the judging question (P-41).
+//! Prompt sections of a turn, top to bottom (P-24), and the judging question (P-41).
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use super::report::Contract;
 use super::template::Template;
 use super::words::Words;
 
-/// Everything that goes into the prompt of one turn.
+/// Content of a turn's prompt.
 #[derive(Debug)]
 pub(super) struct Speech<'a> {
-    /// The fixed lines of the definition's language.
+    /// Fixed lines in the language of the definition.
     pub(super) words: &'static Words,
     pub(super) piece: &'a str,
     pub(super) movement: &'a str,
@@ -19,31 +19,30 @@ pub(super) struct Speech<'a> {
     pub(super) knowledge: &'a [String],
     pub(super) policy: &'a [String],
     pub(super) template: Option<&'a Template>,
-    /// Whether the previous output is added.
+    /// True if the prompt includes the previous output.
     pub(super) pass_previous: bool,
     pub(super) reports: &'a [Contract],
-    /// What can be chosen; nothing: no status block.
+    /// Offered rules; without any, the prompt has no status block.
     pub(super) offered: &'a [Offered<'a>],
 }
 
-/// A rule as it is offered to an agent.
+/// A rule as the prompt offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offered<'a> {
-    /// The number in its tag.
+    /// Number in its tag.
     pub(super) number: usize,
     pub(super) condition: &'a str,
-    /// What must be output beside the tag.
+    /// Text that the agent must output in addition to the tag.
     pub(super) appendix: Option<&'a str>,
 }
 
-/// A text nobody wrote anything in.
+/// Placeholder for a facet without its text.
 static WORDLESS: [String; 1] = [String::new()];
 
 impl Speech<'_> {
-    /// The prompt of the turn.
     pub(super) fn prompt(&self) -> Prompt {
         let mut sections = Vec::new();
-        // P-25: without a persona there is nothing to be set apart from what follows.
+        // P-25: without a persona, no separator is needed.
         if let Some(persona) = self.persona {
             sections.push(fixed(persona));
             sections.push(fixed("---"));
@@ -70,8 +69,8 @@ impl Speech<'_> {
         Prompt { sections, join: Join::Paragraphs }
     }
 
-    /// The tokens of its first prompt that are our words: what is left of it when all words of the definition, the
-    /// task and the values of the run are taken out.
+    /// Returns the tokens of the first prompt that Saihai adds. The words of the definition, the task and the
+    /// run's values do not count.
     pub(super) fn added_tokens(&self) -> u64 {
         let reports: Vec<Contract> = self.reports.iter().map(Contract::without_words).collect();
         let offered: Vec<Offered<'_>> = self.offered.iter().map(Offered::without_words).collect();
@@ -88,7 +87,7 @@ impl Speech<'_> {
             ..*self
         };
         let sections = bare.prompt().sections;
-        // Nothing came before, so what would carry it on does not appear.
+        // The first prompt has no previous output, so sections that depend on it do not appear.
         let appears = |section: &&Section| {
             let is_task = |part: &Part| matches!(part, Part::Value(Variable::Task, _));
             section.when == When::Always || section.body.iter().any(is_task)
@@ -128,7 +127,7 @@ impl Offered<'_> {
     }
 }
 
-/// The question which of the conditions an output matches.
+/// Builds the question for the condition that matches an output.
 pub(super) fn question(words: &Words, offered: &[Offered<'_>]) -> Prompt {
     let output = always(vec![
         text(format!("{}\n<output>\n", words.output)),
@@ -139,7 +138,7 @@ pub(super) fn question(words: &Words, offered: &[Offered<'_>]) -> Prompt {
     Prompt { sections: vec![output, judgment], join: Join::Paragraphs }
 }
 
-/// J1: what a judge is told where the definition gives it no template.
+/// J1: the default template of a judge.
 pub(super) fn judge_template(words: &Words, cycle: &[&str]) -> Template {
     let (before, between, behind) = words.cycle;
     Template {
@@ -152,7 +151,7 @@ pub(super) fn judge_template(words: &Words, cycle: &[&str]) -> Template {
     }
 }
 
-/// What a person is asked where a rule wants their input. People are spoken to in English.
+/// Builds the question for a rule that needs a person's input. Messages to people are in English.
 pub(super) fn gate_question(movement: &str, condition: &str) -> Prompt {
     let asked = fixed(&format!("Movement `{movement}` needs your input: {condition}"));
     let output =
@@ -165,12 +164,12 @@ fn texts(heading: &str, texts: &[String]) -> Option<Section> {
     (!texts.is_empty()).then(|| fixed(&format!("{heading}\n{}", trimmed.join("\n\n"))))
 }
 
-/// A value under a heading, as long as there is one.
+/// Builds a section with a value under a heading. It appears only if the value is not empty.
 fn under(heading: &str, variable: Variable, form: Form) -> Section {
     Section { body: vec![text(format!("{heading}\n")), Part::Value(variable, form)], when: When::Filled }
 }
 
-/// P-29: one report with a format has a form of its own, everything else is a list.
+/// P-29: a single report with a format has its own layout. All other cases are a list.
 fn report_block(words: &Words, reports: &[Contract]) -> String {
     let mut block = format!("---\n{}\n", words.report);
     if let [Contract { file, format: Some(format), .. }] = reports {

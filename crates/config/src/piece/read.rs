@@ -1,4 +1,4 @@
-//! A piece as it was written, and what its parts say of each other.
+//! The typed form of a piece, and checks across its parts.
 
 use std::collections::HashSet;
 
@@ -10,25 +10,25 @@ use super::tables;
 use super::texts::Texts;
 use crate::{Cursor, Diagnostics, Document, Fields, Located, Value, quoted};
 
-/// The iteration limit, where nothing is said.
+/// Default iteration limit.
 const ITERATIONS: u32 = 10;
 
-/// A piece as it was written, with the texts it names.
+/// A piece with the texts it names.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) name: String,
     pub(super) description: Option<String>,
-    /// The language it says it is written in: `ja` or `en`.
+    /// Declared language: `ja` or `en`.
     pub(super) language: Option<String>,
     pub(super) max_iterations: u32,
-    /// Where a run begins; unsaid: at the first movement.
+    /// Start of a run; `None` means the first movement.
     pub(super) initial: Option<Located<String>>,
     pub(super) movements: Vec<Movement>,
     pub(super) monitors: Vec<Monitor>,
 }
 
 impl Piece {
-    /// Reads a document and everything it names. Whatever is wrong is reported, all of it.
+    /// Reads a document and the files it names. It reports all errors, not only the first.
     pub(super) fn read(
         document: &Document,
         texts: &mut Texts<'_>,
@@ -61,7 +61,7 @@ impl Piece {
         Some(piece)
     }
 
-    /// Every name of a movement must be that of one.
+    /// Reports names of movements that do not exist.
     fn check_names(&self, diagnostics: &mut Diagnostics) {
         let rules = self.movements.iter().flat_map(|movement| &movement.rules);
         let judged = self.monitors.iter().flat_map(|monitor| &monitor.judge.rules);
@@ -127,7 +127,7 @@ fn read_iterations(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> u32 {
     value.integer().and_then(|number| u32::try_from(number).ok()).unwrap_or(ITERATIONS)
 }
 
-/// Reports every `{ $param: … }`, and returns the places, about which nothing else need be said (P-12).
+/// Reports every `{ $param: … }` and returns their paths, where other errors do not matter (P-12).
 pub(super) fn refuse_parameters(
     root: &Cursor<'_>,
     diagnostics: &mut Diagnostics,

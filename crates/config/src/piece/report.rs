@@ -1,4 +1,4 @@
-//! Reports a turn must output, in each of the forms they can be written in (P-21).
+//! Reports that a turn must output, in all their written forms (P-21).
 
 use std::collections::HashMap;
 
@@ -8,27 +8,26 @@ use super::tables;
 use super::texts::Texts;
 use crate::{Cursor, Diagnostics, Fields, Kind, Located, Location, Value, quoted};
 
-/// A report a turn must output.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Contract {
-    /// Its file, inside the report directory.
+    /// File inside the report directory.
     pub(super) file: String,
-    /// What it is called; the file's name where nothing else is said.
+    /// Label; defaults to the file name.
     pub(super) label: String,
-    /// What it must look like.
+    /// Required layout.
     pub(super) format: Option<String>,
-    /// Where its file is named.
+    /// Location of the file name.
     pub(super) at: Location,
 }
 
 impl Contract {
-    /// The same without the words of whoever wrote it.
+    /// Returns a copy without the author's words, to count the tokens that Saihai adds.
     pub(super) fn without_words(&self) -> Self {
         let format = self.format.as_ref().map(|_| String::new());
         Self { file: String::new(), label: String::new(), format, at: self.at.clone() }
     }
 
-    /// The first heading of its format, without the marks.
+    /// Returns the first heading of the format, without its `#` marks.
     pub(super) fn heading(&self) -> Option<String> {
         let heading = |line: &str| {
             let level = line.bytes().take_while(|byte| *byte == b'#').count();
@@ -39,7 +38,7 @@ impl Contract {
         self.format.as_deref()?.lines().find_map(|line| heading(line.trim_start()))
     }
 
-    /// Reads `report`, in whichever form.
+    /// Reads `report` in any of its forms.
     pub(super) fn read_all(
         value: &Cursor<'_>,
         texts: &mut Texts<'_>,
@@ -68,7 +67,7 @@ impl Contract {
     }
 }
 
-/// Reports one file given twice, whatever the case of its letters: not every file system tells them apart.
+/// Reports duplicate files. It ignores case, because some file systems do.
 pub(super) fn refuse_duplicates<'a>(
     contracts: impl Iterator<Item = &'a Contract>,
     diagnostics: &mut Diagnostics,
@@ -85,7 +84,7 @@ pub(super) fn refuse_duplicates<'a>(
     }
 }
 
-/// An item of a list: `{name, format}`, or a single `Label: file`.
+/// Reads a list item: `{name, format}`, or a single `Label: file`.
 fn entry(item: &Cursor<'_>, texts: &mut Texts<'_>, diagnostics: &mut Diagnostics) -> Option<Contract> {
     let entries: Vec<_> = item.entries().collect();
     match entries.as_slice() {

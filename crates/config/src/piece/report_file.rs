@@ -1,26 +1,24 @@
-//! Which names a report may have: those that stay inside the report directory (P-22).
+//! Valid names of report files: those that stay inside the report directory (P-22).
 
-/// Why a name is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsafe {
     #[error("it names no file")]
     Empty,
-    /// It begins at a root or a drive.
+    /// The name starts with a root or a drive.
     #[error("it is an absolute path")]
     Absolute,
     #[error("`..` leads out of the report directory")]
     Leaves,
-    /// The separator of another system.
+    /// A separator on other systems.
     #[error("`\\` cannot stand in it")]
     Backslash,
-    /// A character that cannot be seen.
     #[error("a control character stands in it")]
     Control,
     #[error("an empty part or `.` stands in it")]
     EmptyPart,
 }
 
-/// Whether a name is that of a file inside the report directory.
+/// Checks that a name stays inside the report directory.
 pub(super) fn check(name: &str) -> Result<(), Unsafe> {
     let drive = name.as_bytes().get(1) == Some(&b':') && name.as_bytes()[0].is_ascii_alphabetic();
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! The review agents that movements name (P-61).
+//! Review agents that movements name (P-61).
 
 use saihai_model::ProviderName;
 
@@ -7,18 +7,17 @@ use super::read::Piece;
 use crate::review::{self, LoadResult, Reviewer};
 use crate::{Diagnostics, Language, Located, Places, Settings, Source, quoted};
 
-/// The review agents of a project, where some movement names one.
+/// Review agents of the project. Loaded only if a movement names one.
 #[derive(Debug)]
 pub(super) struct Reviewers {
     loaded: LoadResult,
-    /// The language of the piece.
     pub(super) language: Language,
-    /// What a person should know about them.
+    /// Remarks for the user.
     pub(super) notes: Vec<String>,
 }
 
 impl Reviewers {
-    /// Finds the agents that a piece names, and completes what its movements say of who answers for them.
+    /// Loads the agents a piece names, and completes the provider and model of its movements.
     pub(super) fn find(
         piece: &mut Piece,
         language: Language,
@@ -43,7 +42,7 @@ impl Reviewers {
         reviewers
     }
 
-    /// The agent that a movement names, if it names one that there is.
+    /// Returns the agent that a movement names, if it exists.
     pub(super) fn of<'a>(&'a self, assignment: &Assignment, settings: &'a Settings) -> Option<Reviewer<'a>> {
         let name = &assignment.reviewer.as_ref()?.value;
         let agent = self.loaded.agents.iter().find(|agent| agent.definition.name == *name)?;
@@ -79,7 +78,7 @@ impl Reviewers {
         let message = format!("no review agent is named {}", quoted(&name.value));
         let diagnostic = name.error("unknown-reviewer", message).label("no review agent has this name");
         diagnostics.push(diagnostic.maybe_hint(hint));
-        // Its file may be there and be wrong.
+        // The agent's file may exist but have errors.
         for error in &self.loaded.errors {
             diagnostics.append(error.diagnostics.clone());
         }

@@ -1,5 +1,3 @@
-//! A rule: when something holds, what follows.
-
 use std::collections::HashMap;
 
 use saihai_model::Severity;
@@ -9,33 +7,31 @@ use super::tables;
 use crate::diagnostic::{did_you_mean, list_of};
 use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, quoted};
 
-/// A rule as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rule {
     pub(super) condition: Condition,
-    /// Where it leads; a sub-movement's leads nowhere.
+    /// Target; `None` for a sub-movement.
     pub(super) next: Option<Located<String>>,
-    /// Whether a person is asked before it is followed.
+    /// True if a person must answer before the run follows the rule.
     pub(super) requires_user_input: bool,
-    /// Whether it is offered only where a person can be asked.
+    /// True if the rule is offered only in interactive runs.
     pub(super) interactive_only: bool,
-    /// What must be output beside the tag.
+    /// Text that the agent must output in addition to the tag.
     pub(super) appendix: Option<String>,
     pub(super) at: Location,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// A movement that asks one agent.
+    /// A movement with one agent.
     Movement,
-    /// A movement that asks several.
+    /// A movement with several agents.
     Parallel,
     SubMovement,
-    /// A movement that a review agent does.
+    /// A movement with a review agent.
     Reviewer,
-    /// One of several that a review agent does.
+    /// A sub-movement with a review agent.
     SubReviewer,
-    /// The judge of a loop monitor.
     Judge,
 }
 
@@ -52,7 +48,7 @@ const OVER_FINDINGS: &str = "write `findings(\"important\")` or `no_findings(\"i
 const FOR_REVIEWERS: &str = "such conditions are for movements with `reviewer`";
 
 impl Rule {
-    /// Reads a list of rules. One that is wrong is reported and left out.
+    /// Reads a list of rules. It reports and skips invalid ones.
     pub(super) fn read_all(items: &[Cursor<'_>], owner: Owner, diagnostics: &mut Diagnostics) -> Vec<Self> {
         let rules: Vec<Self> = items.iter().filter_map(|item| Self::read(item, owner, diagnostics)).collect();
         let mut seen: HashMap<&Condition, &Location> = HashMap::new();

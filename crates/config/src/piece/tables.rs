@@ -1,9 +1,8 @@
-//! The keys of a piece, as data (P-10 to P-12). Newer spellings are aliases of the older ones; newer features we do
-//! not have are refused by name.
+//! Keys of a piece, as data (P-10 to P-12). Newer spellings are aliases of the older ones. Newer features
+//! that Saihai lacks are refused by name.
 
 use crate::{Field, Kind, Object};
 
-/// How many iterations a piece may ask for.
 pub(super) const ITERATIONS: Kind = Kind::Integer { min: 1, max: 100_000 };
 
 pub static PIECE: Object = Object {
@@ -14,7 +13,7 @@ pub static PIECE: Object = Object {
         Field::new("language", Kind::OneOf(&["ja", "en"])).about(
             "the language of everything that is added to prompts; absent: Japanese if a text of the piece or of its files contains kana, else English",
         ),
-        // `max_steps: infinite` exists, so the reader looks for itself.
+        // The reader checks the value itself, because `max_steps: infinite` exists.
         Field::new("max_iterations", Kind::Any)
             .form(ITERATIONS)
             .aliases(&["max_steps"])
@@ -67,7 +66,7 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("permission_mode", Kind::OneOf(&["readonly", "edit", "full"]))
             .aliases(&["required_permission_mode"])
             .about("the same in more detail; absent: as `edit` says"),
-        // A list exists in newer versions, so the reader looks for itself.
+        // The reader checks the value itself, because newer versions allow a list.
         Field::new("instruction_template", Kind::Any)
             .form(Kind::Text)
             .aliases(&["instruction"])
@@ -82,7 +81,7 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("parallel", Kind::Any)
             .form(Kind::Filled(&Kind::Object(&MOVEMENT)))
             .about("sub-movements, all asked at once"),
-        // `compact` exists in newer versions, so the reader looks for itself.
+        // The reader checks the value itself, because newer versions have `compact`.
         Field::new("session", Kind::Any)
             .form(Kind::OneOf(&["refresh", "continue"]))
             .default("\"refresh\"")
@@ -126,19 +125,19 @@ pub(super) static MOVEMENT: Object = Object {
     ],
 };
 
-/// The keys of a movement that a review agent does (P-61).
+/// Keys of a movement with a review agent (P-61).
 pub(super) const REVIEWER_KEYS: [&str; 6] = ["name", "description", "reviewer", "provider", "model", "rules"];
 
-/// The keys of a movement that asks several sub-movements (P-15).
+/// Keys of a movement with sub-movements (P-15).
 pub(super) const PARALLEL_KEYS: [&str; 4] = ["name", "description", "parallel", "rules"];
 
-/// The newer place of reports.
+/// Newer location of reports.
 pub(super) static OUTPUT_CONTRACTS: Object = Object {
     title: "`output_contracts`",
     fields: &[Field::new("report", Kind::Any).form(REPORTS).about("reports the turn must output")],
 };
 
-/// The forms in which reports can be written: a file, a report, or a list of reports and of `Label: file` (P-21).
+/// Forms of reports: a file, a report, or a list of reports and of `Label: file` (P-21).
 const REPORTS: Kind = Kind::Either(&[
     Kind::Text,
     Kind::Object(&REPORT),
@@ -155,7 +154,6 @@ pub(super) static REPORT: Object = Object {
     ],
 };
 
-/// A rule of a movement.
 pub(super) static RULE: Object = Object {
     title: "a rule",
     fields: &[
@@ -186,7 +184,6 @@ pub(super) static MONITOR: Object = Object {
     ],
 };
 
-/// The judge of a loop monitor.
 pub(super) static JUDGE: Object = Object {
     title: "a judge",
     fields: &[
@@ -201,7 +198,6 @@ pub(super) static JUDGE: Object = Object {
     ],
 };
 
-/// A rule of a judge.
 pub(super) static JUDGE_RULE: Object = Object {
     title: "a judge's rule",
     fields: &[

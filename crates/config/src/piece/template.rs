@@ -1,12 +1,13 @@
 //! Templates: text with variables, parsed once when a piece is loaded.
 //!
-//! Because a template becomes parts here, text inserted at run time is never looked at again (P-27).
+//! A template becomes a list of parts here. Text inserted at run time is therefore never parsed for variables
+//! (P-27).
 
 use saihai_model::{Form, Part, Variable};
 
 use super::report_file;
 
-/// Variables every template knows, beside `{report:FILE}`.
+/// Variables of every template, in addition to `{report:FILE}`.
 const VARIABLES: [&str; 9] = [
     "task",
     "previous_response",
@@ -27,32 +28,30 @@ const NOT_SUPPORTED: [&str; 5] =
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Template {
-    /// Fixed text and values in order.
+    /// Fixed text and values, in order.
     pub(super) parts: Vec<Part>,
-    /// What a person should know about it.
     pub(super) remarks: Vec<Remark>,
 }
 
-/// Something odd in a template.
+/// A suspicious place in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remark {
     pub(super) kind: RemarkKind,
-    /// As it is written, with its brackets.
+    /// The variable as written, with its brackets.
     pub(super) written: String,
-    /// Where in the template, in bytes.
+    /// Byte offset in the template.
     pub(super) at: usize,
 }
 
-/// What can be odd in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RemarkKind {
-    /// It looks like this variable and is none.
+    /// An unknown name that is similar to this variable.
     Misspelt(&'static str),
-    /// A variable of judges outside a judge.
+    /// A judge variable outside a judge's template.
     OnlyInJudges,
     /// A variable of newer versions.
     NotSupported,
-    /// A report file that is none, and why.
+    /// An invalid report file, with the reason.
     UnsafeFile(report_file::Unsafe),
 }
 
@@ -63,13 +62,13 @@ pub(super) enum Speaker {
 }
 
 impl Template {
-    /// The same without the words of whoever wrote it: only the values it shows.
+    /// Returns a copy with only the values, to count the tokens that Saihai adds.
     pub(super) fn without_words(&self) -> Self {
         let is_value = |part: &&Part| matches!(part, Part::Value(..));
         Self { parts: self.parts.iter().filter(is_value).cloned().collect(), remarks: Vec::new() }
     }
 
-    /// Parses a template in one pass from left to right. What is no variable stays as it is written.
+    /// Parses a template in one pass from left to right. Anything that is not a variable stays unchanged.
     pub(super) fn parse(text: &str, speaker: Speaker) -> Self {
         let mut template = Self::default();
         let mut fixed = String::new();
@@ -105,7 +104,7 @@ impl Template {
         template
     }
 
-    /// Whether a variable stands in it.
+    /// Returns true if the template uses the variable.
     pub(super) fn shows(&self, wanted: &Variable) -> bool {
         self.parts.iter().any(|part| match part {
             Part::Value(variable, _) => variable == wanted,
@@ -120,15 +119,14 @@ impl Template {
     }
 }
 
-/// The text between the bracket `text` begins with and the next closing one, on one line and without another
-/// opening one in between.
+/// Returns the text between a leading `{` and the next `}`. It must be on one line and contain no other `{`.
 fn bracketed(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('{')?;
     let end = inside.find(['{', '}', '\n'])?;
     inside[end..].starts_with('}').then(|| &inside[..end])
 }
 
-/// The variable of this name, nothing, or something odd.
+/// Returns the variable of this name, `None` for ordinary text, or a remark.
 fn lookup(name: &str, speaker: Speaker) -> Result<Option<(Variable, Form)>, RemarkKind> {
     if let Some(file) = name.strip_prefix("report:") {
         let file = file.trim();
@@ -151,7 +149,7 @@ fn lookup(name: &str, speaker: Speaker) -> Result<Option<(Variable, Form)>, Rema
     Ok(Some((variable, Form::Plain)))
 }
 
-/// The variable within two edits of a name.
+/// Returns the variable within two edits of a name.
 fn misspelt(name: &str, speaker: Speaker) -> Option<&'static str> {
     if let Some((before, _)) = name.split_once(':') {
         return (strsim::damerau_levenshtein(before, "report") <= 2).then_some("report:FILE");
@@ -173,7 +171,7 @@ mod tests {
 
     use super::{Speaker, Template};
 
-    /// The parts as text: values as `<variable>`, then the remarks.
+    /// Formats the parts as text, with values as `<variable>`, then the remarks.
     fn shown(template: &Template) -> String {
         let mut shown = String::new();
         for part in &template.parts {

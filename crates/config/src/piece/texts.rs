@@ -1,5 +1,5 @@
-//! The texts a piece uses: its own, those of its files, and those of the facet directories. Each file is read once,
-//! before anything runs (P-6).
+//! Texts of a piece: inline, in files, or in the facet directories. Each file is read once, before the run
+//! starts (P-6).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use crate::{
     Span, quoted,
 };
 
-/// The most bytes of all texts together, each counted as often as it is used: every prompt holds its own.
+/// Maximum bytes of all texts. A text counts once per use, because every prompt holds its own copy.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// A text and where it is written: in the piece, or in a file of its own.
+/// A text and its location in the piece or in a separate file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Passage {
     pub(super) text: String,
-    /// Where its value stands in the piece, or its file as a whole.
+    /// Location of the value in the piece, or the whole file.
     pub(super) at: Location,
 }
 
 impl Passage {
-    /// Where some words stand that were found at a byte of the text. In a quoted or folded value the bytes of the
-    /// piece are not those of the text, so there the words themselves are looked for.
+    /// Returns the location of `words`, found at byte `at` of the text. Byte offsets differ in a quoted or
+    /// folded value, so there it searches for the words.
     pub(super) fn find(&self, words: &str, at: usize) -> Location {
         let mut location = self.at.clone();
         let source = self.at.file.text();
@@ -43,20 +43,19 @@ impl Passage {
     }
 }
 
-/// Where texts are looked for.
+/// Loader of texts.
 pub(super) struct Texts<'a> {
     source: &'a dyn Source,
     places: &'a Places,
-    /// The directory of the piece file; none for what is built in.
+    /// Directory of the piece file; `None` for a built-in.
     directory: Option<PathBuf>,
     maps: HashMap<Facet, IndexMap<String, Entry>>,
     used: HashSet<(Facet, String)>,
     files: BTreeMap<PathBuf, Result<Arc<SourceFile>, BadFile>>,
-    /// The bytes of all texts given out.
+    /// Bytes of all texts returned so far.
     given: usize,
 }
 
-/// An entry of one of the piece's maps.
 #[derive(Debug, Clone)]
 struct Entry {
     key: Location,
@@ -83,12 +82,12 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// Makes an entry of one of the piece's maps known.
+    /// Registers an entry of one of the piece's maps.
     pub(super) fn define(&mut self, facet: Facet, name: Located<String>, text: Located<String>) {
         self.maps.entry(facet).or_default().insert(name.value, Entry { key: name.at, text });
     }
 
-    /// The text a value stands for.
+    /// Returns the text that a value refers to.
     pub(super) fn resolve(
         &mut self,
         facet: Facet,
@@ -138,7 +137,7 @@ impl<'a> Texts<'a> {
         Some(Passage { text: value.value.clone(), at: value.at.clone() })
     }
 
-    /// Every entry of the piece's maps that nobody used.
+    /// Reports every map entry that the piece does not use.
     pub(super) fn unused(&self) -> impl Iterator<Item = Diagnostic> + '_ {
         let entries = Facet::ALL.into_iter().flat_map(|facet| {
             let map = self.maps.get(&facet).into_iter().flatten();
@@ -151,12 +150,12 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// The files read so far.
+    /// Returns the files read so far.
     pub(super) fn files(&self) -> impl Iterator<Item = (&Path, &SourceFile)> {
         self.files.iter().filter_map(|(path, file)| Some((path.as_path(), file.as_deref().ok()?)))
     }
 
-    /// The text of an entry of a map: itself, or that of its file (P-7).
+    /// Returns the text of a map entry: inline, or from its file (P-7).
     fn entry(
         &mut self,
         facet: Facet,
@@ -253,7 +252,7 @@ fn read(source: &dyn Source, path: &Path, name: &str) -> Result<Arc<SourceFile>,
     Ok(Arc::new(SourceFile::new(Area::Piece, name, text)))
 }
 
-/// One word: what can be the name of a facet.
+/// Returns true for a single word, which can be the name of a facet.
 fn is_word(value: &str) -> bool {
     !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }

@@ -1,8 +1,8 @@
-//! The fixed lines of prompts, in both languages (P-28). The Japanese ones are part of the format.
+//! Fixed lines of prompts, in both languages (P-28). The Japanese ones are part of the format.
 
 use crate::Language;
 
-/// What is written into a prompt beside the definition's own texts.
+/// Text that Saihai adds to a prompt.
 #[derive(Debug)]
 pub(super) struct Words {
     pub(super) context: &'static str,
@@ -27,14 +27,13 @@ pub(super) struct Words {
     pub(super) appendix: (&'static str, &'static str),
     pub(super) output: &'static str,
     pub(super) judgment: &'static str,
-    /// J1: before the cycle, between cycle and count, behind the count
+    /// J1: before the cycle, between cycle and count, after the count
     pub(super) cycle: (&'static str, &'static str, &'static str),
-    /// P-26: stands for a report that does not exist yet
+    /// P-26: placeholder for a report that does not exist yet
     pub(super) report_missing: &'static str,
 }
 
 impl Words {
-    /// The words of a language.
     pub(super) fn of(language: Language) -> &'static Self {
         match language {
             Language::Japanese => &JAPANESE,

@@ -1,25 +1,25 @@
-//! The issue a run is about (S-52, S-60).
+//! The issue of a run (S-52, S-60).
 
 use saihai_model::IssueNumber;
 
 use super::completion::{Completion, Condition};
 use crate::{Area, Diagnostic, Diagnostics, Options, quoted};
 
-/// The parameter that names an issue where no flag does.
+/// Parameter that names the issue if there is no `--issue`.
 pub(super) const PARAMETER: &str = "issue";
 
-/// The issue a run is about, as far as that is known before one begins.
+/// The issue of a run, if known before the start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
     Issue(IssueNumber),
     #[default]
     Nothing,
-    /// Whoever only looks need not say.
+    /// Unknown, because the command only inspects the agent.
     Open,
 }
 
 impl About {
-    /// What the flag says, else what the parameter was given.
+    /// Reads the issue from `--issue`, or else from the parameter.
     pub(super) fn read(options: &Options, given: Option<&str>, diagnostics: &mut Diagnostics) -> Self {
         if let Some(number) = options.issue {
             return Self::Issue(number);
@@ -39,7 +39,6 @@ impl About {
         }
     }
 
-    /// Its number, where there is one.
     pub(super) fn number(self) -> Option<IssueNumber> {
         match self {
             Self::Issue(number) => Some(number),
@@ -47,7 +46,7 @@ impl About {
         }
     }
 
-    /// A run that waits for an issue must be about one.
+    /// Reports a completion that waits for an issue in a run without one.
     pub(super) fn check(self, own: Option<&Completion>, diagnostics: &mut Diagnostics) {
         let waits = |own: &&Completion| own.all().iter().any(|one| matches!(one, Condition::Issue));
         if let (Self::Nothing, Some(own)) = (self, own.filter(waits)) {

@@ -1,4 +1,4 @@
-//! What blocks in an agent's replies do (S-64 to S-67).
+//! Actions of blocks in an agent's replies (S-64 to S-67).
 
 use indexmap::IndexMap;
 use saihai_model::{Action, ActionSpec, BlockUse, Blocks, Once};
@@ -7,12 +7,12 @@ use super::completion::{Completion, Condition};
 use super::tables;
 use crate::{Diagnostics, Fields, Located, did_you_mean, list_of, quoted};
 
-/// Types of blocks that steer the completion: a plan, a review, a step to the next phase, the end.
+/// Block types that control completion: a plan, a review, a phase change, the end.
 pub(super) const SIGNALS: [&str; 4] = ["project-plan", "review-result", "phase-advance", "complete"];
 
-/// The info string of a block's fence, where nothing is said.
+/// Default info string of a block's fence.
 const FENCE: &str = "action";
-/// The file a block is written into, where it names none.
+/// Default file for a block that names none.
 const FILE: &str = "output.md";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub(super) struct Actions {
     uses: IndexMap<String, Handler>,
 }
 
-/// What one type of block does.
+/// Handler of one block type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handler {
     Log,
@@ -38,7 +38,8 @@ impl Default for Actions {
 }
 
 impl Actions {
-    /// Reads `actions`. Where it is off nothing is looked for; `github` says whether it may reach GitHub.
+    /// Reads `actions`. If they are off, the run looks for no blocks. `github` is true if the agent may use
+    /// GitHub.
     pub(super) fn read(fields: &Fields<'_>, github: bool, diagnostics: &mut Diagnostics) -> Self {
         let Some(fields) = fields.object("actions", &tables::ACTIONS, diagnostics) else {
             return Self::default();
@@ -68,12 +69,13 @@ impl Actions {
         Self { fence, uses: if enabled { uses } else { IndexMap::new() } }
     }
 
-    /// Whether blocks of this type steer the completion.
+    /// Returns true if blocks of this type control completion.
     pub(super) fn signals(&self, kind: &str) -> bool {
         self.uses.get(kind) == Some(&Handler::Signal)
     }
 
-    /// What is looked for in a reply. A completion by a signal looks for it even where actions are off.
+    /// Returns the blocks to look for in a reply. Completion by a signal needs its block even if actions are
+    /// off.
     pub(super) fn blocks(&self, completion: Option<&Completion>) -> Option<Blocks> {
         let mut uses: IndexMap<String, BlockUse> = self
             .uses
@@ -129,7 +131,7 @@ impl Handler {
             Self::Signal if steers(kind, completion) => BlockUse::Signal,
             Self::Signal => BlockUse::Idle,
             Self::Log => act(Action::Log, Once::ReadOnly),
-            // What is written behind other things must not be written twice.
+            // These actions add to existing content, so they must not run twice.
             Self::OpenIssue => act(Action::OpenIssue, Once::LookUpFirst),
             Self::Comment => act(Action::Comment, Once::LookUpFirst),
             Self::File => act(Action::WriteFile { path: FILE.to_owned(), append: true }, Once::LookUpFirst),
@@ -137,13 +139,13 @@ impl Handler {
     }
 }
 
-/// Whether a signal means something to the completion (S-63).
+/// Returns true if a signal has a meaning for the completion (S-63).
 fn steers(kind: &str, completion: Option<&Completion>) -> bool {
     let mut all = completion.into_iter().flat_map(Completion::all);
     all.any(|condition| match condition {
         Condition::Signal { kind: wanted, .. } if wanted == kind => true,
         Condition::Phase(_) => true,
-        // A state outside is not reached by being called so.
+        // A claim in a reply does not change external state.
         Condition::Issue | Condition::File { .. } | Condition::Composite(..) => false,
         Condition::Signal { .. }
         | Condition::Iterations(_)

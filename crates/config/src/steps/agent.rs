@@ -1,4 +1,4 @@
-//! `agent.json`: who an agent is (S-7).
+//! Reader of `agent.json` (S-7).
 
 use std::collections::HashMap;
 
@@ -12,42 +12,39 @@ use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields, Located, quoted};
 
-/// An agent as it was written.
+/// Content of `agent.json`.
 #[derive(Debug, Clone)]
 pub(super) struct Agent {
     pub(super) name: Located<String>,
     pub(super) display_name: Option<String>,
     pub(super) description: Option<String>,
-    /// The language it says it is spoken to in.
+    /// Declared language of the prompts.
     pub(super) language: Option<String>,
-    /// The file with its role.
+    /// File of the system prompt.
     pub(super) system_prompt: Option<Located<String>>,
     pub(super) completion: Option<Completion>,
-    /// The tools it may see.
     pub(super) tools: Vec<String>,
-    /// What it may do, in the words of agents.
+    /// Permission mode, in the agent's own terms.
     pub(super) permission: String,
-    /// The model of steps that name none.
+    /// Default model of its steps.
     pub(super) model: Option<String>,
-    /// What a person gives it.
     pub(super) parameters: Vec<Parameter>,
-    /// The file with its steps.
+    /// File of the step registry.
     pub(super) registry: Option<Located<String>>,
-    /// Where prompts are looked for that are nowhere else.
+    /// Fallback directory for prompts.
     pub(super) fallback: Option<Located<String>>,
     pub(super) schemas: Option<Located<String>>,
-    /// What blocks in its replies do.
     pub(super) actions: Actions,
-    /// Where the log of a run is also written.
+    /// Directory for an additional log of the run.
     pub(super) logging: Option<Logging>,
-    /// What `closing` does to the issue of a run.
+    /// Action of `closing` on the run's issue.
     pub(super) closure: Option<Closure>,
-    /// Whether a run has a working tree of its own.
+    /// Worktree option of a run.
     pub(super) worktree: Worktree,
 }
 
 impl Agent {
-    /// Reads an agent. Whatever is wrong is reported, all of it.
+    /// Reads an agent. It reports all errors, not only the first.
     pub(super) fn read(
         document: &Document,
         overrides: &Overrides,
@@ -87,7 +84,7 @@ impl Agent {
     }
 }
 
-/// Where the registry is said to be, before anything is judged.
+/// Returns the path of the registry before validation.
 pub(super) fn registry_path(document: &Document) -> Option<Located<String>> {
     let root = document.cursor();
     let flow = || root.get("runner")?.get("flow")?.get("prompts");

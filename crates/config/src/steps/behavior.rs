@@ -1,4 +1,5 @@
-//! Who an agent is, what it may do and when it is done: `behavior` and its neighbours, or `runner` (S-7, S-14).
+//! Prompts, permissions and completion of an agent: from `behavior` and related keys, or from `runner` (S-7,
+//! S-14).
 
 use super::actions::Actions;
 use super::completion::Completion;
@@ -6,38 +7,36 @@ use super::setup::{self, Closure, Logging, Worktree};
 use super::tables;
 use crate::{Diagnostics, Fields, Located, Location, list_of};
 
-/// What both shapes of an agent say.
+/// Settings that both forms of an agent share.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Behavior {
-    /// The file with its role.
+    /// File of the system prompt.
     pub(super) system_prompt: Option<Located<String>>,
     pub(super) completion: Option<Completion>,
-    /// The tools it may see.
     pub(super) tools: Option<Vec<String>>,
-    /// What it may do, in the words of agents.
+    /// Permission mode, in the agent's own terms.
     pub(super) permission: Option<String>,
-    /// The file with its steps.
+    /// File of the step registry.
     pub(super) registry: Option<Located<String>>,
-    /// Where prompts are looked for that are nowhere else.
+    /// Fallback directory for prompts.
     pub(super) fallback: Option<Located<String>>,
     pub(super) schemas: Option<Located<String>>,
-    /// The model of steps that name none.
+    /// Default model of its steps.
     pub(super) model: Option<String>,
-    /// What blocks in its replies do.
     pub(super) actions: Actions,
-    /// Where the log of a run is also written.
+    /// Directory for an additional log of the run.
     pub(super) logging: Option<Logging>,
-    /// What `closing` does to the issue of a run.
+    /// Action of `closing` on the run's issue.
     pub(super) closure: Option<Closure>,
-    /// Whether a run has a working tree of its own.
+    /// Worktree option of a run.
     pub(super) worktree: Worktree,
 }
 
-/// Keys that stand beside `behavior`, and inside `runner`.
+/// Keys that accompany `behavior`. With `runner` they belong inside it.
 const NEIGHBOURS: [&str; 6] = ["behavior", "prompts", "actions", "github", "worktree", "logging"];
 
 impl Behavior {
-    /// Reads whichever shape an agent has.
+    /// Reads either form of an agent.
     pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> Self {
         let Some(runner) = agent.key("runner") else { return of_behavior(agent, diagnostics) };
         for name in NEIGHBOURS {
@@ -129,7 +128,7 @@ fn tools(fields: &Fields<'_>) -> Option<Vec<String>> {
     Some(tools.into_iter().map(|tool| tool.value).collect())
 }
 
-/// One note of all keys of a file that are accepted and do nothing (S-17).
+/// Adds one note for all keys without effect in a file (S-17).
 pub(super) fn note_idle(idle: &[(&str, Location)], diagnostics: &mut Diagnostics) {
     let Some((_, first)) = idle.first() else { return };
     let mut names: Vec<&str> = Vec::new();

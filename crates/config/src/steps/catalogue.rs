@@ -1,5 +1,6 @@
-//! A registry with `agentId` lists prompts. Without a flow it becomes two steps: the first prompt once, then another one
-//! until the work is done (S-13). With one, its steps say themselves what follows them (S-14).
+//! Catalogues: registries with `agentId`, which list prompts. Without a flow, a catalogue becomes two steps.
+//! The first prompt runs once, then another one repeats until the work is done (S-13). With a flow, each step
+//! names its successors (S-14).
 
 mod phased;
 
@@ -17,12 +18,11 @@ use super::validation::{Address, Known};
 use super::version;
 use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, list_of, quoted};
 
-/// Where prompts are, where nothing is said.
+/// Default directory of prompts.
 const BASE: &str = ".agent/{agentId}/prompts";
 const WITH_ADAPTATION: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
 const WITHOUT: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
 
-/// Whether a document is a catalogue.
 pub(super) fn is_one(document: &Document) -> bool {
     document.root.get("agentId").is_some()
 }
@@ -54,7 +54,7 @@ pub(super) fn read(
         false => {
             catalogue.refuse_validation(diagnostics);
             let steps = catalogue.steps(schemas, diagnostics);
-            // Why there is none was told.
+            // The missing prompt is already reported.
             let entry = steps.first()?.id.clone();
             (steps, entry)
         }
@@ -74,26 +74,26 @@ struct Catalogue<'a, 'd> {
     fields: &'a Fields<'d>,
     entries: Vec<(Located<String>, Cursor<'d>)>,
     agent: &'a Agent,
-    /// Whether the run is about an issue.
+    /// True if the run has an issue.
     about_issue: bool,
 }
 
-/// The prompt with which a run about an issue begins.
+/// First prompt of a run with an issue.
 const OF_ISSUE: &str = "initial.issue";
 
-/// The first step of a run, and what follows it where there is no flow.
+/// First step of a run, and its successor in a catalogue without a flow.
 struct First {
     initial: Located<String>,
     continuation: Option<Located<String>>,
 }
 
 impl<'d> Catalogue<'_, 'd> {
-    /// Whether some step says what follows it.
+    /// Returns true if some step names its successors.
     fn has_flow(&self) -> bool {
         self.entries.iter().any(|(_, step)| is_gated(step))
     }
 
-    /// All steps of the flow, and the first of them. What belongs to no flow is left out and told.
+    /// Returns all steps of the flow, and the first one. It skips and reports prompts outside the flow.
     fn flow(
         &self,
         schemas: &mut Schemas<'_>,
@@ -133,7 +133,7 @@ impl<'d> Catalogue<'_, 'd> {
         Some((steps, first?.initial))
     }
 
-    /// The first step and the one that follows it for ever.
+    /// Returns the first step, and the step that repeats after it.
     fn steps(&self, schemas: &mut Schemas<'_>, diagnostics: &mut Diagnostics) -> Vec<Step> {
         if let Some(prompts) = self.prompts_by_phase() {
             return self.phased(&prompts, schemas, diagnostics);
@@ -173,13 +173,13 @@ impl<'d> Catalogue<'_, 'd> {
         steps
     }
 
-    /// Whether nothing follows the first prompt.
+    /// Returns true if the run ends after the first prompt.
     fn is_asked_once(&self) -> bool {
         let most = self.agent.completion.as_ref().and_then(|own| own.max_iterations.as_ref());
         most.is_some_and(|most| most.value == 1)
     }
 
-    /// A step that is left in the same way whatever is replied.
+    /// Builds a step whose successor does not depend on the reply.
     fn plain(
         &self,
         id: &Located<String>,
@@ -193,7 +193,7 @@ impl<'d> Catalogue<'_, 'd> {
         Some(self.step(id, &fields, Some(leave), schemas, diagnostics))
     }
 
-    /// The first step, by the completion type.
+    /// Returns the first step for the completion type.
     fn first(&self, diagnostics: &mut Diagnostics) -> Option<First> {
         let own = self.agent.completion.as_ref()?;
         let mode = own.condition.mode();
@@ -220,8 +220,8 @@ impl<'d> Catalogue<'_, 'd> {
         Some(First { initial, continuation: None })
     }
 
-    /// Reports what is wrong with `entryStepMapping` where it does not hold now, and with what follows in a flow (S-5, S-10).
-    /// What holds is read, and complained of, by whoever uses it.
+    /// Reports errors in the unused entries of `entryStepMapping`, and in an unused `continuation` (S-5,
+    /// S-10). The code that uses the other values reports their errors.
     fn check_mapping(&self, diagnostics: &mut Diagnostics) {
         let mode = self.agent.completion.as_ref().and_then(|own| own.condition.mode());
         let held = self.mapped(mode).map(|written| written.location());
@@ -253,7 +253,7 @@ impl<'d> Catalogue<'_, 'd> {
         }
     }
 
-    /// What `entryStepMapping` says for the completion type or its mode.
+    /// Returns the `entryStepMapping` entry for the completion type or its mode.
     fn mapped(&self, mode: Option<&str>) -> Option<Cursor<'d>> {
         let types = self.agent.completion.iter().flat_map(|own| own.types.iter().copied());
         let names: Vec<&str> = types.chain(mode).collect();
@@ -276,7 +276,7 @@ impl<'d> Catalogue<'_, 'd> {
         diagnostics.push(at.error("unknown-step", message).label("not among these").hint(hint));
     }
 
-    /// Names the prompts that are not used. What is wrong with them is told all the same (S-5).
+    /// Notes unused prompts. It still reports their errors (S-5).
     fn note_unused(&self, used: &[&str], diagnostics: &mut Diagnostics) {
         let is_unused = |(key, _): &&(Located<String>, Cursor<'d>)| !used.contains(&key.value.as_str());
         let unused: Vec<_> = self.entries.iter().filter(is_unused).collect();
@@ -295,7 +295,7 @@ impl<'d> Catalogue<'_, 'd> {
         diagnostics.push(at.note("unused-prompt", format!("this completion type does not use {names}")));
     }
 
-    /// Without a flow no reply says `closing`, so nothing would ever be validated.
+    /// Without a flow no reply can say `closing`, so validation would never run.
     fn refuse_validation(&self, diagnostics: &mut Diagnostics) {
         let known = Known::of(self.fields);
         let validated = self.fields.map("validationSteps");
@@ -362,7 +362,7 @@ impl<'d> Catalogue<'_, 'd> {
         self.reference(&components, diagnostics)
     }
 
-    /// The file of a prompt, by the templates of the catalogue.
+    /// Builds the path of a prompt from the catalogue's templates.
     fn reference(&self, components: &Components, diagnostics: &mut Diagnostics) -> Option<Reference> {
         let of_all = |name: &str| self.fields.text(name).map(|text| text.value);
         let mut file = match components.adaptation {
@@ -394,7 +394,7 @@ impl<'d> Catalogue<'_, 'd> {
     }
 }
 
-/// What a prompt's file is named by.
+/// Parts of a prompt's file name.
 struct Components {
     c1: Option<String>,
     c2: Option<String>,
@@ -429,17 +429,17 @@ impl Components {
     }
 }
 
-/// Whether a step says what follows it.
+/// Returns true if a step names its successors.
 fn is_gated(step: &Cursor<'_>) -> bool {
     step.get("structuredGate").is_some() || step.get("transitions").is_some()
 }
 
-/// A text that is not empty.
+/// Returns a text unless it is empty.
 fn written(fields: &Fields<'_>, name: &str) -> Option<String> {
     fields.text(name).map(|text| text.value).filter(|text| !text.is_empty())
 }
 
-/// A step calls itself what it is called.
+/// Checks that `stepId` equals the key of the step.
 fn check_step_id(id: &Located<String>, fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     if let Some(written) = fields.text("stepId").filter(|written| written.value != id.value) {
         let message = format!("the step {} calls itself {}", quoted(&id.value), quoted(&written.value));
@@ -447,7 +447,7 @@ fn check_step_id(id: &Located<String>, fields: &Fields<'_>, diagnostics: &mut Di
     }
 }
 
-/// Only a step that can say `closing` is validated.
+/// Reports validation of a step that can never say `closing`.
 fn check_validated(id: &Located<String>, steps: &[Step], diagnostics: &mut Diagnostics) {
     match steps.iter().find(|step| step.id.value == id.value) {
         Some(step) if step.gate().is_none_or(Gate::completes) => {}

@@ -1,4 +1,4 @@
-//! A check: a question about the reply that decides what follows (S-37).
+//! Checks: a question about a reply whose answer selects the next step (S-37).
 
 use indexmap::IndexMap;
 use saihai_model::Json;
@@ -8,17 +8,14 @@ use super::tables;
 use super::transition::Transition;
 use crate::{Cursor, Diagnostics, Fields, Located, quoted};
 
-/// A check as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Check {
     pub(super) prompt: Option<Reference>,
-    /// The form of the answer, as it is shown.
+    /// Answer format that the prompt shows.
     pub(super) form: Json,
-    /// What follows where it passed.
     pub(super) pass: Option<Transition>,
-    /// What follows where it did not.
     pub(super) fail: Option<Transition>,
-    /// Steps that are named where they have no effect.
+    /// Steps that other keys hide.
     pub(super) hidden: Vec<Located<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! When an agent is done (S-60).
+//! Completion of an agent's work (S-60).
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use saihai_model::Json;
 use super::tables;
 use crate::{Cursor, Diagnostics, Fields, Kind, Located, Location, Object, did_you_mean, list_of, quoted};
 
-/// When an agent is done, as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Completion {
     pub(super) condition: Condition,
-    /// The names of its type: the one in force first.
+    /// Names of its type, the current one first.
     pub(super) types: Vec<&'static str>,
-    /// The most iterations; of `iterationBudget` its own number.
+    /// Maximum number of iterations; for `iterationBudget` its own number.
     pub(super) max_iterations: Option<Located<u32>>,
-    /// Where the type is written.
+    /// Location of the type.
     pub(super) at: Location,
 }
 
@@ -29,7 +28,7 @@ pub(super) enum Condition {
     },
     /// The issue of the run is closed.
     Issue,
-    /// A file is there, or is not.
+    /// A file exists, or does not.
     File {
         path: String,
         absent: bool,
@@ -55,7 +54,7 @@ pub(super) enum Operator {
     First,
 }
 
-/// A completion type: its name, other names, the keys of its configuration, and how that is read.
+/// A completion type: its names, the keys of its configuration, and the reader.
 struct Type {
     names: &'static [&'static str],
     table: &'static Object,
@@ -90,13 +89,12 @@ static TYPES: [Type; 9] = [
     Type { names: &["custom", "meta:custom"], table: &tables::CUSTOM, read: custom },
 ];
 
-/// All names of completion types.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TYPES.iter().flat_map(|kind| kind.names.iter().copied())
 }
 
 impl Completion {
-    /// Reads a type and what belongs to it.
+    /// Reads a type and its configuration.
     pub(super) fn read(
         name: &Located<String>,
         config: Option<&Cursor<'_>>,
@@ -109,7 +107,7 @@ impl Completion {
 }
 
 impl Completion {
-    /// The numbers of iterations that parts of it wait for.
+    /// Returns the iteration counts in parts of a composite.
     pub(super) fn composed_budgets(&self) -> Vec<&Located<u32>> {
         let parts = self.all().into_iter().skip(1);
         let budgets = parts.filter_map(|part| match part {
@@ -127,7 +125,7 @@ impl Completion {
         budgets.collect()
     }
 
-    /// Every condition in it, composed ones and their parts.
+    /// Returns every condition, including composites and their parts.
     pub(super) fn all(&self) -> Vec<&Condition> {
         let mut all = vec![&self.condition];
         let mut next = 0;
@@ -141,7 +139,7 @@ impl Completion {
     }
 }
 
-/// The type of that name; other names of it are told.
+/// Finds a type by name. It adds a note for any name but the first.
 fn find(name: &Located<String>, diagnostics: &mut Diagnostics) -> Option<&'static Type> {
     let found = TYPES.iter().find(|kind| kind.names.contains(&name.value.as_str()));
     match found {

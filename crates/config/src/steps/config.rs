@@ -1,4 +1,4 @@
-//! `config.json`: what stands above an agent's own words on this machine (S-18).
+//! Reader of `config.json`: overrides of an agent on this machine (S-18).
 
 use super::behavior::note_idle;
 use super::setup::Worktree;
@@ -6,16 +6,14 @@ use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields};
 
-/// What stands above an agent's own words.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Overrides {
     pub(super) permission: Option<String>,
-    /// The tools it may see.
     pub(super) tools: Option<Vec<String>>,
-    /// How many logs are kept.
+    /// Number of logs to keep.
     pub(super) max_files: Option<u32>,
     pub(super) verbose: Option<bool>,
-    /// Whether a run has a working tree of its own.
+    /// Worktree option of a run.
     pub(super) worktree: Worktree,
 }
 

@@ -1,14 +1,14 @@
-//! What holds in an agent's files where nothing is written (S-6): the defaults of the tables, and no others.
+//! Default values of an agent's files (S-6). All come from the tables, except the few below.
 
 use saihai_model::Json;
 
 use super::tables::{AGENT, CATALOGUE, COMPLETION_LABELS, CONFIG, REGISTRY};
 use crate::{Field, Kind, ListedSetting, Object, SettingOrigin};
 
-/// The key under which they are listed.
+/// Setting key that lists these defaults.
 const KEY: &str = "steps";
 
-/// Defaults of keys that their readers look at themselves, as JSON, each behind its file.
+/// Defaults of keys whose readers apply them, as JSON. Each key starts with its file.
 const UNTABLED: [(&str, &str); 7] = [
     ("agent.json: displayName", "\"{name}\""),
     ("agent.json: actions", "{\"enabled\": false}"),
@@ -19,12 +19,11 @@ const UNTABLED: [(&str, &str); 7] = [
     ("steps_registry.json: steps.outputSchema.KEY.required", "true"),
 ];
 
-/// The defaults of a format, where a key names one: each with the file and the key it belongs to.
+/// Returns the defaults of the format that `key` names, each with its file and key.
 pub fn format_defaults(key: &str) -> Option<Vec<ListedSetting>> {
     (key == KEY).then(all_format_defaults)
 }
 
-/// The defaults of all formats that have any.
 pub fn all_format_defaults() -> Vec<ListedSetting> {
     let files = [
         ("agent.json", &AGENT),
@@ -39,7 +38,7 @@ pub fn all_format_defaults() -> Vec<ListedSetting> {
     let labels = "agent.json: runner.integrations.github.labels.completion.";
     walk(&COMPLETION_LABELS, labels, &mut Vec::new(), &mut listed);
     listed.extend(UNTABLED.iter().filter_map(|(key, json)| default_of((*key).to_owned(), json)));
-    // Keys of one file stand together, in the order of the files.
+    // Group keys by file, in the order of the files.
     let rank =
         |one: &ListedSetting| files.iter().position(|(file, _)| one.key.starts_with(&format!("{file}: ")));
     listed.sort_by_key(rank);
@@ -72,7 +71,7 @@ fn walk(
     around.pop();
 }
 
-/// The tables of what can stand under a key.
+/// Returns the tables that a key's value can use.
 fn inside(field: &Field) -> Vec<&'static Object> {
     let mut open = vec![field.form.unwrap_or(field.kind)];
     let mut found = Vec::new();

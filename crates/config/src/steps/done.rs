@@ -1,4 +1,4 @@
-//! When a run is done, and in which words (S-60, S-61, S-63).
+//! Lowering of completion conditions, and their messages (S-60, S-61, S-63).
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,18 @@ use super::actions::SIGNALS;
 use super::completion::{Completion, Condition, Operator};
 use super::lower::Lowering;
 
-/// The phases of the work, in the order they come to; behind a review that did not pass comes another one.
+/// Phases of the work, in order. `again` follows a review that did not pass.
 pub(super) const PHASES: [&str; 4] = ["preparation", "processing", "review", "again"];
 
-/// How long a program may take to say whether the work is done (S-62).
+/// Time limit of a custom completion program (S-62).
 const HANDLER: Millis = Millis(60_000);
 
-/// The completion of the workflow.
 pub(super) fn completion(lowering: &Lowering<'_>) -> Done {
     let own = lowering.agent.completion.as_ref();
     own.map_or(Done::Flow, |own| lower(&own.condition, lowering))
 }
 
-/// The words that count for the completion.
+/// Returns the keywords of all completion conditions.
 pub(super) fn keywords(completion: Option<&Completion>) -> Vec<Keyword> {
     let mut found = Vec::new();
     for condition in completion.into_iter().flat_map(Completion::all) {
@@ -35,7 +34,7 @@ pub(super) fn keywords(completion: Option<&Completion>) -> Vec<Keyword> {
     found
 }
 
-/// What the engine says of a run; people are spoken to in English.
+/// Returns the engine's messages about a run, which are always English.
 pub(super) fn words() -> IndexMap<String, String> {
     let words = [
         ("stage", "step"),
@@ -67,7 +66,8 @@ fn lower(condition: &Condition, lowering: &Lowering<'_>) -> Done {
             forced(Some(Done::Signal { kind, fields, times: 1, reason: None }), lowering)
         }
         Condition::Phase(terminal) => forced(Some(Done::Phase(phases(terminal))), lowering),
-        // A flow that ends does not make it true, unless an issue is only to be labelled (S-61).
+        // The end of the flow does not close the issue, so it counts only if `closing` just sets labels
+        // (S-61).
         Condition::Issue => match &lowering.agent.closure {
             Some(closure) if !closure.close => Done::First(vec![outside(Action::IssueState), Done::Flow]),
             Some(_) | None => outside(Action::IssueState),
@@ -87,7 +87,7 @@ fn lower(condition: &Condition, lowering: &Lowering<'_>) -> Done {
     }
 }
 
-/// A condition that a flow that ends and the signal `complete` also meet.
+/// Adds two alternatives to a condition: the end of the flow, and the signal `complete`.
 fn forced(condition: Option<Done>, lowering: &Lowering<'_>) -> Done {
     let signal = lowering.agent.actions.signals("complete").then(|| Done::Signal {
         kind: "complete".to_owned(),
@@ -119,7 +119,7 @@ fn custom(handler: &str, lowering: &Lowering<'_>) -> Done {
     })
 }
 
-/// S-63: preparation, processing, review, and again until a review has passed.
+/// S-63: preparation, processing, review, and again until a review passes.
 fn phases(terminal: &[String]) -> Phases {
     let step = |from: &str, kind: &str, to: &str| PhaseStep {
         from: from.to_owned(),
@@ -138,7 +138,7 @@ fn phases(terminal: &[String]) -> Phases {
             step("processing", advance, "review"),
             PhaseStep { fields: passed.clone(), ..step("review", review, "complete") },
             step("review", review, "again"),
-            // A review may have been made before its phase; what it came to is remembered.
+            // A review may come before its phase, so the engine remembers the last result.
             PhaseStep {
                 last: Some(LastBlock { kind: review.to_owned(), fields: passed }),
                 ..step("review", advance, "complete")

@@ -1,13 +1,13 @@
-//! The names by which `entryStepMapping` says where a run begins: completion types and their modes (S-8, S-13).
+//! Keys of `entryStepMapping`: completion types and their modes (S-8, S-13).
 
 use super::completion::{self, Condition};
 use crate::{Cursor, Diagnostics, Located, did_you_mean, quoted};
 
-/// Modes that are no names of completion types.
+/// Modes that are not names of completion types.
 const MODES: [&str; 2] = ["check_budget", "structured_signal"];
 
 impl Condition {
-    /// Its mode, which the prompts of a catalogue are called by.
+    /// Returns the mode, which is part of the prompt names in a catalogue.
     pub(super) fn mode(&self) -> Option<&'static str> {
         match self {
             Self::Iterations(_) => Some("iterate"),
@@ -21,7 +21,7 @@ impl Condition {
     }
 }
 
-/// Tells of names that mean nothing: what stands under them would never hold.
+/// Reports unknown names, because their entries would never apply.
 pub(super) fn check(mapping: &[(Located<String>, Cursor<'_>)], diagnostics: &mut Diagnostics) {
     for (name, _) in mapping {
         let known = || completion::names().chain(MODES);

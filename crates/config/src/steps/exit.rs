@@ -1,4 +1,4 @@
-//! Checks, transitions and gates become exits of stages (S-36 to S-40, S-73).
+//! Lowering of checks, transitions and gates to exits of stages (S-36 to S-40, S-73).
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,9 @@ use super::step::{Leave, Step};
 use super::transition::Transition;
 use crate::Located;
 
-/// The label of a check that passed.
 const PASSED: &str = "ok";
-/// The label of a check that did not.
 const FAILED: &str = "ng";
 
-/// The exit of a step.
 pub(super) fn of_step(step: &Step, registry: &Registry) -> Exit {
     let id = &step.id.value;
     let always = |then| vec![Rule { when: Holds::Always, then }];
@@ -50,18 +47,18 @@ pub(super) fn of_step(step: &Step, registry: &Registry) -> Exit {
     Exit::Rules { rules, question: None, otherwise: failed(id) }
 }
 
-/// What follows where a step's work is unusable: as if its check had failed, else the run fails (S-40).
+/// Returns the target for unusable output: the failure target of the check, else the run fails (S-40).
 pub(super) fn on_failure(step: &Step, registry: &Registry) -> Target {
     let way = step.check().and_then(|check| check.fail.as_ref());
     way.map_or_else(|| failed(&step.id.value), |way| target(&step.id.value, way, registry))
 }
 
-/// How many rounds a visit of a step has.
+/// Returns the round limits of one visit to a step.
 pub(super) fn rounds(step: &Step) -> Rounds {
     Rounds { min: step.iterations.min, max: step.iterations.max, too_many: failed(&step.id.value) }
 }
 
-/// The choice that a check makes.
+/// Builds the choice between pass and fail.
 pub(super) fn choice(prompt: Prompt, correction: Prompt) -> Choice {
     let means = [
         ("ok", PASSED),
@@ -96,12 +93,12 @@ pub(super) fn choice(prompt: Prompt, correction: Prompt) -> Choice {
     Choice { options, found_by: vec![Method::Ask(Box::new(question))] }
 }
 
-/// The stage of the gate before a step.
+/// Returns the stage id of the gate before a step.
 pub(super) fn gate_of(step: &str) -> StageId {
     StageId(format!("{step}/gate"))
 }
 
-/// Where a step is entered: at its gate, if it has one.
+/// Returns the stage where a run enters a step: its gate, or the step itself.
 pub(super) fn entrance(step: &str, registry: &Registry) -> StageId {
     match registry.step(step).and_then(|step| step.gate.as_ref()) {
         Some(_) => gate_of(step),
@@ -109,7 +106,6 @@ pub(super) fn entrance(step: &str, registry: &Registry) -> StageId {
     }
 }
 
-/// The gate before a step.
 pub(super) fn gate(step: &Step, question: &str) -> Stage {
     let section = Section { body: vec![Part::Fixed(question.into())], when: When::Always };
     let gate = Gate {

@@ -1,4 +1,4 @@
-//! The files of an agent: read, then judged (S-19, S-20).
+//! Files of an agent: loading, then validation (S-19, S-20).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::{
     Area, Diagnostics, Document, Language, Loaded, Located, Options, Places, Settings, Source, quoted,
 };
 
-/// The files of an agent, of which only the syntax is known to be right.
+/// Files of an agent with valid syntax, not yet validated.
 #[derive(Debug)]
 pub(super) struct Files {
     path: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct Files {
     read: Vec<PathBuf>,
 }
 
-/// What is known of an agent once all its files were read without a wrong type or name.
+/// Validated content of an agent's files.
 struct Meaning {
     agent: Agent,
     registry: Registry,
@@ -51,7 +51,7 @@ struct Meaning {
 }
 
 impl Files {
-    /// Reads the files. Without an `agent.json` that can be read there is nothing to judge.
+    /// Loads the files. Returns `None` without a readable `agent.json`.
     pub(super) fn load(
         source: &dyn Source,
         places: &Places,
@@ -75,7 +75,7 @@ impl Files {
         Some(Self { path: path.to_owned(), agent, registry, steps, config, read })
     }
 
-    /// Judges what was read, and lowers it where nothing is wrong with it.
+    /// Validates the files, and lowers the agent unless there are errors.
     pub(super) fn validate(
         &self,
         source: &dyn Source,
@@ -113,7 +113,7 @@ impl Files {
         let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
         if !diagnostics.has_errors() {
             for finding in check::check(&workflow) {
-                // Completions other than the flow's own end a run that goes round.
+                // Other completion conditions can end a run whose flow has no end.
                 let spot = lowering.spots.get(&finding.spot).filter(|_| finding.problem != Problem::NoEnd);
                 diagnostics.extend(spot.map(|at| finding.diagnostic("step").at(at)));
             }
@@ -167,7 +167,7 @@ impl Files {
         let (texts, mut uses, language) = read_texts(&paths, &agent, &registry, diagnostics)?;
         let entry = entry.filter(|entry| registry.step(&entry.value).is_some())?;
         let flow = Flow::new(&registry, &entry.value);
-        // Where something was wrong before, what cannot be reached may be only a consequence of it.
+        // After errors, an unreachable end may be only a consequence.
         let sound = !diagnostics.has_errors();
         if sound {
             flow.check_end(agent.completion.as_ref().map(|own| &own.condition), &entry, diagnostics);
@@ -191,7 +191,7 @@ impl Files {
     }
 }
 
-/// S-60: what `stepMachine` says once more must be what stands elsewhere.
+/// S-60: values that `stepMachine` repeats must match the original ones.
 fn check_agreement(agent: &Agent, begins: Option<&Located<String>>, diagnostics: &mut Diagnostics) {
     let conditions = agent.completion.iter().flat_map(|own| own.all());
     let said = conditions.filter_map(|condition| {
@@ -208,7 +208,7 @@ fn check_agreement(agent: &Agent, begins: Option<&Located<String>>, diagnostics:
     }
 }
 
-/// What a completion needs of the rest of the agent.
+/// Checks the parts of the agent that its completion depends on.
 fn check_completion(agent: &Agent, registry: &Registry, paths: &Paths<'_>, diagnostics: &mut Diagnostics) {
     let Some(own) = &agent.completion else { return };
     let has_check = registry.steps.iter().any(|step| step.check().is_some());
@@ -246,7 +246,7 @@ fn check_completion(agent: &Agent, registry: &Registry, paths: &Paths<'_>, diagn
     }
 }
 
-/// The files of an agent's own log.
+/// Returns the files of the agent's own log.
 fn log_files(paths: &Paths<'_>, agent: &Agent, diagnostics: &mut Diagnostics) -> Option<LogFiles> {
     let logging = agent.logging.as_ref()?;
     let directory = paths.inside(&paths.places.root, &logging.directory);
@@ -260,12 +260,11 @@ fn log_files(paths: &Paths<'_>, agent: &Agent, diagnostics: &mut Diagnostics) ->
     })
 }
 
-/// Blocks that lead from one phase to the next.
+/// Blocks that change the phase.
 const PHASE_SIGNALS: [&str; 3] = ["project-plan", "review-result", "phase-advance"];
 
 type Texts = (IndexMap<String, Spoke>, Vec<PathBuf>, Language);
 
-/// Reads every text an agent names.
 fn read_texts(
     paths: &Paths<'_>,
     agent: &Agent,

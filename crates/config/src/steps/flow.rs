@@ -1,4 +1,4 @@
-//! What the order of steps says: ends that are never reached, and outputs that are not there yet (S-10, S-51).
+//! Checks of the step order: unreachable ends, and outputs that do not exist yet (S-10, S-51).
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::step::{Leave, Step};
 use super::transition::Transition;
 use crate::{Area, Diagnostic, Diagnostics, Located, Location, quoted};
 
-/// The steps and what follows each.
+/// Successors of each step.
 pub(super) struct Flow<'a> {
     registry: &'a Registry,
     entry: &'a str,
@@ -18,7 +18,7 @@ pub(super) struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// The flow of a registry whose steps all exist.
+    /// Builds the flow. All steps that the registry names must exist.
     pub(super) fn new(registry: &'a Registry, entry: &'a str) -> Self {
         let follow = |step: &'a Step| {
             let named = step.targets().into_iter().map(|target| target.value.as_str());
@@ -29,7 +29,7 @@ impl<'a> Flow<'a> {
         Self { registry, entry, next: registry.steps.iter().map(follow).collect() }
     }
 
-    /// Reports a flow that can never be completed, where only that completes the work.
+    /// Reports a flow without a reachable end, if only its end completes the work.
     pub(super) fn check_end(
         &self,
         condition: Option<&Condition>,
@@ -50,7 +50,7 @@ impl<'a> Flow<'a> {
         diagnostics.push(diagnostic.label("a run begins here").hint(hint));
     }
 
-    /// Reports inputs that are never there, or not on every way.
+    /// Reports inputs that are missing on all paths or on some.
     pub(super) fn check_inputs(&self, diagnostics: &mut Diagnostics) {
         for step in &self.registry.steps {
             for input in &step.inputs {
@@ -67,7 +67,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Reports an output that is not there where a step needs it.
+    /// Reports an output that does not exist yet when a step needs it.
     pub(super) fn check_order(&self, id: &str, from: &str, at: &Location, diagnostics: &mut Diagnostics) {
         if !self.reached(self.entry, None).contains(id) {
             return;
@@ -86,13 +86,13 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Whether one step can come some time after another.
+    /// Returns true if `then` can run at some time after `first`.
     fn follows(&self, first: &str, then: &str) -> bool {
         let after = self.next.get(first).into_iter().flatten();
         after.into_iter().any(|next| self.reached(next, None).contains(then))
     }
 
-    /// The steps that can be reached from one, itself included, without passing another.
+    /// Returns the steps reachable from `from`, itself included, without passing `without`.
     fn reached<'b>(&'b self, from: &'b str, without: Option<&str>) -> HashSet<&'b str> {
         let mut reached = HashSet::new();
         let mut open = vec![from];
@@ -127,7 +127,7 @@ fn completes(step: &Step) -> bool {
     }
 }
 
-/// Whether nothing but the end of the flow can complete the work, or not without it.
+/// Returns true if the work cannot complete without the end of the flow.
 fn needs_flow(condition: &Condition) -> bool {
     match condition {
         Condition::Flow { .. } => true,

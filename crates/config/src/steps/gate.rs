@@ -1,4 +1,4 @@
-//! How the reply of a step says what follows: `structuredGate` and `transitions` (S-15).
+//! Gates: the next step comes from a field of the reply, with `structuredGate` and `transitions` (S-15).
 
 use serde_json::{Map, Value as Json, json};
 
@@ -8,18 +8,17 @@ use super::tables;
 use super::validation::Validation;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, Value, did_you_mean, list_of, quoted};
 
-/// How the reply of a step says what follows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gate {
-    /// Where the intent stands: a JSON pointer.
+    /// JSON pointer to the intent.
     pub(super) pointer: String,
-    /// What may be said, and where each leads.
+    /// Allowed intents, with the target of each.
     pub(super) ways: Vec<(Intent, Way)>,
-    /// What holds where nothing of that is said; absent: the reply is wrong.
+    /// Intent for a reply without a valid one; `None` makes the reply invalid.
     pub(super) fallback: Option<Intent>,
-    /// Outputs that stand deeper in a reply, each with its JSON pointer.
+    /// Outputs from deeper in the reply, each with its JSON pointer.
     pub(super) handed: Vec<(Key, String)>,
-    /// What must hold before the step closes.
+    /// Validation before the step closes.
     pub(super) validation: Option<Validation>,
 }
 
@@ -30,12 +29,12 @@ pub(super) enum Way {
     Step(Located<String>),
     /// The step that the reply names at a JSON pointer.
     Named(String),
-    /// The step that belongs to the value at a JSON pointer; none: the flow is complete.
+    /// A step selected by the value at a JSON pointer; `None` completes the flow.
     By(String, Vec<(String, Option<Located<String>>)>),
 }
 
 impl Gate {
-    /// Reads the gate of a step. Without one nothing says what follows it.
+    /// Reads the gate of a step. A missing gate is an error, because the step would have no successor.
     pub(super) fn read(step: &Fields<'_>, id: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
         let gate = step.object("structuredGate", &tables::STRUCTURED_GATE, diagnostics);
         let Some(gate) = gate else {
@@ -65,7 +64,7 @@ impl Gate {
         })
     }
 
-    /// An output that is handed on must not hide what the schema has under its name.
+    /// Reports a handed-on output that hides a schema key of the same name.
     pub(super) fn check_handed(&self, output: &Output, diagnostics: &mut Diagnostics) {
         for (key, from) in &self.handed {
             let name = &key.name.value;
@@ -79,7 +78,7 @@ impl Gate {
         }
     }
 
-    /// Every step it names, where it stands.
+    /// Returns every step it names, with locations.
     pub(super) fn targets(&self) -> Vec<&Located<String>> {
         let mut targets = Vec::new();
         for (_, way) in &self.ways {
@@ -92,12 +91,12 @@ impl Gate {
         targets
     }
 
-    /// Whether a reply can name any step at all.
+    /// Returns true if a reply can name any step.
     pub(super) fn jumps(&self) -> bool {
         self.ways.iter().any(|(_, way)| matches!(way, Way::Named(_)))
     }
 
-    /// Whether the flow can be completed here.
+    /// Returns true if this step can complete the flow.
     pub(super) fn completes(&self) -> bool {
         self.ways.iter().any(|(_, way)| match way {
             Way::Complete => true,
@@ -106,7 +105,7 @@ impl Gate {
         })
     }
 
-    /// A schema that also speaks of what follows, if it did not: an agent can only say what it is shown.
+    /// Adds the intent to a schema that lacks it. An agent can only set fields that its prompt shows.
     pub(super) fn shown_in(&self, mut output: Output) -> Output {
         let mut form = Json::Object(Map::new());
         let words: Vec<&str> = self.ways.iter().map(|(intent, _)| intent.name()).collect();
@@ -120,7 +119,7 @@ impl Gate {
         output
     }
 
-    /// The form of a reply, where no schema shows it: what may be said, where it is said.
+    /// Returns the answer format for a step without a schema, with the allowed values in place.
     pub(super) fn form(&self) -> Json {
         let mut form = Json::Object(Map::new());
         let words: Vec<&str> = self.ways.iter().map(|(intent, _)| intent.name()).collect();
@@ -144,7 +143,7 @@ impl Gate {
     }
 }
 
-/// A form as a schema: every key is there, and every word a text.
+/// Converts an answer format to a schema. All keys are required, and all leaves are strings.
 fn schema_of(form: &Json) -> Json {
     match form {
         Json::Object(fields) => {
@@ -159,7 +158,7 @@ fn schema_of(form: &Json) -> Json {
     }
 }
 
-/// What a step of this kind may say, as far as it is said rightly.
+/// Returns the valid intents of a step, and reports those its kind does not allow.
 fn allowed(step: &Fields<'_>, gate: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<Located<Intent>> {
     let written = gate.texts("allowedIntents").unwrap_or_default().into_iter();
     let mut allowed: Vec<Located<Intent>> =
@@ -185,7 +184,7 @@ fn allowed(step: &Fields<'_>, gate: &Fields<'_>, diagnostics: &mut Diagnostics) 
     allowed
 }
 
-/// A transition that belongs to nothing that may be said is never followed.
+/// Reports transitions for intents that are not allowed, because no reply can use them.
 fn check_transitions(
     transitions: &[(Located<String>, Cursor<'_>)],
     allowed: &[Located<Intent>],
@@ -227,7 +226,7 @@ fn fallback(gate: &Fields<'_>, ways: &[(Intent, Way)], diagnostics: &mut Diagnos
         diagnostics.push(written.error("bad-value", message).label("never allowed"));
         return None;
     }
-    // Why an intent has no way was told.
+    // An intent without a target is already reported.
     let (_, way) = ways.iter().find(|(one, _)| *one == intent)?;
     match way {
         Way::Complete | Way::Again | Way::Step(_) => Some(intent),
@@ -242,7 +241,7 @@ fn fallback(gate: &Fields<'_>, ways: &[(Intent, Way)], diagnostics: &mut Diagnos
     }
 }
 
-/// What is handed on, each under a name of its own.
+/// Reads the handed-on outputs. Each needs a unique name.
 fn read_handed(gate: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<(Key, String)> {
     let mut handed: Vec<(Key, String)> = Vec::new();
     for path in gate.texts("handoffFields").unwrap_or_default() {
@@ -261,7 +260,7 @@ fn read_handed(gate: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<(Key, St
     handed
 }
 
-/// Reads where one intent leads.
+/// Reader of the target of one intent.
 struct WayReader<'a, 'd> {
     gate: &'a Fields<'d>,
     id: &'a str,
@@ -301,7 +300,7 @@ impl WayReader<'_, '_> {
         }
     }
 
-    /// Where an intent leads that has no transition.
+    /// Returns the default target of an intent without a transition.
     fn usual(&self, diagnostics: &mut Diagnostics) -> Option<Way> {
         match self.intent.value {
             Intent::Closing => Some(Way::Complete),
@@ -321,7 +320,8 @@ impl WayReader<'_, '_> {
         }
     }
 
-    /// A step, or the end of the flow, which only `closing` reaches; nothing where it is wrong.
+    /// Reads a target: a step, or `null` for the end of the flow, which only `closing` may use. Returns
+    /// `None` on an error.
     fn target(&self, target: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Option<Located<String>>> {
         let closes = self.intent.value == Intent::Closing;
         match (&target.node().value, target.text()) {
@@ -347,20 +347,20 @@ impl WayReader<'_, '_> {
     }
 }
 
-/// An output that is handed on: its key is the last name of its path.
+/// Returns a handed-on output. Its key is the last name of its path.
 fn handed_on(path: Located<String>) -> (Key, String) {
     let pointer = pointer(&path.value);
     let key = path.map(|path| path.rsplit('.').next().unwrap_or_default().to_owned());
     (Key { name: key, certain: true }, pointer)
 }
 
-/// A path of names with dots, as a JSON pointer.
+/// Converts a dotted path to a JSON pointer.
 pub(super) fn pointer(path: &str) -> String {
     let escape = |name: &str| name.replace('~', "~0").replace('/', "~1");
     path.split('.').map(|name| format!("/{}", escape(name))).collect()
 }
 
-/// Puts a value at a JSON pointer, making the objects on the way.
+/// Sets a value at a JSON pointer, and creates missing objects.
 fn put(root: &mut Json, pointer: &str, value: Json) {
     let mut at = root;
     for name in pointer.split('/').skip(1) {
@@ -373,7 +373,7 @@ fn put(root: &mut Json, pointer: &str, value: Json) {
     *at = value;
 }
 
-/// Keys of a step that are accepted and do nothing.
+/// Returns the keys of a step without effect.
 pub(super) fn idle(step: &Fields<'_>) -> Vec<(&'static str, Location)> {
     let reference = step.any("structuredGate").and_then(|gate| gate.get("intentSchemaRef"));
     let reference = reference.map(|value| ("intentSchemaRef", value.location()));

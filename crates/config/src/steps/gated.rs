@@ -1,4 +1,4 @@
-//! Gates and validators become choices, rules and proofs (S-15, S-16).
+//! Lowering of gates and validators to choices, rules and proofs (S-15, S-16).
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use super::step::Step;
 use super::validation::{OnFailure, Validation, Validator};
 use crate::Located;
 
-/// How long a validator may take: tests are slow.
+/// Time limit of a validator. It is long, because test suites are slow.
 const VALIDATOR: Millis = Millis(30 * 60 * 1000);
 
-/// The choice that a reply makes.
+/// Builds the choice from the intents of a gate.
 pub(super) fn choice(gate: &Gate, registry: &Registry) -> Choice {
     let words =
         gate.ways.iter().flat_map(|(intent, _)| intent.words().iter().map(move |word| (*word, *intent)));
@@ -54,7 +54,7 @@ pub(super) fn rules(step: &str, gate: &Gate, registry: &Registry) -> Vec<Rule> {
     ways.map(rule).collect()
 }
 
-/// What is changed in a reply before anybody sees it.
+/// Returns the changes to a reply before it is used.
 pub(super) fn shaping(step: &Step) -> Shaping {
     let Some(gate) = step.gate() else { return Shaping::default() };
     let lifted = gate.handed.iter().map(|(key, pointer)| (key.name.value.clone(), pointer.clone()));
@@ -62,7 +62,8 @@ pub(super) fn shaping(step: &Step) -> Shaping {
     Shaping { fixed, lifted: lifted.collect() }
 }
 
-/// What must hold before a step closes, and what is then done to the issue; `written` is the file that says so.
+/// Returns the conditions for closing a step, and the action on the issue. `written` is the file that
+/// declares the validators.
 pub(super) fn proofs(step: &Step, written: &str, closure: Option<&Closure>) -> Vec<Proof> {
     let Some(gate) = step.gate().filter(|gate| gate.completes()) else { return Vec::new() };
     let closes = closure.map(closes);
@@ -76,7 +77,7 @@ pub(super) fn proofs(step: &Step, written: &str, closure: Option<&Closure>) -> V
     validation.validators.iter().map(proof).chain(closes).collect()
 }
 
-/// What `closing` does to the issue, when nothing else is in its way (S-61).
+/// Builds the action of `closing` on the issue. It comes after all validators (S-61).
 fn closes(closure: &Closure) -> Proof {
     let Closure { close, add, remove } = closure.clone();
     let does = Action::CloseIssue { close, add, remove };
@@ -119,7 +120,7 @@ enum Leads<'a> {
     Named(&'a str),
 }
 
-/// The labels that an intent can come to.
+/// Returns the labels of an intent, with their targets.
 fn labels<'w>(intent: Intent, way: &'w Way) -> Vec<(Label, Leads<'w>)> {
     let only = |leads| vec![(intent.name().into(), leads)];
     match way {
@@ -127,7 +128,7 @@ fn labels<'w>(intent: Intent, way: &'w Way) -> Vec<(Label, Leads<'w>)> {
         Way::Again => only(Leads::Again),
         Way::Step(step) => only(Leads::Step(&step.value)),
         Way::Named(pointer) => only(Leads::Named(pointer)),
-        // However it is said, `closing` completes the flow, and what must be proven of it is proven.
+        // `closing` keeps one label for all values, so that every proof applies to it.
         Way::By(..) if intent == Intent::Closing => only(Leads::Complete),
         Way::By(_, by) => {
             let label = |(value, step): &'w (String, Option<Located<String>>)| {
@@ -148,7 +149,7 @@ fn by_value(intent: Intent, value: &str) -> Label {
     }
 }
 
-/// What else must be said with an intent.
+/// Returns the second field that an intent requires, if its target depends on one.
 fn narrowed(intent: Intent, way: &Way, registry: &Registry) -> Option<Narrowed> {
     let (pointer, means): (&String, BTreeMap<String, Label>) = match way {
         Way::Named(pointer) => {

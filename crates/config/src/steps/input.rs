@@ -1,22 +1,20 @@
-//! What a step takes from the outputs of others (S-41).
+//! Inputs of a step from the outputs of others (S-41).
 
 use saihai_model::Json;
 
 use super::parameter::is_name;
 use crate::{Cursor, Diagnostics, Kind, Located, Location, did_you_mean, quoted};
 
-/// A value a step takes from another.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Input {
     pub(super) step: String,
     pub(super) key: String,
     pub(super) alias: Option<String>,
-    /// What happens where it is missing.
     pub(super) missing: Missing,
     pub(super) at: Location,
 }
 
-/// What happens where an input is missing.
+/// Behavior for a missing input.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Missing {
     /// The run fails before the turn.
@@ -28,7 +26,7 @@ pub(super) enum Missing {
 const KEYS: [&str; 4] = ["from", "required", "default", "onMissing"];
 
 impl Input {
-    /// Reads all of them, in any of the three forms.
+    /// Reads all inputs, in any of the three forms.
     pub(super) fn read_all(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Vec<Self> {
         if !value.must_be(&Kind::Map(&Kind::Any), diagnostics) {
             return Vec::new();
@@ -76,7 +74,7 @@ impl Input {
     }
 }
 
-/// `{from_step, variables}` or `{from_steps, variables}`: each of the variables of each of the steps.
+/// Reads `{from_step, variables}` or `{from_steps, variables}`: each variable of each step.
 fn read_wrapper(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Vec<Input> {
     const WRAPPER: [&str; 3] = ["from_step", "from_steps", "variables"];
     for (key, _) in value.entries().filter(|(key, _)| !WRAPPER.contains(&key.value.as_str())) {
@@ -116,7 +114,7 @@ fn read_wrapper(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Vec<Input>
     inputs
 }
 
-/// Step and key, split at the last dot.
+/// Splits `step.key` at the last dot.
 fn split(written: &Located<String>, diagnostics: &mut Diagnostics) -> Option<(String, String)> {
     let parts = written.value.rsplit_once('.').filter(|(step, key)| !step.is_empty() && !key.is_empty());
     if parts.is_none() {

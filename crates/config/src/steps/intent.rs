@@ -1,6 +1,5 @@
-//! What a reply can say of what follows (S-15).
+//! Intents: decisions of a reply about the next step (S-15).
 
-/// What a reply can say of what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Intent {
     Next,
@@ -11,7 +10,7 @@ pub(super) enum Intent {
     Closing,
 }
 
-/// What a step is for, which decides what its replies can say.
+/// Purpose of a step. It determines the intents of its replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepKind {
     Work,
@@ -23,7 +22,6 @@ impl Intent {
     const ALL: [Self; 6] =
         [Self::Next, Self::Repeat, Self::Jump, Self::Handoff, Self::Escalate, Self::Closing];
 
-    /// The intent of that name.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|intent| intent.name() == name)
     }
@@ -32,7 +30,7 @@ impl Intent {
         self.words()[0]
     }
 
-    /// All words that say it, its name first.
+    /// Returns all words for the intent, its name first.
     pub(super) fn words(self) -> &'static [&'static str] {
         match self {
             Self::Next => &["next", "continue", "pass"],
@@ -46,7 +44,6 @@ impl Intent {
 }
 
 impl StepKind {
-    /// The kind of that name.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "work" => Some(Self::Work),
@@ -56,7 +53,6 @@ impl StepKind {
         }
     }
 
-    /// What replies of such a step can say.
     pub(super) fn intents(self) -> &'static [Intent] {
         match self {
             Self::Work => &[Intent::Next, Intent::Repeat, Intent::Jump, Intent::Handoff],

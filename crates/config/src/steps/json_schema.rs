@@ -1,11 +1,11 @@
-//! Checks whether a JSON Schema can be used, before a turn is paid for (S-19).
+//! Checks that a JSON Schema is usable, before any turn costs money (S-19).
 
 use saihai_json_schema::{JsonSchema, JsonSchemaProblem};
 use saihai_model::Json;
 
 use crate::did_you_mean;
 
-/// One reason why no reply can fit a schema.
+/// Reason why no reply can match a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnusableSchema {
     /// JSON pointer into the schema.
@@ -14,7 +14,8 @@ pub(super) struct UnusableSchema {
     pub(super) hint: Option<String>,
 }
 
-/// Compiles a schema as judgment will. A reply is an object, so a schema that takes none is of no use either.
+/// Compiles a schema the same way as judgment. A reply is an object, so a schema that rejects all objects is
+/// unusable.
 pub(super) fn check(schema: &Json) -> Vec<UnusableSchema> {
     if let Err(errors) = JsonSchema::compile(schema) {
         let unusable = errors.into_iter().map(|error| {
@@ -77,7 +78,7 @@ mod tests {
         insta::assert_snapshot!(wrong(&json!({"$ref": "https://example.com/x"})), @"/$ref: `https://example.com/x` is outside of this schema; only `#/…` can be referred to");
     }
 
-    // A keyword that has no effect would promise a check that is not made.
+    // Accepting a keyword without effect would promise a check that never runs.
     #[test]
     fn a_keyword_that_is_not_supported_is_refused_by_name() {
         let schema = json!({"unevaluatedProperties": false, "requird": ["a"], "properties": {"a": {"nullable": true}}});

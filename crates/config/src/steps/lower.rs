@@ -1,4 +1,4 @@
-//! An agent as it was written becomes a workflow (section 7 of the format).
+//! Lowering of a step agent to a workflow (section 7 of the format).
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -29,23 +29,23 @@ use crate::check::Spot;
 use crate::lowering::{Answerer, Providers, Spots};
 use crate::{Diagnostics, Located, Options, Settings, TextUse, quoted};
 
-/// So often a step may lead to itself in a row (S-40).
+/// Maximum number of consecutive transitions from a step to itself (S-40).
 const SELF_ENTRIES: u32 = 10;
 
-/// The texts of a step.
+/// Files of a step's texts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spoke {
-    /// The role its agent has.
+    /// System prompt.
     pub(super) role: Option<Passage>,
-    /// What it is told to do.
+    /// Prompt of the work.
     pub(super) work: Option<Passage>,
-    /// What it is asked about that.
+    /// Question of the check.
     pub(super) check: Option<Passage>,
-    /// What it is told where a validator fails, in the order of the validators.
+    /// Retry prompts, in the order of the validators.
     pub(super) retries: Vec<Option<Passage>>,
 }
 
-/// The texts of a step, their variables found.
+/// Texts of a step with their variables resolved.
 #[derive(Debug, Default)]
 struct Said {
     work: Template,
@@ -59,7 +59,7 @@ impl Said {
     }
 }
 
-/// Everything lowering looks at, and what it has made so far.
+/// Input of the lowering, and its output so far.
 pub(super) struct Lowering<'a> {
     pub(super) agent: &'a Agent,
     pub(super) registry: &'a Registry,
@@ -68,28 +68,27 @@ pub(super) struct Lowering<'a> {
     pub(super) texts: &'a IndexMap<String, Spoke>,
     pub(super) variables: &'a Variables,
     pub(super) parameters: &'a IndexMap<String, Json>,
-    /// The issue the run is about.
     pub(super) issue: About,
-    /// The file with the steps.
+    /// File of the step registry.
     pub(super) file: &'a Path,
-    /// Where the agent's files are.
+    /// Directory of the agent.
     pub(super) directory: &'a Path,
     pub(super) words: &'static Words,
     pub(super) options: &'a Options,
     pub(super) settings: &'a Settings,
     pub(super) providers: Providers<'a>,
     pub(super) spots: Spots,
-    /// Tokens of each turn's first prompt that are Saihai's.
+    /// Tokens that Saihai adds to each turn's first prompt.
     pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
-    /// What is said, and who supplies its variables.
+    /// Texts in use, with the source of each variable.
     pub(super) said: Vec<TextUse>,
     pub(super) roles: HashMap<String, String>,
-    /// Whether some prompt shows the task.
+    /// True if some prompt uses the task.
     pub(super) uses_task: bool,
 }
 
 impl Lowering<'_> {
-    /// The workflow. Where errors were found before it is only good for finding more of them.
+    /// Builds the workflow. After errors it serves only to find more of them.
     pub(super) fn workflow(&mut self, diagnostics: &mut Diagnostics) -> Workflow {
         let registry = self.registry;
         let read: Vec<Said> = registry.steps.iter().map(|step| self.read(step, diagnostics)).collect();
@@ -143,7 +142,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Reads the texts of a step, and compares what is used with what was declared.
+    /// Reads the texts of a step, and compares the variables in use with the declared ones.
     fn read(&mut self, step: &Step, diagnostics: &mut Diagnostics) -> Said {
         let spoke = self.texts.get(&step.id.value).cloned().unwrap_or_default();
         let mut read = |passage: &Passage, moment| {
@@ -173,7 +172,7 @@ impl Lowering<'_> {
             report_unused(step, &said, diagnostics);
             let is_used = |name: &String| said.all().any(|text| text.used.contains(name));
             for custom in step.custom.iter().filter(|custom| !is_used(&custom.name.value)) {
-                // Where it must be there it must be there also where nobody looks.
+                // A required variable must have a value even if no text uses it.
                 speech::supplied(step, custom, self.variables, diagnostics);
             }
         }
@@ -241,7 +240,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What is said to a step's agent: its own text, or that of the validator that has just failed.
+    /// Builds the prompt of a step: its own text, or the retry prompt of the validator that failed.
     fn prompt(&mut self, step: &Step, work: Template, retries: Vec<Template>) -> Prompt {
         let id = &step.id.value;
         let wanted = match (&step.output, step.gate()) {
@@ -257,7 +256,7 @@ impl Lowering<'_> {
         speech::work(self.words, work.parts, retries, form, appends_task)
     }
 
-    /// What is looked for in the reply.
+    /// Returns the items to extract from the reply.
     fn reads(&self, step: &Step, check: Option<Template>) -> Reads {
         let checked = check.zip(step.check()).map(|(text, check)| {
             exit::choice(
@@ -278,13 +277,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// What `closing` does to the issue of the run, where there is one.
+    /// Returns the action of `closing` on the run's issue, if there is an issue.
     fn closure(&self) -> Option<&Closure> {
         self.agent.closure.as_ref().filter(|_| self.issue.number().is_some())
     }
 
-    /// What the step says it takes, and what its texts show, without which it is not asked: also what its check shows, for
-    /// which it would be too late. A retry prompt may show what the step itself has output by then.
+    /// Returns the outputs that must exist before the turn. They come from declared inputs and from all
+    /// texts, including the check, where a missing output would be noticed too late. A check or retry prompt
+    /// may use the step's own output, which exists by then.
     fn needs(&self, step: &Step, said: &Said) -> Vec<(StageId, String)> {
         let inputs = step.inputs.iter().filter(|input| input.missing == Missing::Fails);
         let inputs = inputs.map(|input| (StageId::from(input.step.as_str()), input.key.clone()));
@@ -300,13 +300,13 @@ impl Lowering<'_> {
         needs
     }
 
-    /// Without a schema JSON is kept where it is there, and never asked for.
+    /// Without a schema, the run keeps JSON from a reply but never asks for it.
     fn output(&self, step: &Step) -> Output {
         let schema = match &step.output {
             Some(output) => OutputSchema { schema: output.schema.clone(), required: true },
             None => OutputSchema { schema: serde_json::json!({}), required: false },
         };
-        // What has neither a schema nor a gate cannot be wrong, but for the names of what it holds.
+        // Without a schema or a gate, output can only be invalid because of its key names.
         let can_be_wrong = step.output.is_some() || step.gate().is_some();
         Output {
             corrections: u32::from(can_be_wrong),
@@ -327,7 +327,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The role of a step's agent. One that several steps have is read once.
+    /// Returns the system prompt of a step. It is parsed only once if several steps share it.
     fn role(&mut self, step: &str, diagnostics: &mut Diagnostics) -> Option<String> {
         let passage = self.texts.get(step)?.role.as_ref()?;
         if let Some(role) = self.roles.get(passage.name()) {
@@ -352,7 +352,7 @@ impl Lowering<'_> {
         self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full)
     }
 
-    /// S-28, S-29: only the person can raise the hard limit.
+    /// S-28, S-29: only the user can raise the hard limit, not the agent.
     fn limits(&self, diagnostics: &mut Diagnostics) -> Limits {
         let own = self.agent.completion.as_ref().and_then(|completion| completion.max_iterations.as_ref());
         let hard = self.options.max_iterations.unwrap_or(self.settings.limits.hard_iterations);
@@ -377,7 +377,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Tells of variables that a step declares and no text of it uses.
+/// Warns about variables that a step declares but does not use.
 fn report_unused(step: &Step, said: &Said, diagnostics: &mut Diagnostics) {
     let used: HashSet<&String> = said.all().flat_map(|text| &text.used).collect();
     let declared = step.variables.iter().chain(step.custom.iter().map(|custom| &custom.name));
@@ -393,12 +393,12 @@ fn is_task(part: &Part) -> bool {
 
 const WRITING_TOOLS: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 
-/// What a permission mode allows.
+/// Converts a permission mode.
 fn permission(mode: &str, tools: &[String]) -> Permission {
     match mode {
         "acceptEdits" => Permission::Edit { commands: false },
         "bypassPermissions" => Permission::Full,
-        // It names no level, so the tools decide.
+        // The mode names no level, so the tools decide.
         "default" if tools.iter().any(|tool| WRITING_TOOLS.contains(&tool.as_str())) => {
             Permission::Edit { commands: false }
         }

@@ -1,8 +1,8 @@
 //! Step agents: `agent.json`, `steps_registry.json`, `config.json` and a directory of prompts.
 //!
-//! [`Files::load`] reads the files and knows syntax only; [`Files::validate`] knows meaning, and follows every name to
-//! its text, so that everything wrong is said at once and nothing is read while a run goes on (S-4, S-19). [`lower`]
-//! turns what was written into a workflow.
+//! [`Files::load`] reads the files and checks their syntax. [`Files::validate`] checks their meaning and
+//! loads every text they name. It reports all errors at once, and a run reads no files of the agent later
+//! (S-4, S-19). [`lower`] turns the result into a workflow.
 
 mod about;
 mod actions;
@@ -53,7 +53,7 @@ pub use self::tables::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use crate::definition::BuiltIn;
 use crate::{Definition, Diagnostics, Loaded, MemorySource, Options, Places, Settings, Source, TextUse};
 
-/// Reads an agent and everything it names, and lowers it.
+/// Reads an agent and the files it names, and lowers it to a workflow.
 pub(crate) fn load(
     source: &dyn Source,
     places: &Places,
@@ -64,7 +64,7 @@ pub(crate) fn load(
     if let Some(path) = &definition.path {
         return load_from(source, places, path, options, settings);
     }
-    // What is built in is read as if it stood where it would be ejected to.
+    // A built-in agent is read as if its files were in their eject location.
     let directory = places.root.join(".agent").join(&definition.name);
     let mut built_in = MemorySource::default();
     for (below, text) in BuiltIn::of(definition).into_iter().flat_map(|one| one.files(settings.language)) {
@@ -75,7 +75,7 @@ pub(crate) fn load(
     Loaded { uses: Vec::new(), texts, ..loaded }
 }
 
-/// The same text, named by its place in the agent: nothing stands where it would be ejected to.
+/// Makes the file name of a built-in text relative to the agent, because the eject location does not exist.
 fn below(directory: &Path, places: &Places, text: TextUse) -> TextUse {
     let prefix = format!("{}/", places.shown(directory));
     let file = text.text.file.strip_prefix(&prefix).unwrap_or(&text.text.file).to_owned();

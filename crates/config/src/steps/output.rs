@@ -1,4 +1,4 @@
-//! The JSON a reply must hold (S-8, S-45).
+//! JSON output that a reply must contain (S-8, S-45).
 
 use saihai_model::Json;
 use serde_json::{Map, json};
@@ -9,23 +9,22 @@ use crate::{Cursor, Diagnostics, Kind, Located, Node, Value, did_you_mean, quote
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Output {
     pub(super) schema: Json,
-    /// What it is known to hold.
+    /// Known keys.
     pub(super) keys: Vec<Key>,
 }
 
-/// A key of an output.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
     pub(super) name: Located<String>,
-    /// Whether it is always there.
+    /// True if every valid output has the key.
     pub(super) certain: bool,
 }
 
-/// Types of the short form.
+/// Types in the short form.
 const TYPES: Kind = Kind::OneOf(&["string", "number", "boolean", "object", "array"]);
 
 impl Output {
-    /// Reads a short form, or a JSON Schema: its `type` is a text.
+    /// Reads the short form or a JSON Schema. In a JSON Schema, `type` is a string.
     pub(super) fn read(value: &Cursor<'_>, step: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
         if !value.must_be(&Kind::Map(&Kind::Any), diagnostics) {
             return None;
@@ -53,7 +52,7 @@ fn of_schema(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Output {
     Output { keys: keys.collect(), schema: value.node().to_json() }
 }
 
-/// What stands at a JSON pointer, as deep as there is something.
+/// Returns the value at a JSON pointer, or its deepest existing ancestor.
 fn inside<'d>(value: &Cursor<'d>, pointer: &str) -> Cursor<'d> {
     let mut here = value.clone();
     for step in pointer.split('/').skip(1) {

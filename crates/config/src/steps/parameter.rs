@@ -1,4 +1,4 @@
-//! What a person gives an agent beside the task (S-12).
+//! Parameters of an agent (S-12).
 
 use regex::Regex;
 use saihai_model::Json;
@@ -6,31 +6,27 @@ use saihai_model::Json;
 use super::tables;
 use crate::{Cursor, DefinitionFlag, Diagnostics, Fields, Located, Value, quoted};
 
-/// A parameter as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Parameter {
     pub(super) key: Located<String>,
-    /// Its flag, with its dashes.
+    /// The flag with its dashes.
     pub(super) flag: Located<String>,
     pub(super) kind: ParameterKind,
-    /// Whether it must be given.
     pub(super) required: bool,
-    /// Its value where it is not given.
     pub(super) default: Option<Json>,
     rules: Vec<Rule>,
 }
 
-/// What the value of a parameter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterKind {
     String,
     Number,
-    /// True or false; the flag alone is true.
+    /// True or false; the bare flag means true.
     Boolean,
     Array,
 }
 
-/// What a value must be beside its type.
+/// Constraint on a value, in addition to its type.
 #[derive(Debug, Clone)]
 enum Rule {
     Min(f64),
@@ -40,7 +36,6 @@ enum Rule {
 }
 
 impl Parameter {
-    /// Reads the parameter of that name.
     pub(super) fn read(
         key: Located<String>,
         value: &Cursor<'_>,
@@ -70,7 +65,8 @@ impl Parameter {
         Some(parameter)
     }
 
-    /// The value that was given, each time in turn; or why it is none.
+    /// Converts the given values, or returns the reason why they are invalid. `given` has one item per use of
+    /// the flag.
     pub(super) fn value(&self, given: &[&str]) -> Result<Json, String> {
         let last = given.last().copied().unwrap_or_default();
         let value = match self.kind {
@@ -92,7 +88,7 @@ impl Parameter {
         self.check(&value).map(|()| value)
     }
 
-    /// What stands in a prompt for it.
+    /// Formats a value for a prompt.
     pub(super) fn shown(value: &Json) -> String {
         value.as_str().map_or_else(|| value.to_string(), str::to_owned)
     }
@@ -199,17 +195,17 @@ fn read_rules(fields: &Fields<'_>, kind: ParameterKind, diagnostics: &mut Diagno
     rules
 }
 
-/// A name without the `uv-` it may be written with (S-47).
+/// Removes an optional `uv-` prefix (S-47).
 fn bare(name: String) -> String {
     name.strip_prefix("uv-").map(str::to_owned).unwrap_or(name)
 }
 
-/// What can stand in `{uv-NAME}` (S-47).
+/// Returns true if a name is valid in `{uv-NAME}` (S-47).
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-/// The flags of an agent's parameters, as far as they can be read.
+/// Returns the flags of an agent's parameters, and skips unreadable ones.
 pub(crate) fn flags(root: &Cursor<'_>) -> Vec<DefinitionFlag> {
     let Some(parameters) = root.get("parameters") else { return Vec::new() };
     let each = parameters.entries().filter_map(|(key, value)| {

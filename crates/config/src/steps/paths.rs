@@ -1,10 +1,9 @@
-//! Where an agent's files may be (S-3).
+//! Allowed locations of an agent's files (S-3).
 
 use std::path::{Path, PathBuf};
 
 use crate::{Diagnostic, Located, Places, Source, quoted};
 
-/// The directories of an agent.
 pub(super) struct Paths<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) places: &'a Places,
@@ -12,12 +11,12 @@ pub(super) struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// A path below the agent's directory, if it stays there.
+    /// Resolves a path in the agent's directory, and refuses one that leaves it.
     pub(super) fn below(&self, written: &Located<String>) -> Result<PathBuf, Box<Diagnostic>> {
         self.inside(&self.directory, written)
     }
 
-    /// A path below a directory, if it stays in the project.
+    /// Resolves a path in a directory, and refuses one that leaves the project.
     pub(super) fn inside(
         &self,
         directory: &Path,
@@ -36,19 +35,19 @@ impl Paths<'_> {
         Ok(path)
     }
 
-    /// Whether links lead from a path to somewhere outside of the project. What does not exist would be made where the
-    /// last of its directories that does exist leads to.
+    /// Returns true if links lead from a path out of the project. For a missing file, the last existing
+    /// directory decides.
     pub(super) fn is_outside(&self, path: &Path) -> bool {
         let real = path.ancestors().find_map(|existing| self.source.canonical(existing).ok());
         let Some(real) = real else { return false };
         let within = |root: &Path| self.source.canonical(root).is_ok_and(|root| real.starts_with(root));
-        // An agent that was asked for by its path may lie outside as a whole.
+        // An agent named by its path may be outside the project as a whole.
         let elsewhere = !self.directory.starts_with(&self.places.root);
         !(within(&self.places.root) || elsewhere && within(&self.directory))
     }
 }
 
-/// Why a written path is none that can be used.
+/// Returns the reason why a path is not allowed.
 fn leaves(written: &str) -> Option<&'static str> {
     if written.contains('\0') {
         return Some("holds a NUL character");

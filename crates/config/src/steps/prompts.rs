@@ -1,4 +1,4 @@
-//! The texts of an agent: each found where its reference says, or where it falls back on, and read once (S-48 to S-50).
+//! Prompt files of an agent. Each is found at its reference or a fallback, and read once (S-48 to S-50).
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::{
     Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, ReadError, SourceFile, Span, quoted,
 };
 
-/// A text of a file.
+/// Text of a prompt file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Passage {
     file: Arc<SourceFile>,
-    /// Where the text begins, behind its front matter.
+    /// Start of the text, after the front matter.
     offset: usize,
-    /// Why it is this file.
+    /// Reason why this file was selected.
     source: TextSource,
 }
 
@@ -31,37 +31,35 @@ impl Passage {
         self.file.name()
     }
 
-    /// Why it is this file.
     pub(super) fn source(&self) -> TextSource {
         self.source
     }
 
-    /// Some bytes of the text, in its file.
+    /// Returns the location of a part of the text.
     pub(super) fn at(&self, start: usize, length: usize) -> Location {
         let start = self.offset + start;
         Location { span: Some(Span::new(start, start + length)), ..Location::whole(&self.file) }
     }
 }
 
-/// Where texts are looked for.
+/// Loader of prompt files.
 pub(super) struct Prompts<'a> {
     paths: &'a Paths<'a>,
-    /// The base of all prompts.
+    /// Base directory of all prompts.
     base: PathBuf,
-    /// Where they are looked for that are nowhere else.
+    /// Fallback directory.
     fallback: Option<PathBuf>,
     files: BTreeMap<PathBuf, Read>,
-    /// Bare files that stood in for a prompt, and for which.
+    /// Files that replace a missing prompt by name only, with that prompt.
     stand_ins: HashMap<PathBuf, String>,
-    /// The first reference to each file.
+    /// First reference to each file.
     meant: HashMap<String, Reference>,
 }
 
-/// What came of reading a file.
 #[derive(Debug, Clone)]
 enum Read {
     Text(Passage),
-    /// It is not there, or nothing is in it.
+    /// The file does not exist or is empty.
     Missing,
     Unread(ReadError),
     NotText,
@@ -73,7 +71,6 @@ impl<'a> Prompts<'a> {
         Self { paths, base, fallback, files, stand_ins, meant }
     }
 
-    /// The files read so far.
     pub(super) fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.files.iter().filter_map(|(path, read)| match read {
             Read::Text(passage) => Some((path.as_path(), passage.text())),
@@ -81,7 +78,7 @@ impl<'a> Prompts<'a> {
         })
     }
 
-    /// A text of which only this path is given, such as a role.
+    /// Loads a text from a fixed path, such as a system prompt.
     pub(super) fn file(
         &mut self,
         written: &Located<String>,
@@ -104,7 +101,7 @@ impl<'a> Prompts<'a> {
         }
     }
 
-    /// The text of a reference.
+    /// Loads the text of a reference.
     pub(super) fn resolve(
         &mut self,
         reference: &Reference,
@@ -122,7 +119,7 @@ impl<'a> Prompts<'a> {
         None
     }
 
-    /// Warns of two references that mean one file by different splits (S-48).
+    /// Warns about two references to one file that split edition and adaptation differently (S-48).
     pub(super) fn check_splits(&mut self, reference: &Reference, diagnostics: &mut Diagnostics) {
         let Some(first) = self.meant.get(&reference.file.value) else {
             self.meant.insert(reference.file.value.clone(), reference.clone());
@@ -136,7 +133,7 @@ impl<'a> Prompts<'a> {
         }
     }
 
-    /// Where a reference is looked for, in order.
+    /// Returns the candidate files of a reference, in order.
     fn places(&self, reference: &Reference, diagnostics: &mut Diagnostics) -> Option<Vec<Place>> {
         let mut inside = |directory: &Path, written: &Located<String>| {
             self.paths.inside(directory, written).map_err(|escape| diagnostics.push(*escape)).ok()
@@ -156,7 +153,7 @@ impl<'a> Prompts<'a> {
         Some(places)
     }
 
-    /// Says that a prompt was found where it only falls back on.
+    /// Warns if a prompt comes from a fallback.
     fn note(&mut self, place: &Place, reference: &Reference, diagnostics: &mut Diagnostics) {
         let shown = self.paths.places.shown(&place.path);
         let message = match place.means {
@@ -190,7 +187,7 @@ impl<'a> Prompts<'a> {
         at.error("prompt-not-found", message).hint("an empty file counts as none")
     }
 
-    /// A file's text, once; nothing where it is not there.
+    /// Reads a file once. Returns `None` if it does not exist.
     fn read(
         &mut self,
         path: &Path,
@@ -227,7 +224,7 @@ impl<'a> Prompts<'a> {
     }
 }
 
-/// A file that may be a prompt, and what finding it there means.
+/// A candidate file, and its kind.
 struct Place {
     path: PathBuf,
     means: Means,
@@ -235,13 +232,13 @@ struct Place {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Means {
-    /// It is where the reference says.
+    /// The file that the reference names.
     Primary,
-    /// It is where the reference falls back on.
+    /// The reference's own fallback.
     Fallback,
-    /// It is in the directory for all.
+    /// The same path in the fallback directory.
     Global,
-    /// Only a file of the same name is there.
+    /// A file of the same name directly in the fallback directory.
     StandIn,
 }
 
@@ -266,7 +263,7 @@ fn passage(bytes: &[u8], name: &str) -> Read {
     Read::Text(Passage { file, offset, source: TextSource::Primary })
 }
 
-/// How many bytes of a text are its front matter; none where that is never closed.
+/// Returns the length of the front matter in bytes. Unclosed front matter counts as text.
 fn front_matter(text: &str) -> usize {
     let mut lines = text.split_inclusive('\n');
     let is_fence = |line: &str| line.trim_end() == "---";

@@ -1,4 +1,4 @@
-//! Where a prompt is said to be (S-8, S-48).
+//! References to prompt files (S-8, S-48).
 
 use std::path::PathBuf;
 
@@ -7,14 +7,13 @@ use indexmap::IndexMap;
 use super::tables;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
 
-/// Where a prompt is said to be.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reference {
-    /// Its file, below the base of all prompts.
+    /// File, relative to the base of all prompts.
     pub(super) file: Located<String>,
-    /// Another file below the base, where there is none.
+    /// Fallback file, relative to the same base.
     pub(super) fallback: Option<Located<String>>,
-    /// Edition and adaptation, where the file is named by components.
+    /// Edition and adaptation, if components name the file.
     pub(super) split: Option<(String, Option<String>)>,
 }
 
@@ -47,7 +46,7 @@ impl Reference {
                 None
             }
             (None, false) => {
-                // A `path` of the wrong type was reported already.
+                // A `path` of the wrong type is already reported.
                 if !fields.has("path") {
                     let message = "a prompt needs `path`, or `c1`, `c2` and `c3`";
                     diagnostics.push(value.error("prompt-ref", message).label("neither is given"));
@@ -62,7 +61,7 @@ impl Reference {
     }
 }
 
-/// `c1/c2/c3/f_EDITION.md`, or `f_EDITION_ADAPTATION.md`; with its edition and adaptation.
+/// Builds `c1/c2/c3/f_EDITION.md` or `f_EDITION_ADAPTATION.md`, and returns its edition and adaptation.
 fn component_file(
     fields: &Fields<'_>,
     editions: &IndexMap<String, String>,
@@ -106,7 +105,7 @@ fn component_file(
     (sound && !missing).then_some((whole, edition, adaptation))
 }
 
-/// Why a component cannot be the name of a file or directory.
+/// Returns the reason why a component is not a valid file or directory name.
 pub(super) fn unfit(component: &str) -> Option<String> {
     if component.is_empty() {
         return Some("is empty".to_owned());

@@ -1,4 +1,4 @@
-//! `steps_registry.json`: the steps and how they follow each other.
+//! Reader of `steps_registry.json`: the steps and their order.
 
 use indexmap::IndexMap;
 
@@ -9,12 +9,11 @@ use super::tables;
 use super::version;
 use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, quoted};
 
-/// A registry as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Registry {
     pub(super) base: Option<Base>,
     pub(super) entry: Option<Located<String>>,
-    /// The same by completion type.
+    /// Entry steps by completion type.
     pub(super) entries: Vec<(Located<String>, Located<String>)>,
     pub(super) steps: Vec<Step>,
     pub(super) at: Location,
@@ -27,7 +26,7 @@ pub(super) enum Base {
 }
 
 impl Registry {
-    /// Reads a registry. Whatever is wrong is reported, all of it.
+    /// Reads a registry. It reports all errors, not only the first.
     pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<Self> {
         let fields = Fields::read(&document.cursor(), &tables::REGISTRY, diagnostics)?;
         version::check(&fields, diagnostics);
@@ -59,12 +58,11 @@ impl Registry {
         Some(registry)
     }
 
-    /// A step by its id.
     pub(super) fn step(&self, id: &str) -> Option<&Step> {
         self.steps.iter().find(|step| step.id.value == id)
     }
 
-    /// Where a run begins under a completion type, by its name or by one of its other names.
+    /// Returns the entry step for a completion type, by any of its names.
     pub(super) fn entry(&self, types: &[&str], diagnostics: &mut Diagnostics) -> Option<Located<String>> {
         let mapped = self.entries.iter().find(|(kind, _)| types.contains(&kind.value.as_str()));
         let entry = mapped.map(|(_, step)| step).or(self.entry.as_ref());
@@ -77,7 +75,7 @@ impl Registry {
         entry.cloned()
     }
 
-    /// That a step does not exist.
+    /// Reports a step that does not exist.
     pub(super) fn unknown_step(&self, name: &Located<String>, diagnostics: &mut Diagnostics) {
         let known = self.steps.iter().map(|step| step.id.value.as_str());
         let hint = diagnostics.suggest(&name.value, known);
@@ -85,7 +83,7 @@ impl Registry {
         diagnostics.push(name.error("unknown-step", message).label("no step has this id").maybe_hint(hint));
     }
 
-    /// Every step that is named must exist (S-10).
+    /// Reports every named step that does not exist (S-10).
     pub(super) fn check_targets(&self, diagnostics: &mut Diagnostics) {
         let entries = self.entry.iter().chain(self.entries.iter().map(|(_, step)| step));
         let hidden = self.steps.iter().filter_map(Step::check).flat_map(|check| &check.hidden);

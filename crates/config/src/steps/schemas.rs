@@ -1,4 +1,4 @@
-//! Schemas in files of their own: each found by its file and name, with all that it refers to put into it (S-14).
+//! Schemas in separate files, found by file and name. References are replaced by their targets (S-14).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use super::paths::Paths;
 use super::tables;
 use crate::{Area, Cursor, Diagnostics, Document, Fields, Located, Location, quoted};
 
-/// Where schemas are, where nothing is said.
+/// Default directory of schemas.
 const BASE: &str = "schemas";
-/// The most values in one schema, once everything it refers to is in it.
+/// Maximum number of values in a schema after references are replaced.
 const MOST: usize = 100_000;
 
-/// The longest chain of references.
+/// Maximum depth of references.
 const DEEPEST: usize = 20;
 
-/// The files of schemas read so far.
+/// Loader of schema files.
 pub(super) struct Schemas<'a> {
     paths: &'a Paths<'a>,
     base: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub(super) struct Schemas<'a> {
 }
 
 impl<'a> Schemas<'a> {
-    /// None read yet. What was written says where they are: from the agent's directory.
+    /// Creates a loader. `written` is relative to the agent's directory.
     pub(super) fn new(
         paths: &'a Paths<'a>,
         written: Option<&Located<String>>,
@@ -41,18 +41,18 @@ impl<'a> Schemas<'a> {
         Self { paths, base, files: BTreeMap::new() }
     }
 
-    /// The files read so far.
+    /// Returns the files read so far.
     pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.files.iter().filter(|(_, read)| read.is_some()).map(|(path, _)| path)
     }
 
-    /// That they are somewhere else: from the project root.
+    /// Changes the directory. `written` is relative to the project root.
     pub(super) fn move_to(&mut self, written: &Located<String>, diagnostics: &mut Diagnostics) {
         let root = &self.paths.places.root;
         self.base = self.paths.inside(root, written).map_err(|escape| diagnostics.push(*escape)).ok();
     }
 
-    /// The schema that a step refers to.
+    /// Loads the schema that a step refers to.
     pub(super) fn output(&mut self, value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Output> {
         let fields = Fields::read(value, &tables::SCHEMA_REF, diagnostics)?;
         let (file, name) = (fields.text("file")?, fields.text("schema")?);
@@ -115,7 +115,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Where a schema of that name stands in a file, as a JSON pointer.
+/// Returns the JSON pointer to a schema in a file, by its name.
 fn place_of(root: &Json, name: &str) -> Option<String> {
     let escaped = name.replace('~', "~0").replace('/', "~1");
     let places = [format!("/{escaped}"), format!("/$defs/{escaped}"), format!("/definitions/{escaped}")];
@@ -124,7 +124,7 @@ fn place_of(root: &Json, name: &str) -> Option<String> {
     places.find(|place| root.pointer(place).is_some_and(Json::is_object))
 }
 
-/// A schema that is being made whole.
+/// State of replacing the references in one schema.
 struct Whole<'s, 'a, 'd> {
     schemas: &'s mut Schemas<'a>,
     at: &'d Location,
@@ -134,7 +134,7 @@ struct Whole<'s, 'a, 'd> {
 }
 
 impl Whole<'_, '_, '_> {
-    /// What a reference means, whole.
+    /// Returns the target of a reference, with its own references replaced.
     fn target(&mut self, file: &Path, pointer: &str) -> Result<Json, String> {
         let key = (file.to_owned(), pointer.to_owned());
         if self.open.contains(&key) {
@@ -171,10 +171,10 @@ impl Whole<'_, '_, '_> {
         let mut whole = Map::new();
         for (key, value) in object {
             let value = match (key.as_str(), value) {
-                // What others refer to stands where they refer to it.
+                // Definitions are copied to the place of each reference, so they are not needed here.
                 ("$defs" | "definitions" | "$id" | "$schema" | "$ref", _) => continue,
                 ("enum" | "const" | "default" | "examples", value) => value.clone(),
-                // The keys of these are names, not keywords.
+                // The keys here are names, not keywords.
                 ("properties" | "patternProperties" | "dependentSchemas", Json::Object(named)) => {
                     let mut inner = Map::new();
                     for (name, schema) in named {
@@ -212,7 +212,7 @@ impl Whole<'_, '_, '_> {
     }
 }
 
-/// The keys a schema speaks of, and whether each is always there.
+/// Collects the keys of a schema. The value is true if the key is always present.
 fn collect_keys(schema: &Json, keys: &mut BTreeMap<String, bool>) {
     let required: Vec<&str> = match schema.get("required").and_then(Json::as_array) {
         Some(names) => names.iter().filter_map(Json::as_str).collect(),

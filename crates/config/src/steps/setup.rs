@@ -1,4 +1,4 @@
-//! What an agent says about its surroundings: sandbox, GitHub, working tree, log (S-7).
+//! Environment of an agent: sandbox, GitHub, worktree and log (S-7).
 
 use saihai_model::LogFormat;
 
@@ -6,18 +6,18 @@ use super::tables;
 use crate::delivery::Wishes;
 use crate::{Diagnostics, Fields, Located, Object};
 
-/// Where the log of a run is also written.
+/// Settings of an additional log of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Logging {
     pub(super) directory: Located<String>,
     pub(super) format: LogFormat,
-    /// How many logs are kept.
+    /// Number of logs to keep.
     pub(super) keep: u32,
-    /// Whether details are left out.
+    /// True if the log omits details.
     pub(super) brief: bool,
 }
 
-/// What `closing` does to the issue of a run.
+/// Action of `closing` on the run's issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Closure {
     pub(super) close: bool,
@@ -25,7 +25,8 @@ pub(super) struct Closure {
     pub(super) remove: Vec<String>,
 }
 
-/// Checks what is said beside `behavior`, and tells what has no effect or cannot be done; whether GitHub may be reached.
+/// Reads the keys next to `behavior`, and reports those without effect. Returns true if the agent may use
+/// GitHub.
 pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> bool {
     let github = agent.object("github", &tables::GITHUB, diagnostics);
     if let Some(at) = github.as_ref().and_then(|github| github.key("labels")) {
@@ -34,7 +35,7 @@ pub(super) fn read(agent: &Fields<'_>, diagnostics: &mut Diagnostics) -> bool {
     github.is_some_and(|github| is_on(&github))
 }
 
-/// The same of `runner`, with what `closing` does to the issue.
+/// Does the same for `runner`, and also returns the action of `closing` on the issue.
 pub(super) fn read_runner(runner: &Fields<'_>, diagnostics: &mut Diagnostics) -> (bool, Option<Closure>) {
     let integrations = runner.object("integrations", &tables::INTEGRATIONS, diagnostics);
     let github = integrations.and_then(|fields| fields.object("github", &tables::LATER_GITHUB, diagnostics));
@@ -62,36 +63,34 @@ fn read_closure(github: &Fields<'_>, diagnostics: &mut Diagnostics) -> Closure {
     }
 }
 
-/// Whether a run has a working tree of its own, and where; from `agent.json` or `config.json`.
+/// Worktree option of a run, from `agent.json` or `config.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Worktree {
-    /// Whether, where that is said.
     pub(super) enabled: Option<Located<bool>>,
-    /// Where they are kept, from the project root or elsewhere.
+    /// Directory of worktrees, relative to the project root or absolute.
     pub(super) root: Option<String>,
 }
 
 impl Worktree {
-    /// Reads `worktree`, if it is there.
     pub(super) fn read(fields: &Fields<'_>, table: &'static Object, diagnostics: &mut Diagnostics) -> Self {
         let Some(worktree) = fields.object("worktree", table, diagnostics) else { return Self::default() };
         let root = worktree.text("root").map(|root| root.value);
         Self { enabled: worktree.bool("enabled"), root }
     }
 
-    /// The same, and where it says nothing what another says.
+    /// Merges with `below`; values in `self` win.
     pub(super) fn over(self, below: Self) -> Self {
         Self { enabled: self.enabled.or(below.enabled), root: self.root.or(below.root) }
     }
 
-    /// As a run hears it.
+    /// Converts to the options for work on an issue.
     pub(super) fn wishes(&self) -> Wishes {
         let worktree = self.enabled.as_ref().map(|enabled| enabled.value);
         Wishes { worktree, worktree_root: self.root.clone(), ..Wishes::default() }
     }
 }
 
-/// Where the log of a run is also written.
+/// Reads `logging`.
 pub(super) fn read_logging(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Logging> {
     let fields = fields.object("logging", &tables::LOGGING, diagnostics)?;
     let format = match fields.text("format")?.value.as_str() {
@@ -102,7 +101,7 @@ pub(super) fn read_logging(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -
     Some(Logging { directory: fields.text("directory")?, format, keep, brief: false })
 }
 
-/// No provider can be told a sandbox by an agent's file, so a person is told that instead.
+/// An agent's file cannot configure a provider's sandbox, so a message tells the user.
 pub(super) fn read_sandbox(fields: &Fields<'_>, name: &str, diagnostics: &mut Diagnostics) {
     let Some(sandbox) = fields.object(name, &tables::SANDBOX, diagnostics) else { return };
     let enabled = sandbox.bool("enabled").is_none_or(|flag| flag.value);

@@ -1,4 +1,4 @@
-//! What is said in a turn: the agent's own text with its variables, and the few lines Saihai adds.
+//! Prompts of a turn: the agent's own text with its variables, and the lines that Saihai adds.
 
 use indexmap::IndexSet;
 use saihai_model::{Form, Join, Json, Part, Prompt, Section, StageId, Text, Variable, When, tokens};
@@ -11,32 +11,31 @@ use super::variables::{Supply, Taken, Variables, shown};
 use super::words::Words;
 use crate::{Diagnostics, Located, quoted};
 
-/// The text of a prompt, its variables found.
+/// Text of a prompt with its variables resolved.
 #[derive(Debug, Default)]
 pub(super) struct Template {
-    /// Fixed text and values in order.
+    /// Fixed text and values, in order.
     pub(super) parts: Vec<Part>,
     pub(super) used: IndexSet<String>,
-    /// Those of them that are what a validator has found.
+    /// Used variables that hold a validator's output.
     pub(super) found: IndexSet<String>,
-    /// Outputs of other steps without which it cannot be said.
+    /// Outputs of other steps that the text needs.
     pub(super) needs: Vec<Located<(StageId, String)>>,
 }
 
-/// When a text is said.
+/// Use of a text. It determines the available variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment<'a> {
-    /// As a role, before any run has values.
+    /// System prompt, before the run has values.
     Role,
-    /// As the work of a step.
     Work,
-    /// As the check of a step, which knows what the step has just output.
+    /// Check of a step. It can use the output that the step just produced.
     Check,
-    /// As the work of a step that a validator has refuted, and which these variables tell of.
+    /// Retry after a failed validator. These variables hold the validator's output.
     Retry(&'a [String]),
 }
 
-/// Reads the text of a step's prompt. Every variable in it must have a supplier.
+/// Reads the text of a prompt. Every variable in it must have a source.
 pub(super) fn read(
     passage: &Passage,
     step: Option<&Step>,
@@ -65,7 +64,7 @@ pub(super) fn read(
     text
 }
 
-/// The names that are written without `uv-`.
+/// Returns the names of variables without the `uv-` prefix.
 fn bare_names(step: &Step) -> impl Iterator<Item = &str> {
     let custom = step.custom.iter().map(|custom| custom.name.value.as_str());
     custom.chain(step.uses_stdin.iter().map(|_| "input_text"))
@@ -143,7 +142,7 @@ impl Reader<'_> {
         Part::Value(Variable::Output { stage, key: taken.key.clone(), otherwise }, Form::Plain)
     }
 
-    /// A variable that is written without `uv-`.
+    /// Resolves a variable without the `uv-` prefix.
     fn bare(
         self,
         name: &Located<String>,
@@ -164,7 +163,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands for a variable that a step says the source of; where it must be there and is not, that is told.
+/// Returns the value of a variable with a declared source. It reports a missing required value.
 pub(super) fn supplied(
     step: &Step,
     custom: &CustomVariable,
@@ -192,7 +191,6 @@ pub(super) fn supplied(
     supply
 }
 
-/// The prompt of a step's turn.
 pub(super) fn work(
     words: &Words,
     text: Vec<Part>,
@@ -214,7 +212,7 @@ pub(super) fn work(
     Prompt { sections, join: Join::AsIs }
 }
 
-/// What stands before a prompt in a session that knows nothing of the one before (S-55, S-58).
+/// Builds the section that carries earlier output into a new session (S-55, S-58).
 fn carried(words: &Words, said: Variable) -> Section {
     let body = vec![
         fixed(format!("{}\n\n", words.carried)),
@@ -226,7 +224,7 @@ fn carried(words: &Words, said: Variable) -> Section {
     Section { body, when: When::NewSession }
 }
 
-/// The question of a check. It is about the reply of its own round.
+/// Builds the question of a check. It is about the reply of the same round.
 pub(super) fn check(words: &Words, text: Vec<Part>, form: &Json) -> Prompt {
     let form = vec![fixed(format!("{}{}", gap(&text), wanted(words, form)))];
     let said = [text, form].map(|body| Section { body, when: When::Always });
@@ -236,7 +234,7 @@ pub(super) fn check(words: &Words, text: Vec<Part>, form: &Json) -> Prompt {
     }
 }
 
-/// What is said where the answer to a check could not be read; a new session must hear the question as well.
+/// Builds the prompt after an unreadable answer to a check. A new session needs the question again.
 pub(super) fn unreadable(words: &Words, text: Vec<Part>, form: &Json) -> Prompt {
     let gap = fixed(gap(&text).to_owned());
     let question = text.into_iter().chain([gap]).collect();
@@ -249,7 +247,7 @@ pub(super) fn unreadable(words: &Words, text: Vec<Part>, form: &Json) -> Prompt 
     Prompt { sections, join: Join::AsIs }
 }
 
-/// What is said where an output is wrong.
+/// Builds the prompt after invalid output.
 pub(super) fn correction(words: &Words) -> Prompt {
     let (before, behind) = words.violation;
     let wrong = vec![
@@ -261,13 +259,13 @@ pub(super) fn correction(words: &Words) -> Prompt {
     Prompt { sections: vec![carried(words, Variable::Combined), wrong], join: Join::AsIs }
 }
 
-/// The form that is asked for, as it stands behind a text.
+/// Formats the requested answer format, to follow a text.
 pub(super) fn wanted(words: &Words, form: &Json) -> String {
     let form = serde_json::to_string_pretty(form).unwrap_or_default();
     format!("{}\n```json\n{form}\n```\n", words.form)
 }
 
-/// What makes one blank line behind a text.
+/// Returns the line breaks that leave one blank line after a text.
 pub(super) fn gap(text: &[Part]) -> &'static str {
     match text.last() {
         Some(Part::Fixed(Text::Inline(text))) if text.ends_with('\n') => "\n",
@@ -275,9 +273,9 @@ pub(super) fn gap(text: &[Part]) -> &'static str {
     }
 }
 
-/// Whether a prompt shows itself what JSON it wants.
+/// Returns true if a prompt already shows the requested JSON.
 pub(super) fn has_json_fence(text: &str) -> bool {
-    // By the rule by which replies are read (S-44): three marks or more, of either kind, and then the first word says it.
+    // The same rule reads replies (S-44): at least three marks of either kind, then `json` as the first word.
     let fences = text.lines().map(str::trim).filter_map(|line| {
         let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
         let info = line.trim_start_matches(mark);
@@ -287,7 +285,7 @@ pub(super) fn has_json_fence(text: &str) -> bool {
     words.any(|word| word.eq_ignore_ascii_case("json"))
 }
 
-/// How many tokens a text has that Saihai adds.
+/// Returns the tokens of the text that Saihai adds.
 pub(super) fn added(form: Option<&String>) -> u64 {
     form.map_or(0, |form| tokens(form))
 }

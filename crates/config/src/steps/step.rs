@@ -1,4 +1,4 @@
-//! A step as it was written (S-8).
+//! Reader of a step (S-8).
 
 use indexmap::IndexMap;
 
@@ -10,57 +10,53 @@ use super::reference::Reference;
 use super::tables;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
 
-/// A step as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) id: Located<String>,
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
     pub(super) prompt: Option<Reference>,
-    /// How many turns a visit has.
     pub(super) iterations: Iterations,
-    /// How it is left; none where that was wrong.
+    /// Exit of the step; `None` if it has errors.
     pub(super) leave: Option<Leave>,
     pub(super) output: Option<Output>,
-    /// What it takes from others.
     pub(super) inputs: Vec<Input>,
-    /// The variables it says its prompt uses, without `uv-`.
+    /// Declared variables of its prompt, without `uv-`.
     pub(super) variables: Vec<Located<String>>,
     pub(super) custom: Vec<CustomVariable>,
-    /// What a person must answer first.
+    /// Question for a person before the step.
     pub(super) gate: Option<String>,
-    /// Where it says that it uses the task.
+    /// Location of the key that says the step uses the task.
     pub(super) uses_stdin: Option<Location>,
     pub(super) model: Option<String>,
-    /// What its agent may do, in the words of agents.
+    /// Permission mode, in the agent's own terms.
     pub(super) permission: Option<String>,
-    /// The tools it may see.
     pub(super) tools: Option<Vec<String>>,
-    /// A role of its own.
+    /// File of its own system prompt.
     pub(super) system_prompt: Option<Located<String>>,
 }
 
-/// How many turns a visit has.
+/// Number of turns in one visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Iterations {
     pub(super) min: u32,
     pub(super) max: Option<u32>,
 }
 
-/// How a step is left.
+/// Exit of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Leave {
     Check(Box<Check>),
     Next(Located<String>),
     Terminal,
-    /// It is made again and again, until the work is done.
+    /// Repeats until the work is done.
     Repeat,
     Gate(Box<Gate>),
-    /// To the step of the phase the work has come to.
+    /// The step of the current phase.
     Phase(Vec<(&'static str, Located<String>)>),
 }
 
-/// A variable that is written without `uv-`.
+/// A variable without the `uv-` prefix.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CustomVariable {
     pub(super) name: Located<String>,
@@ -69,7 +65,6 @@ pub(super) struct CustomVariable {
 }
 
 impl Step {
-    /// Reads the step of that id.
     pub(super) fn read(
         id: Located<String>,
         value: &Cursor<'_>,
@@ -104,7 +99,6 @@ impl Step {
         })
     }
 
-    /// Its check, if it has one.
     pub(super) fn check(&self) -> Option<&Check> {
         match &self.leave {
             Some(Leave::Check(check)) => Some(check),
@@ -113,7 +107,7 @@ impl Step {
         }
     }
 
-    /// Its gate, if its replies say what follows.
+    /// Returns its gate, if its replies select the next step.
     pub(super) fn gate(&self) -> Option<&Gate> {
         match &self.leave {
             Some(Leave::Gate(gate)) => Some(gate),
@@ -122,13 +116,13 @@ impl Step {
         }
     }
 
-    /// Whether it cannot do without a task.
+    /// Returns true if the step requires a task.
     pub(super) fn needs_task(&self) -> bool {
         let from_task = |custom: &CustomVariable| custom.required && custom.source == "stdin";
         self.uses_stdin.is_some() || self.custom.iter().any(from_task)
     }
 
-    /// What its outputs are known to hold.
+    /// Returns the known keys of its output.
     pub(super) fn keys(&self) -> Vec<&Key> {
         let mut keys: Vec<&Key> = self.output.iter().flat_map(|output| &output.keys).collect();
         for (key, _) in self.gate().into_iter().flat_map(|gate| &gate.handed) {
@@ -139,7 +133,7 @@ impl Step {
         keys
     }
 
-    /// Every step it names, where it stands.
+    /// Returns every step it names, with locations.
     pub(super) fn targets(&self) -> Vec<&Located<String>> {
         match &self.leave {
             Some(Leave::Check(check)) => {

@@ -1,16 +1,16 @@
-//! A prompt's text with the places of its variables; parsed once, so that no value is ever looked at again (S-47).
+//! Prompt templates. A text is parsed once, so inserted values are never parsed for variables (S-47).
 
-/// A piece of a prompt's text.
+/// Part of a prompt's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
     Text(&'t str),
     Variable {
         name: &'t str,
-        /// As it is written, with its brackets.
+        /// The variable as written, with its brackets.
         written: &'t str,
         at: usize,
     },
-    /// It begins like a variable and is none.
+    /// Starts like a variable but is not a valid one.
     Malformed {
         at: usize,
     },
@@ -18,7 +18,7 @@ pub(super) enum Piece<'t> {
 
 const OPEN: &str = "{uv-";
 
-/// Cuts a text at its variables: `{uv-NAME}`, and `{NAME}` for those in `bare`.
+/// Splits a text at its variables: `{uv-NAME}`, and `{NAME}` for those in `bare`.
 pub(super) fn parse<'t>(text: &'t str, bare: &[&str]) -> Vec<Piece<'t>> {
     let mut pieces = Vec::new();
     let (mut rest, mut fixed) = (text, text);

@@ -1,4 +1,4 @@
-//! What follows a check (S-39).
+//! Transitions after a check (S-39).
 
 use super::tables;
 use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
@@ -7,18 +7,19 @@ use crate::{Cursor, Diagnostics, Fields, Located, Location, quoted};
 pub(super) enum Transition {
     Complete,
     Step(Located<String>),
-    /// This step once more, so often in one visit; then that step, or the run fails.
+    /// Repeats the step up to `at_most` times per visit. Then the run goes to `exhausted`, or fails without
+    /// it.
     Retry {
         at_most: u32,
         exhausted: Option<Located<String>>,
     },
 }
 
-/// Reruns where nothing is said.
+/// Default number of retries.
 const RETRIES: u32 = 3;
 
 impl Transition {
-    /// Reads a transition. What a stronger key hides is told.
+    /// Reads a transition. It warns about keys that a stronger key hides.
     pub(super) fn read(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Self> {
         let fields = Fields::read(value, &tables::TRANSITION, diagnostics)?;
         let on = |name: &str| fields.bool(name).is_some_and(|flag| flag.value);
@@ -60,14 +61,14 @@ impl Transition {
         }
     }
 
-    /// Steps that are named where a stronger key hides them. They must exist all the same.
+    /// Returns the steps in keys that a stronger key hides. They must still exist.
     pub(super) fn hidden(&self, value: &Cursor<'_>) -> Vec<Located<String>> {
         let named = ["next", "fallback", "onExhausted"].into_iter();
         let named = named.filter_map(|name| value.get(name)?.text());
         named.filter(|named| self.steps().is_none_or(|step| step.at != named.at)).collect()
     }
 
-    /// The steps it can lead to.
+    /// Returns the step it can lead to.
     pub(super) fn steps(&self) -> Option<&Located<String>> {
         match self {
             Self::Complete => None,
@@ -77,7 +78,7 @@ impl Transition {
     }
 }
 
-/// S-9: a key that can never have an effect.
+/// S-9: warns about a key that never has an effect.
 fn report_shadowed(fields: &Fields<'_>, wins: &str, dead: &str, diagnostics: &mut Diagnostics) {
     let Some(at): Option<&Location> = fields.key(dead) else { return };
     let message = format!("`{dead}` has no effect beside `{wins}`");

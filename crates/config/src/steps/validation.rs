@@ -1,51 +1,49 @@
-//! What must hold before a closure step closes: `validationSteps` and what they name (S-16).
+//! Validation before a closure step closes: `validationSteps` and the validators they name (S-16).
 
 use super::reference::Reference;
 use super::tables;
 use crate::{Cursor, Diagnostics, Fields, Located, quoted};
 
-/// What must hold before a step closes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Validation {
     pub(super) validators: Vec<Validator>,
-    /// What follows where one fails.
     pub(super) on_failure: OnFailure,
 }
 
-/// A program that looks at the work.
+/// A program that checks the work.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Validator {
     pub(super) name: String,
-    /// A line for the shell.
+    /// Shell command line.
     pub(super) command: String,
-    /// It succeeds where it prints nothing, and not by its exit code.
+    /// True if empty output means success, instead of the exit code.
     pub(super) silent: bool,
-    /// What is said where it fails.
+    /// Prompt after a failure.
     pub(super) retry: Option<Reference>,
-    /// Variables in that which are what was printed.
+    /// Variables of that prompt that hold the program's output.
     pub(super) params: Vec<String>,
 }
 
-/// What follows where a validator fails.
+/// Action after a failed validator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnFailure {
-    /// The retry prompt, so often.
+    /// Sends the retry prompt, at most this many times.
     Retry(u32),
-    /// The end of the run.
     Abort,
     Skip,
 }
 
-/// Retry prompts where nothing is said.
+/// Default number of retry prompts.
 const ATTEMPTS: u32 = 3;
 
-/// The validators and patterns of a file.
+/// Validators and failure patterns of a file.
 pub(super) struct Known<'d> {
     validators: Vec<(Located<String>, Cursor<'d>)>,
     patterns: Vec<(Located<String>, Cursor<'d>)>,
 }
 
-/// Components of a retry prompt: `c2`, `c3`, edition and adaptation, with the place they are written at.
+/// Sources of a retry prompt's components: `c2` and `c3` from the step, edition and adaptation from the
+/// pattern.
 pub(super) struct Address<'f, 'd> {
     pub(super) step: &'f Fields<'d>,
     pub(super) pattern: &'f Fields<'d>,
@@ -56,7 +54,7 @@ impl<'d> Known<'d> {
         Self { validators: registry.map("validators"), patterns: registry.map("failurePatterns") }
     }
 
-    /// Reads a validation step; `refer` makes the reference of a retry prompt.
+    /// Reads a validation step. `refer` builds the reference of a retry prompt.
     pub(super) fn read(
         &self,
         value: &Cursor<'d>,
@@ -82,7 +80,7 @@ impl<'d> Known<'d> {
         Some(Validation { validators, on_failure })
     }
 
-    /// Reads what no validation step names: it is never asked, and told of all the same where it is wrong.
+    /// Reads validators and patterns that no validation step uses, to report their errors.
     pub(super) fn check_unused(
         &self,
         validated: &[(Located<String>, Cursor<'d>)],

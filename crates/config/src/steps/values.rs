@@ -1,4 +1,4 @@
-//! The values a person gave, by parameter or by variable (S-12).
+//! Values from the command line, for parameters and variables (S-12).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::registry::Registry;
 use super::variables::shown;
 use crate::{Area, Diagnostic, Diagnostics, Options, list_of, quoted};
 
-/// What a flag of Saihai's own says, wherever it stands and whoever says it: a parameter with the same flag is filled from it.
+/// Returns the value of one of Saihai's own flags. A parameter with the same flag uses it too.
 fn said_by(flag: &str, options: &Options) -> Option<String> {
     match flag {
         "--issue" => options.issue.map(|number| number.get().to_string()),
@@ -21,22 +21,20 @@ fn said_by(flag: &str, options: &Options) -> Option<String> {
     }
 }
 
-/// The values of parameters and of variables that only a person can give.
+/// Values of parameters, and of variables that only the user can supply.
 #[derive(Debug, Default)]
 pub(super) struct Values {
-    /// Of parameters, by their names.
     pub(super) parameters: IndexMap<String, Json>,
-    /// The issue the run is about.
     pub(super) issue: About,
-    /// Whether what the issue says is known when the run begins.
+    /// True if title, body and labels of the issue are known at the start of the run.
     pub(super) issue_texts: bool,
     given: BTreeMap<String, Vec<String>>,
-    /// Whether what must be given must be there.
+    /// True if required values must be present.
     starts: bool,
 }
 
 impl Values {
-    /// Reads what was given. What no parameter and no step knows is refused.
+    /// Reads the values. It refuses names that neither a parameter nor a step declares.
     pub(super) fn read(
         parameters: &[Parameter],
         registry: &Registry,
@@ -77,12 +75,12 @@ impl Values {
         values
     }
 
-    /// Everything that a value was given for.
+    /// Returns the names of all given values.
     pub(super) fn given(&self) -> impl Iterator<Item = &str> {
         self.given.keys().map(String::as_str)
     }
 
-    /// What was given for a variable that nothing else supplies. Where nothing has to be given, its name stands for it.
+    /// Returns the value of a variable without another source. If no run starts, it is a placeholder.
     pub(super) fn of_variable(&self, name: &str) -> Option<String> {
         let given = self.given.get(name).and_then(|values| values.last()).cloned();
         given.or_else(|| (!self.starts).then(|| placeholder(name)))
@@ -117,7 +115,7 @@ impl Values {
     }
 }
 
-/// Stands where a value would, where nothing is really done.
+/// Returns a placeholder for commands that only inspect the agent.
 fn placeholder(name: &str) -> String {
     format!("(the {name})")
 }

@@ -1,4 +1,4 @@
-//! Who supplies which variable (S-11, S-51, S-52).
+//! Sources of variables (S-11, S-51, S-52).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,57 +15,55 @@ use super::step::{CustomVariable, Step};
 use super::values::Values;
 use crate::{Area, Diagnostic, Diagnostics, Location, quoted};
 
-/// What stands for a variable.
+/// Value of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Supply {
     Text(String),
     /// A value of the run.
     Value(Variable),
-    /// What a step has output.
+    /// An output of a step.
     Output(Taken),
-    /// Nothing in this agent, and why.
+    /// No value in this agent, with the reason.
     Nothing(&'static str),
 }
 
-/// A value taken from the output of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Taken {
     pub(super) step: String,
     pub(super) key: String,
-    /// What happens where it is missing.
     pub(super) missing: Missing,
 }
 
-/// A variable and where it comes from.
+/// A variable and its source.
 #[derive(Debug, Clone)]
 struct Known {
     supply: Supply,
     from: String,
-    /// Where that is written; nowhere for Saihai's own.
+    /// Location of the source; `None` for Saihai's own variables.
     at: Option<Location>,
 }
 
-/// All variables that every step knows, and what it alone knows.
+/// All variables: those of every step, and those of single steps.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     shared: IndexMap<String, Known>,
     of_steps: IndexMap<String, IndexMap<String, Known>>,
-    /// Outputs that their steps declare; two sources of those have been told of.
+    /// Declared outputs of steps. Collisions among them are already reported.
     declared: HashSet<(String, String)>,
-    /// Whether what the issue says is known when the run begins.
+    /// True if title, body and labels of the issue are known at the start of the run.
     issue_texts: bool,
-    /// What a person gives: parameters, and what is given with `--set`.
+    /// Variables from the user: parameters, and values of `--set`.
     from_person: HashSet<String>,
 }
 
-/// Where a variable comes from that only a person can give.
+/// Source text for variables that only the user can supply.
 const GIVEN: &str = "a value given with `--set`";
 
-/// Variables that have a meaning of their own in each step.
+/// Variables with a separate value in each step.
 const OF_EACH_STEP: [&str; 2] = ["step", "answer"];
 
 impl Variables {
-    /// Collects them. Two sources of one name are an error.
+    /// Collects all variables. Two sources of one name are an error.
     pub(super) fn new(
         agent: &Agent,
         registry: &Registry,
@@ -103,13 +101,12 @@ impl Variables {
         all
     }
 
-    /// What stands for a variable in a step.
     pub(super) fn supply(&self, step: &str, name: &str) -> Option<&Supply> {
         let own = self.of_steps.get(step).and_then(|own| own.get(name));
         own.or_else(|| self.shared.get(name)).map(|known| &known.supply)
     }
 
-    /// What stands for a variable of which a step says where it comes from; none where that has nothing of its name.
+    /// Returns the value of a variable with a declared source, or `None` if that source has no such name.
     pub(super) fn custom(&self, step: &str, custom: &CustomVariable) -> Option<Supply> {
         let name = &custom.name.value;
         match custom.source.as_str() {
@@ -120,7 +117,7 @@ impl Variables {
         }
     }
 
-    /// What stands for a variable whose source is the issue (S-8); none where an issue has nothing of that name.
+    /// Returns the value of a variable from the issue (S-8), or `None` if an issue has no such field.
     fn of_issue(&self, name: &str) -> Option<Supply> {
         let key = match name.strip_prefix("issue_").unwrap_or(name) {
             "number" | "issue" => return self.shared.get("issue_number").map(|known| known.supply.clone()),
@@ -135,19 +132,20 @@ impl Variables {
         })
     }
 
-    /// The names that a step knows.
+    /// Returns the names of all variables that a step can use.
     pub(super) fn names<'a>(&'a self, step: &str) -> impl Iterator<Item = &'a str> {
         let own = self.of_steps.get(step).into_iter().flat_map(|own| own.keys());
         self.shared.keys().chain(own).map(String::as_str)
     }
 
-    /// Who supplies a variable of a step, in words.
+    /// Describes the source of a variable.
     pub(super) fn origin(&self, step: &str, name: &str) -> Option<&str> {
         let own = self.of_steps.get(step).and_then(|own| own.get(name));
         own.or_else(|| self.shared.get(name)).map(|known| known.from.as_str())
     }
 
-    /// The keys under which a step can output nothing, because something else has the name that would have (S-11).
+    /// Returns the output keys that a step must not use, because their variable names have other sources
+    /// (S-11).
     pub(super) fn taken(&self, step: &str) -> BTreeMap<String, String> {
         let prefix = output_name(step, "");
         let is_own = |name: &str, known: &Known| match &known.supply {
@@ -170,7 +168,7 @@ impl Variables {
         }
     }
 
-    /// What only one step knows: itself, its gate's answer, and what it takes from others.
+    /// Adds the variables of a single step: its id, its gate's answer, and its inputs.
     fn add_step(&mut self, step: &Step, diagnostics: &mut Diagnostics) {
         let id = &step.id.value;
         let own_word = |supply| Known { supply, from: "a variable of Saihai's own".to_owned(), at: None };
@@ -182,7 +180,7 @@ impl Variables {
         for input in &step.inputs {
             let known = self.input(input);
             let name = output_name(&input.step, &input.key);
-            // An input says more about the same output, and is no second source of it.
+            // An input of the same output is not a second source.
             let same = |first: &Known| match (&first.supply, &known.supply) {
                 (Supply::Output(first), Supply::Output(this)) => {
                     first.step == this.step && first.key == this.key
@@ -217,7 +215,7 @@ impl Variables {
         Known { supply: Supply::Output(taken), from, at: Some(at.clone()) }
     }
 
-    /// A value for what has another source would be given in vain.
+    /// Refuses a `--set` value for a variable with another source, because it would have no effect.
     fn refuse_given(&self, agent: &Agent, values: &Values, diagnostics: &mut Diagnostics) {
         let is_parameter = |name: &str| agent.parameters.iter().any(|parameter| parameter.key.value == name);
         for name in values.given().filter(|name| !is_parameter(name)) {
@@ -227,7 +225,7 @@ impl Variables {
         }
     }
 
-    /// Variables that a step declares and only a person can give.
+    /// Adds variables that a step declares and only the user can supply.
     fn add_given(&mut self, registry: &Registry, values: &Values, diagnostics: &mut Diagnostics) {
         for step in &registry.steps {
             for name in &step.variables {
@@ -240,7 +238,7 @@ impl Variables {
                     let set = format!("give it with `--set {}=VALUE`", name.value);
                     let diagnostic = name.error("unknown-variable", message).label("nothing supplies it");
                     diagnostics.push(diagnostic.hint(hint.unwrap_or(set)));
-                    // Its uses need not be told as well.
+                    // An empty value prevents further errors at each use.
                     String::new()
                 });
                 let from = GIVEN.to_owned();
@@ -256,7 +254,7 @@ pub(super) fn output_name(step: &str, key: &str) -> String {
     format!("{}_{key}", step.replace('.', "_"))
 }
 
-/// A value that stands where an output is missing, as it is shown.
+/// Formats a default value for a missing output.
 pub(super) fn shown(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
@@ -276,7 +274,7 @@ fn collide(name: &str, first: &Known, second: &Known, diagnostics: &mut Diagnost
     });
 }
 
-/// Saihai's own variables. Those that have no value in this agent are taken all the same.
+/// Returns Saihai's own variables. Names without a value in this agent are still reserved.
 fn engine(agent: &Agent, issue: About) -> Vec<(&'static str, Supply)> {
     let found = Own::of(agent.completion.as_ref());
     let text = |value: Option<String>, why| value.map_or(Supply::Nothing(why), Supply::Text);
@@ -309,7 +307,7 @@ fn engine(agent: &Agent, issue: About) -> Vec<(&'static str, Supply)> {
     all
 }
 
-/// What the completion is about.
+/// Variables that depend on the completion.
 #[derive(Debug, Default)]
 struct Own {
     checks: Option<String>,

@@ -1,5 +1,3 @@
-//! The version of a file's format.
-
 use crate::{Diagnostics, Fields, quoted};
 
 /// Reports a `version` that is not `N.N.N`.

@@ -1,23 +1,22 @@
-//! The fixed lines of prompts, in both languages (S-37, S-46, S-52, S-55). They are part of the format.
+//! Fixed lines of prompts, in both languages (S-37, S-46, S-52, S-55). They are part of the format.
 
 use crate::Language;
 
-/// What is written into a prompt beside the agent's own texts.
+/// Text that Saihai adds to a prompt.
 #[derive(Debug)]
 pub(super) struct Words {
-    /// Before the form of an answer.
+    /// Before the answer format.
     pub(super) form: &'static str,
-    /// Before and behind what is wrong with an output.
+    /// Before and after the errors in an output.
     pub(super) violation: (&'static str, &'static str),
-    /// Before the form, where an answer could not be read.
+    /// Before the answer format, after an unreadable answer.
     pub(super) unreadable: &'static str,
     pub(super) task: &'static str,
-    /// Above what is carried into a new session.
+    /// Above the text that is carried into a new session.
     pub(super) carried: &'static str,
 }
 
 impl Words {
-    /// The words of a language.
     pub(super) fn of(language: Language) -> &'static Self {
         match language {
             Language::Japanese => &JAPANESE,

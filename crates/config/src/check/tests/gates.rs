@@ -1,4 +1,4 @@
-//! Gates that can be walked around.
+//! Gates that a run can bypass.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn a_stage_behind_a_gate_that_another_way_enters_is_told_with_both_ways() {
     let findings = bypasses(&workflow(text));
     let hint = findings[0].diagnostic("stage").hint;
     assert_eq!(hint.as_deref(), Some("ask on this way too, or let it lead through `review`"));
-    // the rule that goes around, the second of `fix`
+    // the rule that bypasses the gate, the second of `fix`
     assert_eq!(findings[0].spot, Spot::Rule("fix".into(), 1));
     assert_eq!(
         said(&workflow(text)).lines().last().unwrap(),
@@ -42,32 +42,31 @@ fn a_stage_behind_a_gate_that_another_way_enters_is_told_with_both_ways() {
     );
 }
 
-// K-42: what is no way around
+// K-42: cases that are not a bypass
 #[test]
 fn a_gate_that_every_way_passes_is_not_bypassed() {
     expect("plan: [ask]; [ask]: deploy; deploy: COMPLETE", &[]);
     expect("[ask]: deploy; deploy: COMPLETE", &[]);
-    // Two gates, one on each way.
+    // Two gates, one on each path.
     expect("plan: a b; a: [x]; b: [y]; [x]: deploy; [y]: deploy; deploy: COMPLETE", &[]);
-    // Two gates in a row.
     expect("plan: [x]; [x]: [y]; [y]: deploy; deploy: COMPLETE", &[]);
 }
 
-// K-42: loops that come back behind a gate
+// K-42: loops that return behind a gate
 #[test]
 fn what_comes_back_behind_an_answered_gate_does_not_go_around_it() {
     expect("plan: [ask]; [ask]: deploy; deploy: mend COMPLETE; mend: deploy", &[]);
-    // A question about what a stage did leads back to it with the answer.
+    // A question about a stage's work leads back to it with the answer.
     expect("plan: [ask] work; [ask]: plan; work: COMPLETE", &[]);
     expect("plan: work; work: review; review: [ask] COMPLETE; [ask]: work", &[]);
-    // The same loop with a way that enters behind the gate before it was ever answered.
+    // The same loop, with a path that enters it before the gate is answered.
     expect(
         "plan: [ask] mend; [ask]: deploy; deploy: mend COMPLETE; mend: deploy",
         &[("plan [ask] deploy", "plan mend deploy")],
     );
 }
 
-// K-42: the choice to ask is written in one place
+// K-42: one place decides to ask
 #[test]
 fn a_stage_that_may_ask_or_go_on_does_not_go_around_its_own_question() {
     expect("plan: work [ask]; [ask]: work; work: COMPLETE", &[]);
@@ -76,7 +75,7 @@ fn a_stage_that_may_ask_or_go_on_does_not_go_around_its_own_question() {
 
 #[test]
 fn only_ways_that_a_run_can_take_and_gates_that_ask_count() {
-    // Nothing leads to `lost`, and nothing to the gate.
+    // Nothing leads to `lost` or to the gate.
     expect("plan: [ask]; [ask]: deploy; deploy: COMPLETE; lost: deploy", &[]);
     expect("plan: deploy; deploy: COMPLETE; lost: [ask]; [ask]: deploy", &[]);
     let text = "plan: a b; a: [ask]; [ask]: deploy; b: deploy; deploy: COMPLETE";
@@ -94,13 +93,13 @@ fn a_monitor_can_lead_around_a_gate_too() {
     let watches = Watch::Cycle { stages: vec!["work".into(), "plan".into()], times: 3 };
     flow.monitors.push(Monitor { watches, then: Alarm::Go(Target::Stage("deploy".into())) });
     let [finding] = &bypasses(&flow)[..] else { panic!("one") };
-    // No rule leads there, so the stage itself is pointed at.
+    // No rule leads there, so the finding points to the stage itself.
     assert_eq!(finding.spot, Spot::Stage("deploy".into()));
 }
 
 #[test]
 fn what_comes_afterwards_is_entered_where_the_work_is_done() {
-    // The only end lies behind a gate, and so does everything afterwards.
+    // The only end is behind a gate, and so are all stages after it.
     let text = "plan: [ask]; [ask]: work; work: COMPLETE; push: [pr] COMPLETE; [pr]: merge; merge: COMPLETE";
     let mut flow = workflow(text);
     flow.afterwards = Some("push".into());
@@ -123,7 +122,7 @@ fn long_ways_are_named_by_their_ends() {
     );
 }
 
-/// Stage `i` is a gate where `i` is a multiple of three, and leads where the list says; none leads to the end.
+/// Builds a workflow from lists of targets. Every third stage is a gate. The test removes `END`, so no stage ends.
 fn random(ways: &[Vec<usize>]) -> String {
     let name = |index: usize| if index.is_multiple_of(3) { format!("[{index}]") } else { index.to_string() };
     let line = |(index, to): (usize, &Vec<usize>)| {
@@ -131,7 +130,7 @@ fn random(ways: &[Vec<usize>]) -> String {
         let to: Vec<String> = to.into_iter().map(name).collect();
         format!("{}: {} END", name(index), to.join(" "))
     };
-    // The first is no gate, so that something can be entered without one.
+    // The first stage is not a gate, so that some stage is reachable without one.
     format!(
         "start: {}; {}",
         name(1 % ways.len()),
@@ -139,7 +138,7 @@ fn random(ways: &[Vec<usize>]) -> String {
     )
 }
 
-/// The stages that can be reached from the start without these.
+/// Returns the stages reachable from the start without the excluded ones.
 fn reached(flow: &Workflow, without: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![flow.entry.as_str()]);
     while let Some(stage) = open.pop() {
@@ -160,7 +159,7 @@ fn targets(stage: &saihai_model::Stage) -> Vec<&str> {
     to.collect()
 }
 
-/// The same, by the definition alone: every stage is taken away in turn.
+/// Finds bypasses by brute force: it removes each stage in turn.
 fn by_trying(flow: &Workflow) -> BTreeSet<String> {
     let is_gate = |name: &str| name.starts_with('[');
     let around = reached(flow, is_gate);
@@ -178,7 +177,7 @@ fn by_trying(flow: &Workflow) -> BTreeSet<String> {
 }
 
 proptest! {
-    // K-42: the quick answer is that of trying it out
+    // K-42: the fast algorithm agrees with brute force
     #[test]
     fn bypasses_are_found_as_if_every_stage_were_taken_away_in_turn(
         ways in prop::collection::vec(prop::collection::vec(0_usize..12, 0..4), 2..12),

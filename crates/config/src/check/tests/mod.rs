@@ -1,4 +1,4 @@
-//! Findings on workflows written down in one line.
+//! Findings on workflows in a one-line notation.
 
 mod gates;
 mod money;
@@ -59,8 +59,8 @@ fn target(name: &str) -> Target {
     }
 }
 
-/// `a: b COMPLETE; b: a` is a stage `a` with a rule to `b` and one to the end, and a stage `b` with one to `a`. A
-/// name in brackets is a gate.
+/// Parses a workflow. `a: b COMPLETE; b: a` is a stage `a` with a rule to `b` and one to the end, and a stage
+/// `b` with a rule to `a`. A name in brackets is a gate.
 fn workflow(text: &str) -> Workflow {
     let stages = text.split(';').map(|line| {
         let (name, nexts) = line.split_once(':').unwrap();
@@ -115,7 +115,7 @@ unmonitored-cycle `b` → `c` can repeat until the iteration limit",
     );
 }
 
-// K-42: each knot once, the shortest way round, and none where a person or a monitor stands in it
+// K-42: each cycle once, by its shortest path, and none that contains a person or a monitor
 #[test]
 fn cycles_nobody_watches_are_noted_once() {
     let expect = |workflow: &Workflow, expected: &str| assert_eq!(said(workflow), expected);
@@ -132,7 +132,7 @@ unmonitored-cycle `d` → `e` can repeat until the iteration limit",
     expect(&watched, "");
 }
 
-// P-54: where a monitor leads counts as a path
+// P-54: the target of a monitor counts as a path
 #[test]
 fn a_monitor_leads_somewhere_too() {
     let mut workflow = workflow("a: b; b: a; c: COMPLETE");
@@ -166,20 +166,20 @@ fn the_most_calls_are_the_limit_times_the_dearest_stage() {
     let own = Choice { options: offered, found_by: vec![ask()] };
     dear.exit = Exit::Rules { rules: Vec::new(), question: Some(own), otherwise: Target::Complete };
     flow.stages.insert("b".into(), dear);
-    // three turns, two questions about them, one of the exit
+    // three turns, two questions about them, one question of the exit
     assert_eq!(most_calls(&flow), Some(60));
     flow.limits.hard_rounds = Some(4);
     assert_eq!(most_calls(&flow), Some(24));
     flow.limits = Limits::default();
     assert_eq!(most_calls(&flow), None);
-    // K-35: a budget of turns is kept whatever the stages could ask
+    // K-35: a turn budget limits the calls of all stages
     flow.limits.budget.turns = Some(7);
     assert_eq!(most_calls(&flow), Some(7));
     flow.limits.rounds = Some(1);
     assert_eq!(most_calls(&flow), Some(6));
 }
 
-/// Whether a rule holds for labels, tried directly.
+/// Evaluates a rule directly.
 fn holds(when: &Holds, labels: &[String]) -> bool {
     match when {
         Holds::Always | Holds::Answered(_) => true,
@@ -211,7 +211,7 @@ fn any_holds(turns: usize) -> impl Strategy<Value = Holds> {
 }
 
 proptest! {
-    // P-20: the quick answer is that of trying every combination
+    // P-20: the fast algorithm agrees with trying every combination
     #[test]
     fn what_is_uncovered_is_found_as_if_every_combination_were_tried(
         (turns, rules) in (2_usize..4).prop_flat_map(|turns| {
@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-// a finding can be about a stage that has thousands of others beside it
+// one of thousands of stages can have a finding
 #[test]
 fn long_chains_are_followed_without_recursion() {
     let chain: Vec<String> = (0..20_000).map(|index| format!("s{index}: s{}", index + 1)).collect();
@@ -247,7 +247,7 @@ fn long_chains_are_followed_without_recursion() {
     assert_eq!(findings[0].spot, Spot::Stage("s0".into()));
 }
 
-// K-42, P-20: rules whose labels nobody has
+// K-42, P-20: rules with labels that no turn produces
 #[test]
 fn rules_that_can_never_hold_are_told_apart() {
     let mut flow = workflow("a: COMPLETE");
@@ -274,7 +274,7 @@ fn rules_that_can_never_hold_are_told_apart() {
     ");
 }
 
-// K-42: what a prompt shows and nobody writes
+// K-42: reports that a prompt shows but no turn writes
 #[test]
 fn reports_that_are_shown_are_written_by_somebody() {
     let shows = |file: &str| {

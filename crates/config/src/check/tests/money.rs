@@ -1,4 +1,4 @@
-//! The most money a run can cost.
+//! Maximum cost of a run.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ fn settings<const N: usize>(providers: [(&str, ProviderSettings); N]) -> Setting
     settings
 }
 
-/// A stage `a` that asks these, and then a stage `b` that asks the first of them.
+/// Builds a stage `a` that calls these providers, then a stage `b` that calls the first of them.
 fn asking(providers: &[&str]) -> Workflow {
     let mut flow = workflow("a: b; b: COMPLETE");
     let answered_by = |name: &&str| {
@@ -64,7 +64,7 @@ fn money_is_the_limit_times_the_stage_whose_calls_are_dearest() {
     let flow = asking(&["codex", "codex", "dear"]);
     assert_eq!(most_calls(&flow), Some(30));
     assert_eq!(most_money(&flow, &settings), Some(Money::AtMost(Usd(10 * 30 * CENT))));
-    // K-35: a budget of turns bounds money too, at the price of the dearest.
+    // K-35: a turn budget also limits the cost, at the highest price per turn.
     let mut few = flow.clone();
     few.limits.budget.turns = Some(4);
     assert_eq!(most_money(&few, &settings), Some(Money::AtMost(Usd(4 * 20 * CENT))));
@@ -102,13 +102,13 @@ fn without_any_price_there_is_nothing_to_say() {
     assert_eq!(most_money(&asking(&["codex", "claude", "script"]), &Settings::default()), None);
 }
 
-// A number that does not hold is never given.
+// The check never returns an unreliable limit.
 #[test]
 fn money_is_open_where_a_call_is_not_charged_by_the_turn_alone() {
     let settings = settings([
         ("codex", provider(ProviderKind::Codex, by_turn(5))),
         ("tokens", provider(ProviderKind::Openai, by_token(3_000_000, 15_000_000))),
-        // What it says itself is what counts.
+        // The provider reports its own cost, and that counts.
         ("claude", provider(ProviderKind::Claude, by_turn(5))),
     ]);
     assert_eq!(most_money(&asking(&["codex", "tokens"]), &settings), open(&[("tokens", Charge::ByToken)]));
@@ -126,7 +126,7 @@ fn a_budget_of_tokens_bounds_what_is_charged_by_the_token() {
     let settings = settings([("tokens", provider(ProviderKind::Openai, price))]);
     let mut flow = asking(&["tokens"]);
     flow.limits.budget = Budget { tokens: Some(2_000_000), ..Budget::default() };
-    // two million of the dearest tokens, and ten calls of a cent
+    // two million of the most expensive tokens, and ten calls at a cent each
     assert_eq!(most_money(&flow, &settings), Some(Money::WithinTokens(Usd(30_000_000 + 10 * CENT))));
     flow.limits.budget.tokens = Some(1);
     assert_eq!(most_money(&flow, &settings), Some(Money::WithinTokens(Usd(15 + 10 * CENT))));

@@ -1,4 +1,4 @@
-//! What is built in is beyond reproach, and says the same in both languages.
+//! Built-in definitions have no findings, and mean the same in both languages.
 
 use indexmap::IndexSet;
 use saihai_model::{Choice, Exit, Holds, Label, Method, Part, Prompt, Stage, Turn, Variable, Workflow};
@@ -21,7 +21,7 @@ fn lowered(name: &str, language: Language) -> Workflow {
     loaded(name, language).workflow.unwrap_or_else(|| panic!("{name} has errors"))
 }
 
-// P-2, K-11: no file is needed, and neither an error nor a warning nor a note is deserved
+// P-2, K-11: they need no other file, and cause no error, warning or note
 #[test]
 fn nothing_is_to_be_said_against_what_is_built_in() {
     for built_in in BuiltIn::all() {
@@ -36,8 +36,8 @@ fn nothing_is_to_be_said_against_what_is_built_in() {
     }
 }
 
-/// Everything about a workflow that no language may change, one line each: labels are numbered, and of the prompts
-/// only the values they show are kept.
+/// Formats the parts of a workflow that no language may change, one line each. It numbers labels, and keeps
+/// only the values of prompts.
 fn shape(workflow: &Workflow) -> String {
     let mut lines = vec![format!("from {} within {:?}", workflow.entry, workflow.limits)];
     for (id, stage) in &workflow.stages {
@@ -61,7 +61,7 @@ fn values(prompt: &Prompt) -> Vec<String> {
     let parts = prompt.sections.iter().flat_map(|section| &section.body);
     parts
         .filter_map(|part| match part {
-            // A review agent is told what has changed in its own language.
+            // A review agent gets the description of changes in its own language.
             Part::Value(Variable::Changes(_), _) => Some("Changes".to_owned()),
             Part::Value(variable, _) => Some(format!("{variable:?}")),
             Part::Fixed(_) => None,
@@ -101,7 +101,7 @@ fn both_languages_of_what_is_built_in_have_one_shape() {
     }
 }
 
-/// What agents are offered to choose.
+/// Returns the conditions that agents choose from.
 fn conditions(workflow: &Workflow) -> Vec<String> {
     let turns = workflow.stages.values().flat_map(Stage::turns);
     let chosen = |choice: &&Choice| !matches!(choice.found_by.as_slice(), [Method::Findings(_)]);
@@ -110,7 +110,7 @@ fn conditions(workflow: &Workflow) -> Vec<String> {
     offers.map(|offer| offer.label.to_string()).collect()
 }
 
-// What a check of a step answers is a word of its format and of no language.
+// The answers of a step's check belong to the format, not to a language.
 #[test]
 fn every_condition_is_in_its_own_language() {
     for built_in in BuiltIn::all().iter().filter(|one| one.dialect != Dialect::Steps) {
@@ -124,7 +124,7 @@ fn every_condition_is_in_its_own_language() {
     }
 }
 
-// Only a movement that is to change files may: what promises to change nothing cannot.
+// Only movements that must change files have permission to do so.
 #[test]
 fn reviews_and_research_can_only_look() {
     for name in ["review", "research", "reviewer"] {

@@ -1,4 +1,4 @@
-//! What can be written, and what is said about the rest.
+//! The format of hats files, and diagnostics of invalid ones.
 
 use super::{Project, RING, hat, listed};
 
@@ -115,7 +115,7 @@ fn the_keyword_triggers_nothing_and_may_be_published() {
         &format!("starting_event: LOOP_COMPLETE\n{}", hat("")),
         "error hats/keyword-trigger starting_event",
     );
-    // Once it is changed, the usual word is an ordinary topic.
+    // With another keyword, the default keyword is an ordinary topic.
     let other = hat("triggers: [task.start, LOOP_COMPLETE]\npublishes: [DONE]");
     check(&format!("completion_keyword: DONE\n{other}"), "");
 }
@@ -220,7 +220,7 @@ fn an_unknown_provider_is_never_replaced_by_another() {
     assert!(flag.said().starts_with("error provider/unknown-provider"), "{}", flag.said());
 }
 
-// What is wrong with a gate, and where an alias asks.
+// Errors in gates, and the position of an alias.
 #[test]
 fn a_gate_at_which_nobody_would_be_asked_is_an_error() {
     insta::assert_snapshot!(Project::new(&format!("gates: [tests.faling, LOOP_COMPLETE, nothing]\n{RING}")).said(), @r"
@@ -233,7 +233,7 @@ fn a_gate_at_which_nobody_would_be_asked_is_an_error() {
     begins(&format!("gates: {{pre-loop: true, pre_loop: false}}\n{}", hat("")), "error hats/alias-conflict");
 }
 
-// H-19: what stands in another place of a key alone has its effect.
+// H-19: the alternative spelling of a key works on its own.
 #[test]
 fn every_alias_of_a_key_is_that_key() {
     let looping = "loop: {max_iterations: 5, completion_promise: DONE, idle_timeout_secs: 7}\n";
@@ -246,7 +246,7 @@ fn every_alias_of_a_key_is_that_key() {
     assert_eq!((wishes.labels, wishes.label_prefix.as_deref()), (Some(true), Some("mine")));
 }
 
-// H-17: the key, the value and what is allowed.
+// H-17: the key, the value and the allowed range.
 #[test]
 fn a_number_that_does_not_fit_is_named_with_what_would() {
     for (value, said) in [
@@ -267,7 +267,7 @@ fn a_number_that_does_not_fit_is_named_with_what_would() {
     }
 }
 
-// H-7: a file of one of these names is one of hats, whatever stands in it.
+// H-7: these file names always mean hats, regardless of their content.
 #[test]
 fn a_file_is_of_hats_by_its_name() {
     for name in ["orch.yml", "orch.yaml", ".orch.yml", "ralph.yml"] {
@@ -284,7 +284,7 @@ fn two_places_of_one_key_agree() {
     begins("idle_timeout_secs: 5\nloop: {idle_timeout_secs: 6}", "error hats/alias-conflict");
 }
 
-// H-63: every error has a hint, of whatever kind it is.
+// H-63: every kind of error has a hint.
 #[test]
 fn every_error_says_what_to_do() {
     for wrong in [

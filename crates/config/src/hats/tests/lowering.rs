@@ -1,4 +1,4 @@
-//! What hats become.
+//! Lowering of hats.
 
 use saihai_model::{
     Activity, Alarm, Ending, Exit, GateMode, Monitor, Permission, ProviderKind, ProviderSettings,
@@ -39,7 +39,7 @@ fn every_hat_is_asked_of_the_same_provider_with_the_same_model_permission_and_to
     assert_eq!(turn(&typed.workflow(), "coder").model.as_deref(), Some("haiku"));
 }
 
-// H-2: of the command line, else of the file, else of the settings; a hat has none of its own.
+// H-2: from the command line, else the file, else the settings; never from a single hat.
 #[test]
 fn model_and_backend_are_those_of_everybody() {
     let asked = |file: &str, change: &dyn Fn(&mut crate::Options)| {
@@ -158,7 +158,7 @@ fn limits_come_from_the_command_line_the_file_or_the_default() {
     assert_eq!(own.limits.runtime, Some(saihai_model::Millis::seconds(60)));
     assert_eq!(own.limits.budget.usd, saihai_model::Usd::from_dollars(1.5));
     assert_eq!(own.limits.silence, Some(saihai_model::Millis::seconds(9)));
-    // H-20: what was typed wins over the file.
+    // H-20: the command line wins over the file.
     let typed = Project::new(&format!("{keys}{RING}")).options(|options| {
         options.run_timeout = Some(saihai_model::Millis::seconds(5));
         options.budget.usd = saihai_model::Usd::from_dollars(9.0);
@@ -179,7 +179,7 @@ fn gates(hats: &str) -> Vec<(String, GateMode)> {
     gates.collect()
 }
 
-// The gate before a pull request belongs to the work on an issue, which puts it in where it delivers.
+// The gate before a pull request is part of work on an issue, and delivery inserts it.
 #[test]
 fn gates_ask_where_they_are_listed_or_where_auto_is_off() {
     let person = |ids: &[&str]| ids.iter().map(|id| ((*id).to_owned(), GateMode::Person)).collect::<Vec<_>>();
@@ -203,7 +203,7 @@ fn gates_ask_where_they_are_listed_or_where_auto_is_off() {
     );
 }
 
-// A no ends the run as declined at each of them.
+// Answering no at any of them ends the run as declined.
 #[test]
 fn a_gate_stands_before_the_hat_that_takes_its_topic() {
     let workflow =

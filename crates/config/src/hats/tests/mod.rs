@@ -1,4 +1,4 @@
-//! Hats from text to workflow.
+//! Tests of hats, from text to workflow.
 
 mod format;
 mod lowering;
@@ -15,7 +15,7 @@ use crate::{
     Definition, Diagnostics, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, load,
 };
 
-/// The ring of tester, coder and closer.
+/// A cycle of tester, coder and closer.
 pub(super) const RING: &str = r#"
 max_iterations: 30
 hats:
@@ -40,7 +40,6 @@ hats:
       Tidy up with EVENT: code.written, or end with LOOP_COMPLETE
 "#;
 
-/// A project with one hats file.
 pub(super) struct Project {
     source: MemorySource,
     options: Options,
@@ -49,12 +48,12 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// With this `orch.yml` and the settings of a project without any.
+    /// Creates a project with this `orch.yml` and default settings.
     pub(super) fn new(hats: &str) -> Self {
         Self::named("orch.yml", hats)
     }
 
-    /// With these hats in a file of another name.
+    /// Creates a project with these hats in another file.
     pub(super) fn named(file: &'static str, hats: &str) -> Self {
         let mut source = MemorySource::default();
         source.add(PathBuf::from("/p").join(file), hats);
@@ -86,13 +85,13 @@ impl Project {
         load(&self.source, &places(), &definition, &self.options, &self.settings)
     }
 
-    /// The workflow of hats with nothing wrong enough to forbid it.
+    /// Returns the workflow of hats without errors.
     pub(super) fn workflow(&self) -> Workflow {
         let loaded = self.load();
         loaded.workflow.unwrap_or_else(|| panic!("{}", listed(&loaded.diagnostics)))
     }
 
-    /// Everything that is said about the hats, one line each.
+    /// Returns all diagnostics, one line each.
     pub(super) fn said(&self) -> String {
         listed(&self.load().diagnostics)
     }
@@ -102,7 +101,7 @@ pub(super) fn places() -> Places {
     Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
 }
 
-/// `error hats/unknown-key hats.tester.trigers 3:5 message (hint)`, one line each.
+/// Formats diagnostics as `error hats/unknown-key hats.tester.trigers 3:5 message (hint)`, one line each.
 pub(super) fn listed(diagnostics: &Diagnostics) -> String {
     let line = |diagnostic: &crate::Diagnostic| {
         let place = diagnostic.location.as_ref().map(|location| {
@@ -116,7 +115,7 @@ pub(super) fn listed(diagnostics: &Diagnostics) -> String {
     diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A hat that takes the start and may end the run; the keys given here stand in the place of its own.
+/// Returns a hat that handles the start topic and may end the run. `keys` replace its own keys.
 pub(super) fn hat(keys: &str) -> String {
     let usual = [
         ("name", "Tester"),

@@ -1,4 +1,4 @@
-//! What files stand on, and what is built in.
+//! Presets, own and built in.
 
 use super::{Project, directives, listed, places, stage};
 use crate::definition::BuiltIn;
@@ -15,7 +15,7 @@ fn ids(project: &Project) -> Vec<String> {
     project.workflow().stages.keys().map(ToString::to_string).collect()
 }
 
-/// The hats of a preset: id, triggers and what each publishes.
+/// Returns the hats of a preset, with id, triggers and published topics.
 fn table(name: &str, language: Language) -> Vec<String> {
     let text = BuiltIn::named(name).unwrap().text(language);
     let mut diagnostics = crate::Diagnostics::new();
@@ -143,7 +143,7 @@ fn lists_and_scalars_are_replaced_maps_are_merged_and_hats_of_the_file_come_firs
     };
     let project = |own: &str| on(preset, own);
     assert_eq!(ids(&project("")), ["planner", "(base)", "gate/plan.ready", "gate/pre-loop"]);
-    // Maps by key, whatever name of a gate each of them uses; a list is replaced.
+    // A map merges by gate, under any of its names; a list replaces.
     for own in ["gates: {pre-loop: false}", "gates: {pre_loop: false}"] {
         assert_eq!(ids(&project(own)), ["planner", "(base)", "gate/plan.ready"], "{own}");
     }
@@ -223,7 +223,7 @@ fn a_built_in_preset_speaks_the_language_of_the_file() {
     assert_eq!(language("hats: {}", Language::Japanese), Language::English, "by kana, whatever settings say");
 }
 
-// H-20: what is said wins, be it that there is nothing.
+// H-20: a value in the file wins, even an empty one.
 #[test]
 fn an_empty_base_prompt_and_a_no_replace_those_of_the_preset() {
     let preset = "base_prompt: Theirs.\ncreate_pr: true\nhats:\n  one: {name: O, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: 'ralph emit x'}\n";
@@ -234,11 +234,11 @@ fn an_empty_base_prompt_and_a_no_replace_those_of_the_preset() {
     assert!(!prompt(&on("base_prompt: ''\n")).contains("Theirs."));
     assert_eq!(on("").load().notes.len(), 1, "`create_pr` is not done by `run`");
     assert_eq!(on("create_pr: false\n").load().notes, [""; 0]);
-    // H-69: a hat that is replaced speaks no more.
+    // H-69: the prompt does not mention a replaced hat.
     assert!(!prompt(&on(OWN)).contains("ralph emit"));
 }
 
-// H-20: each key of the file wins over the preset's.
+// H-20: each key of the file wins over the preset.
 #[test]
 fn every_key_of_the_file_wins() {
     let preset = "backend: codex\nmodel: theirs\ncompletion_keyword: THEIRS\nstarting_event: their.start\nenforce_hat_scope: true\nstall_after: 9\nmax_activations: 9\nmax_consecutive_failures: 9\nidle_timeout_secs: 9\nmax_runtime_seconds: 9\nmax_cost_usd: 9\nmax_iterations: 9\nauto: true\nlanguage: ja\nlabels: {enabled: true, prefix: theirs}\ndependency: {resolve: true}\n";

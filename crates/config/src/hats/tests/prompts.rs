@@ -1,10 +1,10 @@
-//! What agents are told (H-30 to H-33, H-48, H-69).
+//! Prompts of hats (H-30 to H-33, H-48, H-69).
 
 use saihai_model::{Form, Part, Prompt, Text, Variable, When};
 
 use super::{Project, RING, hat, stage, turn};
 
-/// A prompt with its variables in angle brackets; sections that appear only if something is known are marked.
+/// Formats a prompt with its variables in angle brackets, and marks conditional sections.
 fn shown(prompt: &Prompt) -> String {
     let mut text = String::new();
     for section in &prompt.sections {
@@ -134,11 +134,11 @@ fn the_closing_word_is_told_to_whoever_may_write_it() {
 fn a_silent_turn_is_reminded_of_its_topics_and_its_own_end() {
     insta::assert_snapshot!(note(&Project::new(RING), "tester"), @"The previous turn of this role reported no result.<Reasons> The topics of this role are: tests.failing, tests.passing. Check what is already done, finish the rest, then report. It ended with:> <ReplyTail>");
     insta::assert_snapshot!(note(&Project::new(&format!("language: ja\n{RING}")), "tester"), @"前回の返答には結果の報告がありませんでした。<Reasons>この役割のトピックは次のとおりです: tests.failing, tests.passing。 済んだ作業を確認し、残りを終えてから報告してください。前回の末尾:> <ReplyTail>");
-    // Without hats only a near miss is told of
+    // Without hats, only a near miss gets a reminder
     insta::assert_snapshot!(note(&Project::new("{}"), "(base)"), @"⟦reasoned:The previous turn of this role reported no result.<Reasons> Check what is already done, finish the rest, then report. It ended with:⟧⟦reasoned:> <ReplyTail>⟧");
 }
 
-// Every reason the judge and the engine can give has words in both languages
+// Every reason from judgment and the engine has a text in both languages
 #[test]
 fn every_reason_has_words() {
     let codes = [

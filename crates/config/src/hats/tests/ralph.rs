@@ -26,7 +26,7 @@ fn a_collection_is_known_by_its_name_or_its_keys_and_needs_less_than_orch() {
     assert!(Project::new(bare).said().contains("hats/missing-key"), "orch.yml needs instructions");
 }
 
-// Which files are hats at all is tested where definitions are found.
+// The tests of finding definitions cover which files are hats.
 #[test]
 fn a_file_with_one_key_of_ralph_is_read_by_its_rules_and_any_other_by_those_of_orch() {
     let bare = "hats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE]}\n";
@@ -117,7 +117,7 @@ fn a_default_topic_is_published_by_the_engine_and_is_never_the_keyword() {
     );
 }
 
-/// What `check` and `run` say about a backend: the first line of each.
+/// Returns the first line of the diagnostics of `check` and of `run`.
 fn backend(cli: &str) -> (String, String) {
     let project = || Project::named("ralph.yml", &format!("cli: {{{cli}}}\n{HAT}"));
     (project().said(), project().options(|options| options.starts = true).said())
@@ -160,7 +160,7 @@ fn a_backend_is_a_provider_or_a_program_or_left_to_the_settings_or_refused() {
     );
     let (checked, run) = backend("backend: auto");
     assert_eq!((checked.as_str(), run.as_str()), ("", ""));
-    // Warned of where one only looks, refused where it would be asked.
+    // A warning for commands that only inspect, an error for a run.
     for name in ["kiro", "amp", "pi", "roo", "forge"] {
         let (checked, run) = backend(&format!("backend: {name}"));
         assert!(checked.starts_with("warning hats/unserved-backend cli.backend"), "{checked}");
@@ -193,7 +193,7 @@ fn a_program_of_ones_own_must_be_named_and_is_described_in_one_place() {
     for key in ["command", "args"] {
         assert!(said.contains(&format!("warning hats/no-effect cli.{key}")), "{said}");
     }
-    // Somebody else is asked: then nothing of it is kept.
+    // Another provider is selected, so the file's description is dropped.
     let other =
         Project::named("ralph.yml", &collection).options(|options| options.provider = Some("claude".into()));
     assert_eq!(other.workflow().provider, None);
@@ -288,14 +288,14 @@ fn what_would_be_a_broken_promise_is_refused_by_name() {
         &format!("event_loop: {{max_iteratons: 1}}\n{HAT}"),
         &["error hats/unknown-key event_loop.max_iteratons"],
     );
-    // Collections in TOML and addresses are refused where definitions are found.
+    // Finding a definition refuses collections in TOML and addresses.
     let source = MemorySource::new([("/p/hats.toml", "[hats.a]\nname = 'A'\n")]);
     for asked in ["hats.toml", "https://example.com/hats.yml"] {
         assert!(find(&source, &places(), asked).is_err(), "{asked}");
     }
 }
 
-// H-16, H-66: the word that cancels is never routed, any more than the one that completes.
+// H-16, H-66: like the completion keyword, the cancellation word is never routed.
 #[test]
 fn the_cancellation_word_is_no_topic() {
     let file = |keys: &str| {
@@ -325,7 +325,7 @@ fn a_task_in_somebodys_home_is_told_where_there_is_none() {
     assert!(said.starts_with("warning hats/missing-file") && said.contains("home"), "{said}");
 }
 
-// H-57, H-52: a gate asks also where the engine publishes what leads there.
+// H-57, H-52: a gate also applies if the engine publishes its topic.
 #[test]
 fn a_gate_stands_before_the_substitute_of_an_exhausted_hat() {
     let hats = "gates: [a.exhausted]\nmax_activations: 1\nhats:\n  a: {name: A, triggers: [task.start], publishes: [a.exhausted, LOOP_COMPLETE], instructions: x}\n  b: {name: B, triggers: [a.exhausted], publishes: [LOOP_COMPLETE], instructions: x}\n";

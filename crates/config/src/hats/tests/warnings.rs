@@ -1,8 +1,8 @@
-//! H-64: what is worth knowing.
+//! Warnings about hats (H-64).
 
 use super::{Project, RING, hat};
 
-/// The severities, codes and places of everything that is said.
+/// Compares the severity, code and path of all diagnostics.
 #[track_caller]
 fn check(hats: &str, expected: &[&str]) {
     let said = Project::new(hats).said();
@@ -68,7 +68,7 @@ fn a_trigger_of_several_hats_is_warned_of_and_the_first_hat_wins() {
 fn hats_that_never_begin_or_loop_on_themselves_or_end_nowhere_are_warned_of() {
     check(&hat("triggers: [begin]"), &["warning hats/no-start hats.tester"]);
     check(&format!("starting_event: begin\n{}", hat("")), &["warning hats/no-start starting_event"]);
-    // Legal, and bounded.
+    // Valid, and bounded by a limit.
     let looping = hat("publishes: [task.start]");
     check(&looping, &["warning hats/self-loop hats.tester.publishes[0]"]);
     check(&format!("max_activations: 2\n{looping}"), &[]);
@@ -96,7 +96,7 @@ fn files_that_are_not_read_are_named() {
     ");
 }
 
-// H-13, H-64: wherever it stands that reaches an agent.
+// H-13, H-64: in every text that reaches an agent.
 #[test]
 fn variables_and_commands_are_warned_of_in_names_and_further_instructions_too() {
     let named = Project::new(&super::hat("name: 'T {{x}}'")).said();
@@ -109,7 +109,7 @@ fn variables_and_commands_are_warned_of_in_names_and_further_instructions_too() 
     assert!(Project::named("ralph.yml", &default).said().contains("hats/unhandled-topic"), "{default}");
 }
 
-// H-64: the hat `default` takes what nobody else takes, also the first topic.
+// H-64: the hat `default` takes all remaining topics, including the start topic.
 #[test]
 fn a_default_hat_begins_where_no_other_does() {
     let hats = |id: &str| {

@@ -1,10 +1,10 @@
-//! Whole pieces.
+//! Complete pieces.
 
 use saihai_model::Workflow;
 
 use super::{Project, places};
 
-/// Older words and newer ones.
+/// Piece with the older spelling of keys.
 const BUGFIX: &str = r##"# .takt/pieces/bugfix.yaml — the older words, Japanese prompts
 name: bugfix
 max_iterations: 12
@@ -41,7 +41,7 @@ steps:
     rules: [{condition: done, next: COMPLETE}, {condition: cannot proceed, next: ABORT}]
 "##;
 
-/// A workflow in a few lines: what each stage does and where it leads.
+/// Formats a workflow in a few lines, with the activity and targets of each stage.
 fn outline(workflow: &Workflow) -> String {
     let mut lines =
         vec![format!("{} from {}, at most {:?}", workflow.name, workflow.entry, workflow.limits.rounds)];
@@ -59,7 +59,7 @@ fn outline(workflow: &Workflow) -> String {
     lines.join("\n")
 }
 
-// P-42, P-44, P-45, P-46, P-51: what the rules of a whole piece become
+// P-42, P-44, P-45, P-46, P-51: lowering of all rules of a complete piece
 #[test]
 fn the_bugfix_example_lowers_without_a_word() {
     let project = Project::new(BUGFIX)

@@ -1,4 +1,4 @@
-//! What is said about pieces that are not written as they must be.
+//! Diagnostics of invalid pieces.
 
 use super::{Project, movement, with_rule};
 
@@ -6,7 +6,7 @@ fn check(piece: &str, expected: &str) {
     assert_eq!(Project::new(piece).said(), expected, "{piece}");
 }
 
-// P-53, STYLE 8: code, file, line, what is wrong, what to write instead
+// P-53, STYLE 8: code, file, line, the error and the fix
 #[test]
 fn a_diagnostic_shows_the_place_and_what_to_write_instead() {
     let loaded = Project::new(&movement("rules: [{condition: done, next: complet}]")).load();

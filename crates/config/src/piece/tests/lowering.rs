@@ -1,4 +1,4 @@
-//! What each part of a piece becomes.
+//! Lowering of each part of a piece.
 
 use saihai_model::{
     Activity, Exit, Method, Permission, ProviderName, QuestionSession, SessionPolicy, Stage, Target, Wants,
@@ -6,7 +6,7 @@ use saihai_model::{
 
 use super::{CONTINUE, Project, VALUES, movement, render, stage, turn, with_rule};
 
-/// What a stage does, in a few words.
+/// Summarizes the activity of a stage.
 pub(super) fn does(stage: &Stage) -> String {
     match &stage.does {
         Activity::Turns { turns, .. } => {
@@ -25,7 +25,7 @@ pub(super) fn does(stage: &Stage) -> String {
     }
 }
 
-/// The rules of a stage, one line each.
+/// Formats the rules of a stage, one line each.
 pub(super) fn exits(stage: &Stage) -> Vec<String> {
     let Exit::Rules { rules, otherwise, .. } = &stage.exit else { panic!("a piece has rules") };
     let mut lines: Vec<String> =
@@ -87,7 +87,7 @@ fn a_ceiling_lowers_what_a_turn_may_do_and_what_was_asked_is_kept() {
     let turn_of = |workflow| turn(workflow, "m").clone();
     assert_eq!(turn_of(&lowered).permission, ceiling);
     assert_eq!(turn_of(&lowered).asked_permission, Some(Permission::Full));
-    // What was typed now wins over the settings.
+    // The command line wins over the settings.
     let typed = Project::new(&piece)
         .settings(|settings| settings.max_permission = Some(ceiling))
         .options(|options| options.max_permission = Some(Permission::ReadOnly))
@@ -97,7 +97,7 @@ fn a_ceiling_lowers_what_a_turn_may_do_and_what_was_asked_is_kept() {
     assert_eq!(turn_of(&unlimited).asked_permission, None);
 }
 
-/// Provider and model of the only turn, and the notes.
+/// Returns provider and model of the only turn, and the notes.
 fn answerer(project: &Project) -> (String, Option<String>, Vec<String>) {
     let loaded = project.load();
     let workflow = loaded.workflow.unwrap();
@@ -126,7 +126,7 @@ fn what_was_typed_wins_over_the_movement_and_that_over_the_settings() {
         let provider = ProviderName::from(provider);
         settings(Project::new(&piece)).options(|options| options.provider = Some(provider))
     };
-    // The model was meant for another provider.
+    // The model belongs to another provider.
     let note = "the model `big` of `m` is not used with --provider";
     check(&typed("script"), "script", None, &[note]);
     check(&typed("codex"), "codex", Some("big"), &[]);
@@ -136,7 +136,7 @@ fn what_was_typed_wins_over_the_movement_and_that_over_the_settings() {
         Some("small"),
         &[],
     );
-    // A model alone belongs to the provider of the settings.
+    // A model without a provider belongs to the provider of the settings.
     let alone =
         || Project::new(&with_rule("model: big")).options(|options| options.provider = Some("codex".into()));
     check(&alone(), "codex", Some("big"), &[]);
@@ -170,7 +170,7 @@ fn without_any_provider_the_run_is_a_rehearsal_and_says_so() {
     ));
 }
 
-// K-25: half a rehearsal would look like real work
+// K-25: a mix of rehearsed and real turns would look like real work
 #[test]
 fn a_piece_that_names_a_provider_for_some_turns_needs_one_for_all() {
     let piece = "name: t\nmovements:\n  - {name: a, provider: claude, rules: [{condition: c, next: b}]}\n  - {name: b, rules: [{condition: c, next: COMPLETE}]}\n";
@@ -198,7 +198,7 @@ fn a_session_is_continued_by_key_and_provider() {
     let project = |piece: &str| Project::new(piece).file("/p/.takt/pieces/x.md", "X");
     assert_eq!(session(&project(&TWO.replace("session: continue, ", "")), "b"), SessionPolicy::Fresh);
     assert_eq!(session(&project(TWO), "b"), SessionPolicy::Continue("script:x.md".into()));
-    // What another turn continues must be kept.
+    // A session that another turn continues must be kept.
     assert_eq!(session(&project(TWO), "a"), SessionPolicy::Renew("script:x.md".into()));
     let keyed = TWO.replace("session: continue", "session: continue, session_key: k");
     assert_eq!(session(&project(&keyed), "b"), SessionPolicy::Continue("script:k".into()));
@@ -396,7 +396,7 @@ fn a_turn_is_known_by_its_movement_and_piece_and_by_its_role() {
     assert_eq!(title("agent: ../agents/coder.md\nagent_name: Ada").1, "Ada");
 }
 
-// P-10: `description` of a movement and of a sub-movement is for people alone.
+// P-10: `description` of a movement and of a sub-movement is for people, not for agents.
 #[test]
 fn what_a_movement_is_for_is_kept_for_people_and_told_to_no_agent() {
     let piece = movement(

@@ -1,4 +1,4 @@
-//! Pieces from text to workflow.
+//! Tests of pieces, from text to workflow.
 
 mod examples;
 mod format;
@@ -18,7 +18,6 @@ use crate::{
     Settings, load,
 };
 
-/// A project with one piece.
 pub(super) struct Project {
     pub(super) source: MemorySource,
     pub(super) options: Options,
@@ -26,7 +25,7 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// The piece `.takt/pieces/t.yaml` and the settings of a project without any.
+    /// Creates a project with the piece `.takt/pieces/t.yaml` and default settings.
     pub(super) fn new(piece: &str) -> Self {
         let source = MemorySource::new([("/p/.takt/pieces/t.yaml", piece)]);
         Self { source, options: Options::default(), settings: Settings::default() }
@@ -57,13 +56,13 @@ impl Project {
         load(&self.source, &places(), &definition, &self.options, &self.settings)
     }
 
-    /// The workflow of a piece with nothing wrong enough to forbid it.
+    /// Returns the workflow of a piece without errors.
     pub(super) fn workflow(&self) -> Workflow {
         let loaded = self.load();
         loaded.workflow.unwrap_or_else(|| panic!("{}", listed(&loaded.diagnostics)))
     }
 
-    /// Everything that is said about the piece, one line each.
+    /// Returns all diagnostics, one line each.
     pub(super) fn said(&self) -> String {
         listed(&self.load().diagnostics)
     }
@@ -78,7 +77,7 @@ pub(super) fn places() -> Places {
     }
 }
 
-/// `error piece/unknown-key 3:5 message (hint)`, one line each.
+/// Formats diagnostics as `error piece/unknown-key 3:5 message (hint)`, one line each.
 pub(super) fn listed(diagnostics: &Diagnostics) -> String {
     let line = |diagnostic: &crate::Diagnostic| {
         let place = diagnostic.location.as_ref().map(|location| {
@@ -94,13 +93,13 @@ pub(super) fn listed(diagnostics: &Diagnostics) -> String {
     diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A piece of one movement `m` with these further lines, which stand four spaces in.
+/// Returns a piece with one movement `m` and these extra lines, indented by four spaces.
 pub(super) fn movement(lines: &str) -> String {
     let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
     format!("name: t\nmovements:\n  - name: m\n{lines}")
 }
 
-/// A piece of one movement with these lines and a rule that completes.
+/// Returns a piece with one movement, these lines, and a rule that completes.
 pub(super) fn with_rule(lines: &str) -> String {
     movement(&format!("{lines}\nrules: [{{condition: done, next: COMPLETE}}]"))
 }
@@ -113,7 +112,7 @@ pub(super) fn turn<'w>(workflow: &'w Workflow, id: &str) -> &'w Turn {
     &stage(workflow, id).turns()[0]
 }
 
-/// What the values of a run are while a prompt is rendered in a test; what is not here is absent.
+/// Values of a run for rendering prompts in tests. Others are absent.
 pub(super) const VALUES: [(&str, &str); 8] = [
     ("Task", "Fix the login"),
     ("Iteration", "2"),
@@ -125,7 +124,7 @@ pub(super) const VALUES: [(&str, &str); 8] = [
     ("Combined", "Done, I think."),
 ];
 
-/// The text of a prompt with these values.
+/// Renders a prompt with these values.
 pub(super) fn render(prompt: &Prompt, values: &[(&str, &str)]) -> String {
     let sections = prompt.sections.iter().filter_map(|section| render_section(section, values));
     match prompt.join {

@@ -1,8 +1,8 @@
-//! What agents are told.
+//! Prompts of pieces.
 
 use super::{Project, VALUES, render, stage, turn, with_rule};
 
-/// A Japanese piece with everything a prompt can hold.
+/// A Japanese piece that uses every part of a prompt.
 const JAPANESE: &str = r#"
 name: 修正
 movements:
@@ -30,7 +30,7 @@ fn japanese() -> Project {
     Project::new(JAPANESE).file("/p/.takt/agents/planner.md", "# プランナー\n\nあなたは計画の担当です。\n")
 }
 
-// P-23, P-24, P-28, P-29: the format's own words, in their order, report and status in the one prompt
+// P-23, P-24, P-28, P-29: the format's own words in order, with report and status in the same prompt
 #[test]
 fn a_japanese_prompt_has_every_part_in_its_place() {
     let workflow = japanese().workflow();
@@ -275,7 +275,7 @@ fn what_people_added_is_shown_once() {
     assert!(!text("instruction_template: Do it.", &VALUES).contains("## Additional"));
 }
 
-// P-26, case 22: the word for a report that is not there
+// P-26, case 22: the placeholder for a missing report
 #[test]
 fn a_missing_report_is_spoken_of_in_the_language_of_the_piece() {
     let missing = |project: Project| project.workflow().words["report-missing"].clone();
@@ -394,7 +394,7 @@ fn a_judge_can_say_the_count_in_its_own_words() {
     assert!(render(&turn(&workflow, "judge(check, mend)").prompt, &[("Cycles", "4")]).contains("Round 4."));
 }
 
-// P-43: the question of a parent stands over the combined output
+// P-43: a parent's question covers the combined output
 #[test]
 fn a_parent_asks_about_its_plain_conditions_under_their_own_numbers() {
     let piece = super::movement(
@@ -435,7 +435,7 @@ fn the_language_is_that_of_the_piece_and_its_files_not_of_its_comments() {
 fn what_we_add_to_a_prompt_does_not_depend_on_what_the_definition_says() {
     let added = |project: &Project| project.load().added_tokens[0].2;
     let japanese = japanese();
-    // The headings, labels and instructions of P-28: 6 context lines, both blocks, N1, N2 and T1.
+    // Headings, labels and instructions of P-28: 6 context lines, both blocks, N1, N2 and T1.
     assert_eq!(added(&japanese), 273);
     let longer = JAPANESE
         .replace("原因を調べてください。", &"とても長い指示。".repeat(100))

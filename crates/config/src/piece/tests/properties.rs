@@ -1,11 +1,11 @@
-//! Laws of reading.
+//! Properties of the reader.
 
 use proptest::prelude::*;
 use saihai_model::{Alarm, Exit, StageId, Target, Watch, Workflow};
 
 use super::{Project, listed};
 
-/// A piece with something of everything, as lines that can be cut, doubled and mixed up.
+/// A piece with every feature, as lines to delete, repeat and reorder.
 const LINES: [&str; 34] = [
     "name: t",
     "language: ja",
@@ -43,7 +43,7 @@ const LINES: [&str; 34] = [
     "        - {condition: stuck, next: ABORT}",
 ];
 
-/// Every stage a workflow speaks of.
+/// Returns every stage that a workflow names.
 fn stages_named(workflow: &Workflow) -> Vec<&StageId> {
     let mut named = vec![&workflow.entry];
     for stage in workflow.stages.values() {
@@ -64,7 +64,7 @@ fn stages_named(workflow: &Workflow) -> Vec<&StageId> {
     named
 }
 
-/// What must be so whatever was written.
+/// Checks the properties that hold for any input.
 fn law(piece: &str, interactive: bool) -> Result<(), TestCaseError> {
     let project = Project::new(piece)
         .file("/p/.takt/pieces/q.md", "Q")
@@ -95,7 +95,7 @@ fn the_piece_that_is_mutated_is_sound_itself() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    // invariant 10, P-53: a workflow in which every stage exists, or errors; never both, never a panic
+    // invariant 10, P-53: either a workflow in which every stage exists, or errors; never both, never a panic
     #[test]
     fn lines_taken_away_and_moved_give_a_workflow_or_errors(
         mut lines in Just(LINES.to_vec()),

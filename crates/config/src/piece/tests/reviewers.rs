@@ -1,4 +1,4 @@
-//! Movements that a review agent does (P-61).
+//! Movements with a review agent (P-61).
 
 use saihai_model::{Method, Permission, SessionPolicy, Spoken, Turn};
 
@@ -11,7 +11,7 @@ const RULES: &str = r#"
       - {condition: 'no_findings("important")', next: COMPLETE}
 "#;
 
-/// An agent of the project's own.
+/// A review agent of the project.
 const GUARD: &str = r#"
 name = "guard"
 description = "d"

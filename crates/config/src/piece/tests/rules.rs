@@ -2,7 +2,7 @@
 
 use super::{Project, movement};
 
-/// A parent with two sub-movements that can be `approved` or `needs_fix`, and these rules.
+/// Returns a parent with these rules and two sub-movements, each `approved` or `needs_fix`.
 fn parent(conditions: &[&str]) -> String {
     let rules: Vec<String> = conditions
         .iter()
@@ -68,7 +68,7 @@ fn a_result_that_no_rule_covers_is_named() {
     );
 }
 
-// P-20: a plain condition may cover what is left
+// P-20: a plain condition may cover the remaining results
 #[test]
 fn a_plain_condition_of_a_parent_can_cover_the_rest() {
     check(
@@ -77,7 +77,7 @@ fn a_plain_condition_of_a_parent_can_cover_the_rest() {
     );
 }
 
-// P-20: however many combinations there are
+// P-20: even with very many combinations
 #[test]
 fn many_sub_movements_are_checked_in_no_time() {
     let subs: Vec<String> = (0..40)
@@ -111,7 +111,7 @@ fn conditions_that_do_not_fit_are_refused() {
     );
 }
 
-// P-53: what is wrong elsewhere does not hide a dead rule, and nothing is said that is only a consequence
+// P-53: other errors do not hide a dead rule, and mere consequences are not reported
 #[test]
 fn a_dead_rule_is_found_beside_other_errors() {
     let piece = format!(

@@ -82,7 +82,7 @@ fn a_template_is_a_file_only_if_it_is_one_line_that_ends_in_md() {
     );
 }
 
-// P-7, P-53: a diagnostic stands in the file it is about
+// P-7, P-53: a diagnostic points into the file with the error
 #[test]
 fn what_is_wrong_in_a_template_file_is_shown_in_that_file() {
     let project = Project::new(&with_rule("instruction_template: do.md"));
@@ -93,7 +93,7 @@ fn what_is_wrong_in_a_template_file_is_shown_in_that_file() {
     );
 }
 
-// P-27: nothing but templates is expanded
+// P-27: Saihai expands only templates
 #[test]
 fn personas_formats_conditions_and_appendices_are_not_templates() {
     let piece = "name: t
@@ -171,7 +171,7 @@ fn a_name_found_nowhere_and_text_outside_a_map_are_refused() {
     );
 }
 
-// P-9, K-37: one large text named over and over again is refused before it fills the memory
+// P-9, K-37: many uses of one large text are refused before they exhaust memory
 #[test]
 fn texts_that_are_too_much_together_are_refused_once() {
     let movements: Vec<String> = (0..200)

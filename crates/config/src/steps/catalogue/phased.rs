@@ -1,5 +1,5 @@
-//! A catalogue with prompts for each phase (S-13): `initial.project.PHASE` once, then `continuation.project.PHASE` until the
-//! next phase.
+//! Catalogues with prompts per phase (S-13): `initial.project.PHASE` once, then `continuation.project.PHASE`
+//! until the next phase.
 
 use super::{Catalogue, OF_ISSUE};
 use crate::steps::completion::Condition;
@@ -8,7 +8,7 @@ use crate::steps::schemas::Schemas;
 use crate::steps::step::{Leave, Step};
 use crate::{Diagnostics, Located};
 
-/// The prompts of a phase that is worked in.
+/// Prompts of one phase.
 pub(super) struct OfPhase {
     phase: &'static str,
     initial: String,
@@ -16,8 +16,8 @@ pub(super) struct OfPhase {
 }
 
 impl Catalogue<'_, '_> {
-    /// The prompts of each phase that comes before a terminal one; none where something else says with which prompt a
-    /// run begins.
+    /// Returns the prompts of each phase before a terminal one. Returns `None` if another key selects the
+    /// first prompt.
     pub(super) fn prompts_by_phase(&self) -> Option<Vec<OfPhase>> {
         let own = self.agent.completion.as_ref()?;
         let Condition::Phase(terminal) = &own.condition else { return None };
@@ -34,7 +34,7 @@ impl Catalogue<'_, '_> {
         Some(worked_in.map(of_phase).collect())
     }
 
-    /// Two steps for each phase: whichever is asked, what follows is that of the phase the work has come to.
+    /// Builds two steps per phase. After each of them, the current phase selects the next step.
     pub(super) fn phased(
         &self,
         prompts: &[OfPhase],
@@ -63,7 +63,7 @@ impl Catalogue<'_, '_> {
         steps
     }
 
-    /// Where a step of a phase leads: on in its own phase, and to the beginning of any other.
+    /// Returns the exit of a phase's step: its continuation, or the first prompt of another phase.
     fn leave(&self, phase: &str, prompts: &[OfPhase]) -> Leave {
         let target = |other: &OfPhase| {
             let on = self.entry(&other.continuation).filter(|_| other.phase == phase);

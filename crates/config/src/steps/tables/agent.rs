@@ -21,7 +21,7 @@ pub static AGENT: Object = Object {
         Field::new("parameters", Kind::Map(&Kind::Object(&PARAMETER)))
             .default("{}")
             .about("values a person gives by flags; `{uv-NAME}` in prompts"),
-        // Needed beside `behavior`; the reader says so.
+        // Required with `behavior`, which the reader checks.
         Field::new("prompts", Kind::Object(&PROMPTS)).about("where its steps and their prompts are"),
         Field::new("actions", Kind::Object(&ACTIONS)).about("what blocks in its replies do; absent: nothing"),
         Field::new("github", Kind::Object(&GITHUB)).about("whether its actions may reach GitHub; absent: no"),

@@ -38,7 +38,7 @@ pub static CATALOGUE: Object = Object {
     ],
 };
 
-/// A pair of first steps.
+/// First prompt, and the one that follows.
 pub(in crate::steps) static ENTRY_STEPS: Object = Object {
     title: "an entry of `entryStepMapping`",
     fields: &[
@@ -47,7 +47,6 @@ pub(in crate::steps) static ENTRY_STEPS: Object = Object {
     ],
 };
 
-/// A prompt of a catalogue.
 pub(in crate::steps) static ENTRY: Object = Object {
     title: "an entry",
     fields: &[

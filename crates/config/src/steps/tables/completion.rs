@@ -1,10 +1,10 @@
-//! `completionConfig`, by the type it belongs to (S-60).
+//! `completionConfig`, by completion type (S-60).
 
 use crate::{Field, Kind, Object};
 
 const COUNT: Kind = Kind::Integer { min: 1, max: 100_000 };
 
-/// Every type may have an upper limit.
+/// Upper limit, allowed for every type.
 const MAX_ITERATIONS: Field = Field::new("maxIterations", COUNT).about("the most iterations of a run");
 
 pub(in crate::steps) static ITERATION_BUDGET: Object = Object {

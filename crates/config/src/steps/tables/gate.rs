@@ -1,8 +1,8 @@
-//! What makes a flow of a catalogue: gates, transitions and validators (S-14 to S-16).
+//! Keys that make a catalogue a flow: gates, transitions and validators (S-14 to S-16).
 
 use crate::{Field, Kind, Object};
 
-/// `address`: where a prompt is.
+/// `address`, the components of a prompt's path.
 pub(in crate::steps) static ADDRESS: Object = Object {
     title: "`address`",
     fields: &[
@@ -46,7 +46,7 @@ pub(in crate::steps) static STRUCTURED_GATE: Object = Object {
 pub(in crate::steps) static TRANSITION_RULE: Object = Object {
     title: "a transition by intent",
     fields: &[
-        // A text or null, so the reader looks for itself.
+        // The reader checks the value itself, because it may be a string or null.
         Field::new("target", Kind::Any)
             .about("the step that follows; `null` of `closing`: the flow is complete"),
         Field::new("condition", Kind::Text).about("instead: the field whose value chooses among `targets`"),
@@ -85,7 +85,6 @@ pub(in crate::steps) static FAILURE_PATTERN: Object = Object {
     ],
 };
 
-/// What is validated before a closure step closes.
 pub(in crate::steps) static VALIDATION_STEP: Object = Object {
     title: "a validation step",
     fields: &[
@@ -103,7 +102,6 @@ pub(in crate::steps) static VALIDATION_STEP: Object = Object {
     ],
 };
 
-/// One condition of a validation step.
 pub(in crate::steps) static VALIDATION_CONDITION: Object = Object {
     title: "a validation condition",
     fields: &[
@@ -112,7 +110,6 @@ pub(in crate::steps) static VALIDATION_CONDITION: Object = Object {
     ],
 };
 
-/// What follows where a validator fails.
 pub(in crate::steps) static ON_FAILURE: Object = Object {
     title: "`onFailure`",
     fields: &[

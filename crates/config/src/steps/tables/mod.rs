@@ -1,4 +1,4 @@
-//! The keys of an agent's files: what readers check, what schemas are made of, and what the manual says.
+//! Keys of an agent's files. Readers, schemas and the manual all use these tables.
 
 mod agent;
 mod catalogue;
@@ -33,11 +33,11 @@ pub(super) use runner::{
 
 use crate::{Field, Kind};
 
-/// What is said of a key of the later format in a registry of this one (S-17).
+/// Message for a key of the later format in a registry of this one (S-17).
 const LATER: &str = "belongs to a registry of the later format, which has `agentId`";
 
-/// Permission modes, in the words of agents.
+/// Permission modes, in the agent's own terms.
 pub(super) const PERMISSIONS: Kind = Kind::OneOf(&["plan", "acceptEdits", "bypassPermissions", "default"]);
 
-/// `$schema`, which every file may have and nothing looks at.
+/// `$schema`, which every file may have and Saihai ignores.
 const SCHEMA: Field = Field::new("$schema", Kind::Text).about("for editors; without effect");

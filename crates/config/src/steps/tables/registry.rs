@@ -33,7 +33,7 @@ pub(in crate::steps) static STEP: Object = Object {
             .about("a question about the reply that decides what follows"),
         Field::new("next", Kind::Text).about("the step that follows where there is no `check`"),
         Field::new("terminal", Kind::Bool).about("`true`: the flow ends here"),
-        // A short form or a JSON Schema, so the reader looks for itself.
+        // The reader checks the value itself, because it may be the short form or a JSON Schema.
         Field::new("outputSchema", Kind::Any).form(Kind::Map(&Kind::Any)).about(
             "the JSON the reply must hold: `{KEY: {type, required, description, default}}`, or a JSON Schema",
         ),
@@ -77,7 +77,6 @@ pub(in crate::steps) static PROMPT: Object = Object {
     ],
 };
 
-/// How many turns a visit has.
 pub(in crate::steps) static ITERATIONS: Object = Object {
     title: "`iterations`",
     fields: &[
@@ -114,7 +113,7 @@ pub(in crate::steps) static TRANSITION: Object = Object {
     ],
 };
 
-/// A variable that is written without `uv-`.
+/// A variable without the `uv-` prefix.
 pub(in crate::steps) static CUSTOM_VARIABLE: Object = Object {
     title: "a custom variable",
     fields: &[

@@ -1,4 +1,4 @@
-//! `runner` of `agent.json`: what `behavior` and its neighbours are in the later format (S-14).
+//! `runner` of `agent.json`: the later format of `behavior` and its related keys (S-14).
 
 use super::completion::COMPLETION_CONFIGS;
 use super::{ACTIONS, LOGGING, PERMISSIONS, PROMPTS, SANDBOX, WORKTREE};

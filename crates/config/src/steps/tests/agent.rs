@@ -120,7 +120,7 @@ fn older_names_in_config_json_are_told() {
     ");
 }
 
-// Keys of a newer shape in an older file
+// Keys of a newer format in an older file
 #[test]
 fn keys_of_the_later_format_are_named_with_their_places() {
     insta::assert_snapshot!(Project::tailor().agent("/runner", json!({})).said(), @r"
@@ -213,7 +213,7 @@ fn what_no_provider_can_be_held_to_is_told() {
     insta::assert_snapshot!(project.said(), @"error steps/missing-key agent.json:13:13 `github` needs `enabled`");
 }
 
-// A working tree of a run's own: `config.json` stands above `agent.json`.
+// Worktree option of a run: `config.json` wins over `agent.json`.
 #[test]
 fn a_working_tree_is_wished_for() {
     let project = Project::tailor().agent("/worktree", json!({"enabled": true, "root": "../trees"}));

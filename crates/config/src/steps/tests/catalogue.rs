@@ -1,10 +1,10 @@
-//! A registry that only lists prompts.
+//! Catalogues: registries that only list prompts.
 
 use serde_json::{Value as Json, json};
 
 use super::{Project, shown, turn};
 
-/// An agent whose registry is this catalogue; `initial.iterate` and `continuation.iterate` have prompts.
+/// Builds an agent with a changed catalogue. `initial.iterate` and `continuation.iterate` have prompts.
 fn catalogue(change: impl FnOnce(&mut Json)) -> Project {
     let mut catalogue = json!({
         "agentId": "tailor", "version": "1.0.0", "c1": "steps",
@@ -180,7 +180,7 @@ fn every_completion_type_begins_with_the_prompts_of_its_mode() {
         assert_eq!(workflow.entry.as_str(), format!("initial.{mode}"), "{kind}");
         assert_eq!(stages, [format!("initial.{mode}"), format!("continuation.{mode}")], "{kind}");
     }
-    // The mode is found; but a catalogue without a flow has no check that could be counted.
+    // The mode is valid, but a catalogue without a flow has no checks to count.
     insta::assert_snapshot!(of("checkBudget", &json!({"maxChecks": 2}), "check_budget").said(), @"error steps/never-complete agent.json:9:23 checks are counted, and no step has a `check`");
     let custom = of("custom", &json!({"handlerPath": "done.sh"}), "iterate").file("done.sh", "#!/bin/sh\n");
     insta::assert_snapshot!(custom.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says with which prompt `custom` begins (name it in `entryStepMapping`)");
@@ -195,7 +195,7 @@ fn every_completion_type_begins_with_the_prompts_of_its_mode() {
     let custom = mapped("custom", &json!({"handlerPath": "done.sh"})).workflow();
     let stages: Vec<&str> = custom.stages.keys().map(|id| id.as_str()).collect();
     assert_eq!(stages, ["initial.iterate", "continuation.iterate"]);
-    // The prompt is found; but without a flow no step completes it.
+    // The prompt is valid, but without a flow no step completes the run.
     insta::assert_snapshot!(mapped("stepMachine", &json!({})).said(), @r#"error workflow/no-end steps_registry.json:13:5 no way leads from step `initial.iterate` to an end of the flow (let a step be `"terminal": true`, or a check `"complete": true`)"#);
 }
 
@@ -223,7 +223,7 @@ fn prompts_of_other_modes_are_noted_and_can_be_chosen() {
     assert_eq!(mapped.workflow().entry.as_str(), "initial.issue");
 }
 
-// Prompts that no mode uses are listed, and what is wrong with them is told.
+// Unused prompts are listed, and their errors reported.
 #[test]
 fn an_entry_that_no_mode_uses_is_read_all_the_same() {
     let said = |entry: Json| catalogue(|catalogue| catalogue["steps"]["initial.issue"] = entry).said();
@@ -239,7 +239,7 @@ fn an_entry_that_no_mode_uses_is_read_all_the_same() {
     ");
 }
 
-// Without a flow nothing closes.
+// Without a flow no step closes.
 #[test]
 fn validators_of_a_catalogue_without_a_flow_are_refused() {
     let said = |change: fn(&mut Json)| catalogue(change).said();
@@ -254,7 +254,7 @@ fn validators_of_a_catalogue_without_a_flow_are_refused() {
     ");
 }
 
-// A mapping says both prompts, or one that is called `initial.…`.
+// A mapping names both prompts, or one that starts with `initial.`.
 #[test]
 fn what_follows_a_mapped_prompt_is_said_or_follows_from_its_name() {
     let mapped = |mapping: Json| {
@@ -291,7 +291,7 @@ fn two_entries_that_share_a_file_by_different_splits_are_warned_of() {
     insta::assert_snapshot!(project.file("prompts/steps/x/y/f_a_b.md", "Sew.").said(), @"warning steps/shared-prompt steps_registry.json:5:29 two references mean the file `steps/x/y/f_a_b.md`");
 }
 
-// S-5, S-10: what does not hold for this completion type is read all the same.
+// S-5, S-10: entries for other completion types are checked too.
 #[test]
 fn every_entry_of_the_mapping_is_looked_at() {
     let mapped = |mapping: Json| catalogue(|catalogue| catalogue["entryStepMapping"] = mapping).said();

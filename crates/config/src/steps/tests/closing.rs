@@ -1,5 +1,4 @@
-//! Gates at their edges: what is handed on, what is fallen back on, what is proven before a step closes; and what is told of
-//! what nothing uses.
+//! Edge cases of gates: handed-on fields, fallbacks and proofs, and errors in unused parts.
 
 use saihai_model::{Json, Method};
 use serde_json::json;
@@ -7,7 +6,7 @@ use serde_json::json;
 use super::later::{Later, later};
 use super::{stage, turn};
 
-/// What is said of it beside that its completion type has another name.
+/// Returns the diagnostics, without the note about the name of the completion type.
 fn said(change: impl FnOnce(&mut Later)) -> String {
     told(&later().with(change))
 }
@@ -25,7 +24,7 @@ fn of_step(step: &str, pointer: &str, value: Json) -> String {
     })
 }
 
-// A `closing` that is chosen by a field is `closing`, and what must hold before it must hold.
+// `closing` by a field is still `closing`, so its validators run.
 #[test]
 fn closing_by_a_field_is_validated_like_any_other() {
     let by_field = json!({"condition": "how", "targets": {"sold": null, "given": null}});
@@ -42,7 +41,7 @@ fn closing_by_a_field_is_validated_like_any_other() {
     assert_eq!(options, ["closing", "repeat"]);
 }
 
-// What is handed on has one source.
+// A handed-on output has one source.
 #[test]
 fn two_fields_that_are_handed_on_under_one_name_are_an_error() {
     let two = of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "order.cloth"]));
@@ -54,7 +53,7 @@ fn two_fields_that_are_handed_on_under_one_name_are_an_error() {
     insta::assert_snapshot!(hidden, @"error steps/variable-collision steps_registry.json:59:11 the output `summary` would have two sources (hand on the key itself, or rename one of them)");
 }
 
-// What is fallen back on leads somewhere by itself.
+// A fallback needs a fixed target.
 #[test]
 fn an_intent_that_leads_where_the_reply_says_cannot_be_fallen_back_on() {
     let jump = json!({
@@ -80,7 +79,7 @@ fn an_intent_that_leads_where_the_reply_says_cannot_be_fallen_back_on() {
     assert_eq!(told, "", "however it closes, it closes");
 }
 
-// A mistake is told also where nothing uses it.
+// Errors in unused parts are reported too.
 #[test]
 fn what_no_step_uses_is_read_all_the_same() {
     let validator = |value: Json| said(|later| later.registry["validators"]["spare"] = value);
@@ -104,7 +103,7 @@ fn what_no_step_uses_is_read_all_the_same() {
     "#);
 }
 
-// The parts of `runner` that are no flow.
+// The parts of `runner` outside the flow.
 #[test]
 fn logging_sandbox_and_worktree_of_a_runner_are_read() {
     let later = later().with(|later| {

@@ -1,4 +1,4 @@
-//! When an agent is done.
+//! Completion of an agent's work.
 
 use saihai_model::{Completion, Json};
 use serde_json::json;
@@ -11,7 +11,7 @@ fn done(kind: &str, config: Json) -> Project {
         .agent("/behavior/completionConfig", config)
 }
 
-/// The completion of the workflow, as JSON.
+/// Returns the completion of the workflow as JSON.
 fn lowered(project: &Project) -> String {
     serde_json::to_string(&project.workflow().completion).unwrap()
 }
@@ -233,7 +233,7 @@ fn blocks_do_what_their_handlers_say() {
     insta::assert_snapshot!(actions(wrong).said(), @"error steps/bad-value agent.json:5:15 a block of type `note` steers no completion (those that do are `project-plan`, `review-result`, `phase-advance` and `complete`)");
 }
 
-// What would limit nothing is not taken, and a budget that is never reached is told wherever it stands.
+// A limit without effect is refused, and an unreachable budget is reported in every position.
 #[test]
 fn a_part_of_a_composite_has_no_limit_of_its_own() {
     let parts =
@@ -246,7 +246,7 @@ fn a_part_of_a_composite_has_no_limit_of_its_own() {
     insta::assert_snapshot!(parts(budget).said(), @"warning steps/hard-limit agent.json:10:30 a run is stopped after 100 iterations, before these 500 are done (a person can raise that: `--max-iterations`, or the setting `limits.hard_iterations`)");
 }
 
-// S-10, S-60: what holds for `stepMachine` holds for it as a part of others.
+// S-10, S-60: the rules of `stepMachine` also apply inside a composite.
 #[test]
 fn a_step_machine_among_others_agrees_and_can_end() {
     let parts = json!([{"type": "stepMachine", "config": {"entryStep": "quote"}}, {"type": "checkBudget", "config": {"maxChecks": 2}}]);

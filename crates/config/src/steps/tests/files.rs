@@ -1,4 +1,4 @@
-//! Where files are, and what cannot be read.
+//! Locations of files, and unreadable files.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ fn a_file_that_is_no_json_is_told_by_its_place_and_nothing_else_of_it() {
     ");
 }
 
-// S-19: reading knows of syntax alone, what is meant is judged afterwards.
+// S-19: loading checks syntax only; validation checks the meaning.
 #[test]
 fn a_file_with_a_wrong_meaning_is_read_and_then_judged() {
     let mut source = MemorySource::default();
@@ -96,7 +96,7 @@ fn a_link_that_leads_out_of_the_project_is_refused() {
     insta::assert_snapshot!(project.said(), @"error steps/path-escape steps_registry.json:16:17 `.agent/tailor/prompts/order/measure/text/f_default.md` leads out of the project by a link");
 }
 
-// S-1: the agent, its steps, what stands above them on this machine, and every text.
+// S-1: the agent, its steps, the overrides of this machine, and every text.
 #[test]
 fn every_file_is_read_before_the_run_and_named() {
     let loaded = Project::tailor().file("config.json", "{}").load();
@@ -116,7 +116,7 @@ fn every_file_is_read_before_the_run_and_named() {
     );
 }
 
-// What does not exist yet would be made where the link leads.
+// A missing directory would be created at the target of the link.
 #[test]
 fn a_directory_that_would_be_made_behind_a_link_out_of_the_project_is_refused() {
     let logging = |directory: &str| {

@@ -1,11 +1,11 @@
-//! Agents with `runner`, and registries whose steps say themselves what follows them.
+//! Agents with `runner`, and registries whose steps name their successors.
 
 use saihai_model::{Json, Part, Prompt, Text, Variable, When};
 use serde_json::json;
 
 use super::{Project, listed, stage, turn};
 
-/// An agent of the later format: cut, sew, close. Its files can be changed before they are read.
+/// An agent of the later format: cut, sew, close. Tests can change its files before loading.
 pub(super) struct Later {
     pub(super) agent: Json,
     pub(super) registry: Json,
@@ -116,7 +116,7 @@ impl Later {
     }
 }
 
-/// Every section, each behind when it appears.
+/// Formats every section with its condition.
 fn sections(prompt: &Prompt) -> String {
     let part = |part: &Part| match part {
         Part::Fixed(Text::Inline(text)) => text.clone(),
@@ -277,7 +277,7 @@ fn validators_become_proofs_of_closing_with_a_prompt_of_their_own() {
     }
 }
 
-// What `closing` does to the issue of a run stands behind its validators.
+// The action of `closing` on the run's issue comes after the validators.
 #[test]
 fn closing_shows_on_the_issue_that_it_is_done() {
     let closes = |action: Option<&str>, verdict: &str, issue: Option<u64>| {
@@ -346,7 +346,7 @@ fn what_the_earlier_keys_are_for_is_read_under_the_later_ones() {
     ");
 }
 
-/// Everything that is said of a change.
+/// Returns the diagnostics after a change.
 fn told(change: impl FnOnce(&mut Later)) -> String {
     let said = later().with(change).said();
     let said: Vec<&str> = said.lines().filter(|line| !line.contains("other-name")).collect();

@@ -1,4 +1,4 @@
-//! What a step becomes.
+//! Lowering of steps.
 
 use saihai_model::{Exit, SessionPolicy, Workflow};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Agents from text to workflow.
+//! Tests of step agents, from text to workflow.
 
 mod agent;
 mod catalogue;
@@ -26,7 +26,7 @@ use crate::{
 
 const HOME: &str = "/p/.agent/tailor";
 
-/// A project with one agent, whose JSON files can be changed before they are read.
+/// A project with one agent. Tests can change its JSON files before loading.
 pub(super) struct Project {
     documents: IndexMap<&'static str, Json>,
     pub(super) source: MemorySource,
@@ -35,7 +35,7 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// The agent of the format's own example.
+    /// Creates the example agent of the format.
     pub(super) fn tailor() -> Self {
         let agent = json!({
             "version": "1.0.0", "name": "tailor",
@@ -83,29 +83,29 @@ impl Project {
             .file("prompts/order/quote/check/f_default.md", "Is the quote right?\n")
     }
 
-    /// One more file, below the agent's directory.
+    /// Adds a file in the agent's directory.
     pub(super) fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
         self.source.add(format!("{HOME}/{path}"), content);
         self
     }
 
-    /// The same without a file.
+    /// Removes a file.
     pub(super) fn without(mut self, path: &str) -> Self {
         self.source.remove(format!("{HOME}/{path}"));
         self
     }
 
-    /// A value of `agent.json`, by its JSON pointer.
+    /// Sets a value of `agent.json` by its JSON pointer.
     pub(super) fn agent(self, pointer: &str, value: Json) -> Self {
         self.set("agent.json", pointer, value)
     }
 
-    /// A value of `steps_registry.json`, by its JSON pointer.
+    /// Sets a value of `steps_registry.json` by its JSON pointer.
     pub(super) fn registry(self, pointer: &str, value: Json) -> Self {
         self.set("steps_registry.json", pointer, value)
     }
 
-    /// The same without a value of a file.
+    /// Removes a value of a file.
     pub(super) fn dropping(mut self, file: &str, pointer: &str) -> Self {
         let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
         let parent = self.documents[file].pointer_mut(parent).expect("something there");
@@ -118,7 +118,7 @@ impl Project {
         self
     }
 
-    /// With these values, as for a real run.
+    /// Sets these values, as for a real run.
     pub(super) fn given(self, values: &[(&str, &str)]) -> Self {
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         self.options(|options| {
@@ -131,7 +131,7 @@ impl Project {
         let mut source = self.source.clone();
         for (name, document) in &self.documents {
             let path = format!("{HOME}/{name}");
-            // A test may have put a broken file there.
+            // A test may have added a broken file at this path.
             if !source.is_file(path.as_ref()) {
                 source.add(path, serde_json::to_string_pretty(document).expect("JSON"));
             }
@@ -145,13 +145,13 @@ impl Project {
         load(&source, &places(), &definition, &self.options, &self.settings)
     }
 
-    /// The workflow of an agent with nothing wrong enough to forbid it.
+    /// Returns the workflow of an agent without errors.
     pub(super) fn workflow(&self) -> Workflow {
         let loaded = self.load();
         loaded.workflow.unwrap_or_else(|| panic!("{}", listed(&loaded.diagnostics)))
     }
 
-    /// Everything that is said about the agent, one line each.
+    /// Returns all diagnostics, one line each.
     pub(super) fn said(&self) -> String {
         listed(&self.load().diagnostics)
     }
@@ -169,7 +169,7 @@ pub(super) fn places() -> Places {
     Places { current: "/p".into(), root: "/p".into(), user: None, home: Some("/home/me".into()) }
 }
 
-/// `error steps/unknown-key agent.json:3:5 message (hint)`, one line each.
+/// Formats diagnostics as `error steps/unknown-key agent.json:3:5 message (hint)`, one line each.
 pub(super) fn listed(diagnostics: &Diagnostics) -> String {
     let line = |diagnostic: &crate::Diagnostic| {
         let place = diagnostic.location.as_ref().map(|location| {
@@ -191,12 +191,12 @@ pub(super) fn turn<'w>(workflow: &'w Workflow, id: &str) -> &'w Turn {
     &stage(workflow, id).turns()[0]
 }
 
-/// A prompt as it is sent in a session that goes on: values of the run stand as their names.
+/// Renders a prompt for a continued session. Values of the run appear as their names.
 pub(super) fn shown(prompt: &Prompt) -> String {
     spelt(prompt, |when| when != When::NewSession)
 }
 
-/// A prompt as it is sent in a session that knows nothing.
+/// Renders a prompt for a new session.
 pub(super) fn shown_anew(prompt: &Prompt) -> String {
     spelt(prompt, |_| true)
 }

@@ -1,4 +1,4 @@
-//! Parameters: how they are declared, and what can be given.
+//! Parameters: declaration and values.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn what_is_wrong_with_a_parameter_is_told() {
     insta::assert_snapshot!(named.said(), @"error steps/bad-value agent.json:15:5 `a b` cannot be the name of a parameter (use letters, digits, `_` and `-`)");
 }
 
-// Wherever the flag stands, and where `work` says it.
+// In any position, and also from `work`.
 #[test]
 fn a_parameter_with_the_flag_of_the_issue_is_filled_from_it() {
     let number = json!({"type": "number", "cli": "--issue", "description": "which", "required": true});
@@ -54,7 +54,7 @@ fn a_parameter_with_the_flag_of_the_issue_is_filled_from_it() {
     let said = project(&[("customer", "Sato"), ("ticket", "3")], 12).workflow();
     assert_eq!(super::shown(&super::turn(&said, "measure").prompt).lines().next(), Some("3 of Sato"));
     assert!(project(&[("customer", "Sato")], 0).said().contains("the parameter `ticket` is not given"));
-    // S-12: so are those of other flags that Saihai has.
+    // S-12: the same holds for Saihai's other flags.
     let text = |flag: &str| json!({"type": "string", "cli": flag, "description": "which", "required": true});
     let both = Project::tailor()
         .agent("/parameters/by", text("--model"))

@@ -1,4 +1,4 @@
-//! Prompts: where they are found and what is sent.
+//! Prompts: lookup and content.
 
 use serde_json::json;
 
@@ -108,7 +108,7 @@ fn what_cannot_be_read_as_text_is_an_error_and_nothing_falls_back() {
     insta::assert_snapshot!(directory.said(), @"error steps/bad-file steps_registry.json:16:17 the file `.agent/tailor/prompts/order/measure/text/f_default.md` cannot be read: it is a directory, not a file");
 }
 
-// What S-45 adds is not added where the prompt shows a form of its own.
+// S-45 adds nothing if the prompt already shows an answer format.
 #[test]
 fn a_prompt_that_shows_its_own_form_is_sent_as_it_is() {
     let of = |text: &str| work(&Project::tailor().file(MEASURE, text), "measure");
@@ -238,7 +238,7 @@ fn kana_in_a_prompt_makes_it_japanese() {
     "###);
 }
 
-// What S-55 and S-58 put before a prompt: for a check and a correction it is the reply they are about.
+// S-55 and S-58 add earlier output before a prompt. For a check and a correction it is the reply in question.
 #[test]
 fn a_session_that_knows_nothing_is_told_what_a_prompt_is_about() {
     let workflow = Project::tailor().workflow();
@@ -302,7 +302,7 @@ fn a_session_that_knows_nothing_is_told_what_a_prompt_is_about() {
     "#);
 }
 
-/// Everything that a run of the tailor says.
+/// Renders all prompts of the example agent.
 fn spoken(workflow: &saihai_model::Workflow) -> String {
     let (measure, quote) = (turn(workflow, "measure"), turn(workflow, "quote"));
     let question = quote.reads.choice.as_ref().unwrap().question().unwrap();
@@ -332,7 +332,6 @@ fn one_file_by_two_splits_is_told() {
     insta::assert_snapshot!(project.said(), @"warning steps/shared-prompt steps_registry.json:46:17 two references mean the file `o/p/q/f_a_b.md`");
 }
 
-// A path is the whole reference.
 #[test]
 fn a_path_has_neither_edition_nor_adaptation() {
     let prompt = |more: &str| {
@@ -348,7 +347,7 @@ fn a_path_has_neither_edition_nor_adaptation() {
     ");
 }
 
-// A file that a path means is no stand-in for another prompt.
+// A file named by a path does not replace another prompt.
 #[test]
 fn a_bare_file_cannot_serve_a_path_and_another_prompt() {
     let project = Project::tailor()
@@ -363,7 +362,7 @@ fn a_bare_file_cannot_serve_a_path_and_another_prompt() {
     ");
 }
 
-// A byte order mark says how a file is encoded and is none of its text.
+// A byte order mark marks the encoding and is not part of the text.
 #[test]
 fn a_byte_order_mark_is_no_text() {
     let project =

@@ -1,4 +1,4 @@
-//! Laws that hold for every agent.
+//! Properties that hold for every agent.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Project;
 
 proptest! {
-    // No input can panic, and a workflow comes only where nothing is wrong (S-20).
+    // No input panics, and a workflow exists only without errors (S-20).
     #[test]
     fn any_text_is_read_or_refused(agent in ".{0,200}", registry in ".{0,200}", prompt in ".{0,100}") {
         let project = Project::tailor()
@@ -20,7 +20,7 @@ proptest! {
         prop_assert_eq!(loaded.workflow.is_none(), loaded.diagnostics.has_errors());
     }
 
-    // Whatever stands at a place, the reader says so or uses it.
+    // The reader uses or refuses any value at any position.
     #[test]
     fn any_value_at_any_place_is_read_or_refused(place in 0..PLACES.len(), value in 0..7_usize) {
         let values = [json!(null), json!(true), json!(0), json!("x"), json!([]), json!({}), json!({"x": {"y": [1]}})];
@@ -33,7 +33,7 @@ proptest! {
         prop_assert_eq!(loaded.workflow.is_none(), loaded.diagnostics.has_errors());
     }
 
-    // S-47: whatever a value is, it is sent as it is.
+    // S-47: any value is sent unchanged.
     #[test]
     fn a_value_is_sent_as_it_is(value in ".{0,60}") {
         let project = Project::tailor()

@@ -1,4 +1,4 @@
-//! `steps_registry.json`: steps, checks and what follows them.
+//! `steps_registry.json`: steps, checks and transitions.
 
 use saihai_model::Json;
 use serde_json::json;
@@ -127,7 +127,7 @@ fn what_is_wrong_with_an_output_is_told() {
     "#);
 }
 
-// A schema that no reply can ever fit is an error of the definition, and found before a turn is paid for.
+// A schema that no reply can match is an error of the definition, found before any turn costs money.
 #[test]
 fn a_json_schema_that_cannot_be_used_is_told_where_it_is_wrong() {
     let told = |schema: Json| {
@@ -141,7 +141,7 @@ fn a_json_schema_that_cannot_be_used_is_told_where_it_is_wrong() {
     insta::assert_snapshot!(told(json!({"type": "array"})), @r#"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: a reply is read as an object, and this takes none (write `"type": "object"`, with what is wanted under a key of it)"#);
     insta::assert_snapshot!(told(height(json!({"type": "nonsense"}))), @"error steps/bad-value steps_registry.json:10:21 this schema cannot be used: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
     insta::assert_snapshot!(told(height(json!({"type": "string", "pattern": "("}))), @"error steps/bad-value steps_registry.json:10:24 this schema cannot be used: `(` is no regular expression");
-    // All of them at once, each where it stands.
+    // All at once, each at its own location.
     let several =
         json!({"type": "object", "requird": ["height"], "properties": {"height": {"nullable": true}}});
     insta::assert_snapshot!(told(several), @r#"
@@ -168,7 +168,7 @@ fn the_entry_can_depend_on_the_completion_type() {
     insta::assert_snapshot!(project.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says where a run begins (add `entryStep`, or name this completion type in `entryStepMapping`)");
 }
 
-// Also where a stronger key hides it.
+// Also if a stronger key hides it.
 #[test]
 fn a_step_that_is_named_in_vain_must_exist_too() {
     insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": true, "next": "mesure"})), @r"

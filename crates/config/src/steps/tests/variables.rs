@@ -1,4 +1,4 @@
-//! Variables: who supplies them, and what happens where nobody does.
+//! Variables: their sources, and variables without one.
 
 use saihai_model::Json;
 use serde_json::json;
@@ -68,7 +68,7 @@ fn what_is_optional_may_be_empty_and_an_empty_value_is_one() {
     );
 }
 
-// S-51: at run time the turn of a step is not asked without what its check will show.
+// S-51: a turn does not start without the outputs that its check shows.
 #[test]
 fn what_only_a_check_shows_is_needed_before_the_turn_too() {
     let check = |text: &str| {
@@ -132,7 +132,7 @@ fn two_sources_of_one_variable_are_an_error() {
         .registry("/steps/measure/next", json!("a"))
         .registry("/steps/a/next", json!("a_b"));
     insta::assert_snapshot!(project.said(), @"error steps/variable-collision steps_registry.json:19:9 `uv-a_b_c` would be the output `b_c` of step `a` and the output `c` of step `a_b` (rename one of them)");
-    // Also where neither step says what it gives.
+    // Also if neither step declares its output.
     let bare = |next: &str| json!({"prompt": {"path": "system.md"}, "next": next});
     let project = Project::tailor()
         .registry("/steps/a", bare("a_b"))
@@ -276,7 +276,7 @@ fn a_role_can_use_what_is_known_before_the_run() {
     ");
 }
 
-// Declared is declared, whether a text uses it or not.
+// A declared variable counts, even if no text uses it.
 #[test]
 fn a_custom_variable_comes_from_where_it_says() {
     let custom = |text: &str, custom: Json| {
@@ -307,7 +307,7 @@ fn a_name_may_be_written_with_its_prefix_wherever_one_is_listed() {
     assert_eq!(sent(&project), "<measure.height> slim");
 }
 
-// The wrapper of several steps, and a default that is not there.
+// The wrapper for several steps, and a missing default.
 #[test]
 fn inputs_of_several_steps_are_taken_from_each() {
     let fit = json!({"prompt": {"path": "system.md"}, "next": "quote", "outputSchema": {"height": {"type": "number"}}});
@@ -323,7 +323,7 @@ fn inputs_of_several_steps_are_taken_from_each() {
     insta::assert_snapshot!(quote("Quote.").registry("/steps/quote/inputs", inputs).said(), @r#"error steps/missing-key steps_registry.json:43:27 `"onMissing": "default"` needs a `default`"#);
 }
 
-// A name without its step is never there unasked.
+// An output is never available without its step's name.
 #[test]
 fn an_output_has_no_name_without_its_step() {
     insta::assert_snapshot!(quote("{uv-height}").said(), @"error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 nothing supplies the variable `{uv-height}` (add it to `variables` and give it with `--set height=VALUE`, or make it a parameter)");
