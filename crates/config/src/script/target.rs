@@ -97,8 +97,7 @@ fn split(name: &str) -> Option<(StageId, Option<TurnId>)> {
     right.then(|| (StageId::from(stage), turn.map(TurnId::from)))
 }
 
-/// Returns every valid target: all stages with turns, and the turns themselves if a stage has
-/// several.
+/// Returns every valid target: all stages, and the turns of stages with several turns.
 fn all(workflow: &Workflow) -> Vec<String> {
     let mut names = Vec::new();
     for (id, stage) in &workflow.stages {
