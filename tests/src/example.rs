@@ -2,8 +2,8 @@
 //!
 //! Below the heading of a code, a `console wrong` block holds a command that reports the code. A
 //! `console right` block holds one that does not. A block `LANG wrong file=PATH` is a file of the
-//! wrong example, `LANG right file=PATH` of the right one, and `LANG file=PATH` of both. File
-//! blocks above the first code belong to every example. Each example runs in its own project.
+//! wrong example, `LANG right file=PATH` of the right one. Both share `LANG file=PATH`. File blocks
+//! above the first code belong to every example. Each example runs in its own project.
 
 use crate::manual::{Block, fences, steps};
 use crate::{Page, Project};

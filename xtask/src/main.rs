@@ -1,8 +1,8 @@
 //! Project tasks: `cargo xtask test`, `bench`, `coverage`, `real-agents`, `real-model`,
 //! `record-agents`, `time-agents`.
 //!
-//! Each task runs a few cargo commands and adds checks that cargo lacks:
-//! - the release binary contains no fault injection,
+//! Each task runs a few cargo commands and reports facts that cargo does not:
+//! - the absence of fault injection in the release binary,
 //! - the parts that a test run skipped,
 //! - the requirements that no test names.
 //!

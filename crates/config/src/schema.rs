@@ -44,7 +44,7 @@ pub fn schema(name: &str) -> Option<Json> {
     }
 }
 
-/// Returns the reply schema of a review agent as providers receive it, plus title and description.
+/// Returns the reply schema of a review agent as providers receive it, plus `$schema` and a title.
 fn of_reply(schema: OutputSchema) -> Json {
     let mut json = schema.json();
     json["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");

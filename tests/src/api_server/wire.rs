@@ -11,7 +11,7 @@ use super::{Answer, Refusal, Reply, anthropic, chat, gemini, responses};
 pub(super) const INPUT_TOKENS: u64 = 100;
 pub(super) const OUTPUT_TOKENS: u64 = 20;
 
-/// Cached input tokens and thinking tokens of these, if the protocol reports them.
+/// Cached input tokens and thinking tokens among them, if the protocol reports these.
 pub(super) const CACHED_TOKENS: u64 = 40;
 pub(super) const THOUGHT_TOKENS: u64 = 5;
 

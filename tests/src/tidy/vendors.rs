@@ -91,8 +91,7 @@ mod tests {
     use super::super::{planted, shown};
     use super::*;
 
-    /// Checks the violations of one file. Ignores violations about words that other modules do not
-    /// use.
+    /// Checks the violations of one file about one word. Ignores the unused words of other modules.
     fn check(path: &str, text: &str, expected: &[&str]) {
         let found = vendors_stay_in_their_modules(&planted(path, text));
         let of_word: Vec<Violation> =

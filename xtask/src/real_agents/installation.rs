@@ -59,7 +59,7 @@ impl Installation {
         let pinned = source::root().join("tests/real_agents");
         let read = |name: &str| fs::read_to_string(pinned.join(name)).with_context(|| name.to_owned());
         let mut files = vec![(".npmrc", read(".npmrc")?)];
-        // The last entry lists everything that was installed.
+        // The last file determines the versions, so the marker file stores it.
         let npm = match versions {
             AgentVersions::Pinned => {
                 files.push(("package.json", read("package.json")?));

@@ -67,7 +67,7 @@ pub mod stage {
     pub const MERGE: &str = "deliver/merge";
     /// Comments on the issue.
     pub const COMMENT: &str = "deliver/comment";
-    /// Deletes the worktree and branch that are no longer needed.
+    /// Deletes an obsolete worktree and branch.
     pub const CLEAN_UP: &str = "deliver/clean-up";
 }
 

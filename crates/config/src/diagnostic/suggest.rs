@@ -1,6 +1,6 @@
 //! Spelling suggestions.
 
-/// Maximum length of a word to compare. Longer words are no misspellings and would take long.
+/// Maximum length of a word to compare. Comparing longer words is slow and finds no misspelling.
 const LONGEST: usize = 100;
 
 /// Returns the closest candidate if it is close enough. The first one wins a tie.

@@ -111,7 +111,7 @@ fn only_references(text: &str) -> Vec<Reference> {
 fn reference(text: &str) -> Option<(Reference, usize)> {
     let found = REFERENCE.captures(text)?;
     let length = found[0].len();
-    // A number followed by letters is no reference: `#3rd`.
+    // Skip a number followed by letters: `#3rd`.
     let goes_on = text[length..].chars().next().is_some_and(|next| next.is_alphanumeric() && next != 'と');
     if goes_on {
         return None;

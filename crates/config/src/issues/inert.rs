@@ -20,8 +20,8 @@ static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(acted_on).expect("a regular expression")
 });
 
-/// Matches the same triggers in a plain-text title, split before the number or name. Mail addresses
-/// are no mentions.
+/// Matches the same triggers in a plain-text title, split before the number or name. Skips mail
+/// addresses.
 static IN_A_TITLE: LazyLock<Regex> = LazyLock::new(|| {
     let acted_on = r"(?xi)
         (?<mark> \B @

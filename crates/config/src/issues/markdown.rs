@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-/// Replaces a hidden character. It is no letter, no punctuation mark and no space.
+/// Replaces a hidden character. It is neither a letter nor punctuation nor a space.
 const SHOWN: char = '\u{fffc}';
 
 /// Tags whose content is code or a quotation.

@@ -103,7 +103,7 @@ pub enum Comments {
 /// Condition for deleting a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CleanUp {
-    /// After its work is safe in a different place.
+    /// After its work is safe elsewhere.
     Delivered,
     Never,
 }

@@ -16,7 +16,8 @@ pub(crate) fn is_meant(name: &str, words: &[String]) -> bool {
     name == "acp" || matches!(words.first().map(String::as_str), Some("acp" | "--acp"))
 }
 
-/// Answers until its input ends, or until the last line of a fault or an exit.
+/// Answers until its input ends or the script demands a fault or an exit. The caller prints the
+/// last answer then.
 pub(crate) fn answer(home: &Home, words: &[String]) -> anyhow::Result<(Printed, Option<Fault>)> {
     let mut session = home.new_session();
     for line in io::stdin().lock().lines() {

@@ -24,8 +24,7 @@ pub(super) enum Way {
 /// Returns the engine that an expression needs.
 pub(super) fn way(whole: &Flagged) -> Way {
     let needs = whole.any(&mut |part| {
-        // An ASCII `\B` also holds between the bytes of one character, which is no valid position
-        // in a text.
+        // An ASCII `\B` also holds between the bytes of one character, which is not a valid position.
         let bounds_ascii = part.flags.ascii && part.part == Part::At(Anchor::NotWord);
         let looks = matches!(
             part.part,
@@ -264,8 +263,8 @@ fn is_place(part: &Flagged) -> bool {
     }
 }
 
-/// Writes a range without its surrogates, which never occur in a text. Adds both cases of a letter
-/// if only ASCII letters have case.
+/// Writes a range without its surrogates, which never occur in a text. Adds the other case of ASCII
+/// letters if case is ignored for ASCII only.
 fn range(inside: &mut String, low: u32, high: u32, flags: Flags) {
     for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
         if low <= high {

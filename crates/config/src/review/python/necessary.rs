@@ -3,7 +3,7 @@
 
 use super::ast::{Flagged, Flags, Part};
 
-/// Maximum number of literals. Searching for more is no faster than the expression itself.
+/// Maximum number of literals. Searching for more takes as long as the expression itself.
 const MOST: usize = 16;
 
 /// Returns literals of which every match contains at least one. Returns `None` if there are none or
