@@ -1,8 +1,8 @@
-//! A model's API on the loopback, answering by a script: what the agent programs talk to when they are tested (C-85).
+//! Scripted model API on the loopback interface, for tests of agent programs (C-85).
 //!
-//! It speaks the four protocols the programs call ([`Wire`]), says what the script says next, and remembers every
-//! request, so that a test can see what an agent was really told. It knows no model: an answer is a text, a tool call,
-//! a status, or a stream that goes wrong.
+//! It speaks the four protocols that the programs use ([`Wire`]). It replies from the script and
+//! records every request, so that a test can inspect them. There is no model: an answer is a text,
+//! a tool call, a status or a broken stream.
 
 mod answer;
 mod anthropic;
@@ -24,16 +24,16 @@ pub use answer::{Answer, Refusal};
 pub use http::Request;
 pub use wire::Wire;
 
-/// Longer means that a request does not come; an agent on a busy machine takes half a minute to begin.
+/// Maximum wait for a request. On a busy machine an agent takes half a minute to start.
 const LONGEST_WAIT: Duration = Duration::from_secs(180);
 
-/// How long a model thinks that takes its time.
+/// Delay of a slow first token.
 const THOUGHT: Duration = Duration::from_secs(4);
 
-/// How long a slow model takes for a piece.
+/// Delay between two pieces of a slow reply.
 const PIECE: Duration = Duration::from_secs(7);
 
-/// The server. Dropping it ends every connection and waits for them.
+/// The server. Dropping it ends every connection and waits for its threads.
 #[derive(Debug)]
 pub struct ApiServer {
     address: SocketAddr,
@@ -42,10 +42,10 @@ pub struct ApiServer {
     clerk: Option<JoinHandle<()>>,
 }
 
-/// Which request somebody waits for.
+/// Condition for the awaited request.
 type Wanted = Box<dyn Fn(&Request) -> bool + Send>;
 
-/// What the owner of the script is told.
+/// Message to the thread that owns the script.
 enum Message {
     Arrived(Box<Request>, Sender<Reply>),
     Show(Sender<Vec<Request>>),
@@ -53,14 +53,14 @@ enum Message {
     Close,
 }
 
-/// What a request is answered with.
 enum Reply {
     Scripted(Wire, Answer),
     Other(http::Response),
 }
 
 impl ApiServer {
-    /// Starts one that gives these answers in order, the last of them for ever. They may name the server's address.
+    /// Starts a server that gives these answers in order and repeats the last one. The answers may
+    /// contain the server's address.
     pub fn start<S: IntoIterator<Item = Answer>>(script: impl FnOnce(SocketAddr) -> S) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on the loopback");
         let address = listener.local_addr().expect("it is bound");
@@ -73,19 +73,19 @@ impl ApiServer {
         Self { address, desk, porter: Some(porter), clerk: Some(clerk) }
     }
 
-    /// Where it is, without a slash at the end.
+    /// Returns the URL without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request so far, in the order of arrival.
+    /// Returns all requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
         let (sender, receiver) = mpsc::channel();
         self.desk.send(Message::Show(sender)).expect("the clerk is there");
         receiver.recv().expect("the clerk answers")
     }
 
-    /// Waits for a request, which may have come already.
+    /// Waits for a matching request. Earlier requests count too.
     pub fn wait_for(&self, wanted: impl Fn(&Request) -> bool + Send + 'static) -> Request {
         let (sender, receiver) = mpsc::channel();
         self.desk.send(Message::Tell(Box::new(wanted), sender)).expect("the clerk is there");
@@ -95,7 +95,7 @@ impl ApiServer {
         })
     }
 
-    /// The requests that were answered by the script.
+    /// Returns the requests that the script answered.
     pub fn asked(&self) -> Vec<Request> {
         self.requests().into_iter().filter(Request::is_ask).collect()
     }
@@ -107,7 +107,7 @@ impl Drop for ApiServer {
         if let Some(clerk) = self.clerk.take() {
             let _ = clerk.join();
         }
-        // The porter learns only from the next visitor that nobody is at the desk.
+        // The accept loop notices the closed channel only at the next connection.
         let _ = TcpStream::connect(self.address);
         if let Some(porter) = self.porter.take() {
             let _ = porter.join();
@@ -115,7 +115,7 @@ impl Drop for ApiServer {
     }
 }
 
-/// Owns the script and the record.
+/// Owns the script and the recorded requests.
 fn answer_by(script: Vec<Answer>, messages: &Receiver<Message>) {
     let mut script = script.into_iter().peekable();
     let mut last = None;
@@ -148,7 +148,7 @@ fn answer_by(script: Vec<Answer>, messages: &Receiver<Message>) {
     }
 }
 
-/// Lets connections in until the desk is closed, and then ends those still open.
+/// Accepts connections until the channel closes, then ends the open ones.
 fn receive(listener: &TcpListener, desk: &Sender<Message>) {
     let mut open: Vec<(TcpStream, JoinHandle<()>)> = Vec::new();
     for stream in listener.incoming().flatten() {
@@ -167,7 +167,7 @@ fn receive(listener: &TcpListener, desk: &Sender<Message>) {
     }
 }
 
-/// One connection carries one request; whatever goes wrong with it is the client's to notice.
+/// Handles one connection with one request. The client notices any error itself.
 fn serve(mut stream: TcpStream, desk: &Sender<Message>) {
     let Ok(Some(request)) = http::read(&mut stream) else { return };
     let streamed = request.wants_stream();
@@ -213,7 +213,7 @@ fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) 
         Answer::Cut(text) => {
             stream.write_all(http::EVENT_STREAM)?;
             let events = wire.events(&Answer::Text(text.clone()));
-            // The end of a message is never told before its last third.
+            // The event that ends a message is always in the last third.
             for event in &events[..events.len() / 2] {
                 stream.write_all(&http::chunk(event.as_bytes()))?;
             }
@@ -226,7 +226,7 @@ fn perform(stream: &mut TcpStream, wire: Wire, answer: &Answer, streamed: bool) 
                 stream.write_all(&http::chunk(event.as_bytes()))?;
             }
             stream.flush()?;
-            // Nothing more is said; the client ends it by leaving.
+            // Send nothing more. The client ends the connection.
             let mut rest = [0; 1024];
             while stream.read(&mut rest)? > 0 {}
             Ok(())

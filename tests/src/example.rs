@@ -1,23 +1,23 @@
-//! A wrong or a right example of a diagnostic, as a page of the manual shows it: a call and what it says.
+//! Examples of diagnostics on manual pages: a command and its output.
 //!
-//! Under the heading of a code, a block `console wrong` holds a call that reports the code, and `console right` one that
-//! does not. A block `LANG wrong file=PATH` is a file of the one, `LANG right file=PATH` of the other, and `LANG file=PATH`
-//! of both; those above the first code are files of every example. Each example has a project of its own.
+//! Below the heading of a code, a `console wrong` block holds a command that reports the code. A
+//! `console right` block holds one that does not. A block `LANG wrong file=PATH` is a file of the
+//! wrong example, `LANG right file=PATH` of the right one. Both share `LANG file=PATH`. File blocks
+//! above the first code belong to every example. Each example runs in its own project.
 
 use crate::manual::{Block, fences, steps};
 use crate::{Page, Project};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// The code it is about.
     pub code: String,
-    /// Whether it reports the code.
+    /// True if the example must report the code.
     pub wrong: bool,
     page: Page,
 }
 
 impl Example {
-    /// The examples of a page, in order.
+    /// Parses the examples of a page, in order.
     pub fn all(name: &str, text: &str) -> Vec<Self> {
         let fences = fences(text);
         let mut examples = Vec::new();
@@ -38,7 +38,8 @@ impl Example {
         examples
     }
 
-    /// Runs it, and sees whether it says what the page says, and the code or not.
+    /// Runs the example, and compares the output with the page and the presence of the code with
+    /// `wrong`.
     pub fn run(&self, project: &Project) -> Result<(), String> {
         let code = format!("[{}]", self.code);
         let steps = self.page.blocks.iter().flat_map(|block| match block {
@@ -54,7 +55,7 @@ impl Example {
     }
 }
 
-/// The file that a block is, for an example of this kind.
+/// Returns the file of a block, if it belongs to this kind of example.
 fn file_of(info: &str, wrong: bool, content: &str) -> Option<Block> {
     let (kind, path) = info.split_once("file=")?;
     let of_other = if wrong { "right" } else { "wrong" };

@@ -1,4 +1,4 @@
-//! The fake agent, put where Saihai finds it (C-84).
+//! Installs the fake agent where Saihai finds it (C-84).
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use crate::{Invocation, Project};
 
-/// The fake agent in a project, under the names of the programs it stands for.
+/// The fake agent in a project, under the names of the programs it imitates.
 #[derive(Debug)]
 pub struct FakeAgent<'a> {
     project: &'a Project,
 }
 
-/// What one call of it was given.
+/// Recorded input of one call.
 #[derive(Debug, Clone)]
 pub struct FakeCall(Value);
 
 impl<'a> FakeAgent<'a> {
-    /// Puts `program` under these names, to answer the calls to come from `answers`.
+    /// Installs `program` under these names. It takes its replies from `answers`.
     pub fn install(project: &'a Project, program: &Path, names: &[&str], answers: &Value) -> Self {
         let fake = Self { project };
         fs::create_dir_all(fake.place().join("bin")).expect("a directory");
@@ -36,13 +36,13 @@ impl<'a> FakeAgent<'a> {
         self.project.home().join(".fake-agent")
     }
 
-    /// A call of Saihai that finds the fake before any real agent.
+    /// Returns a Saihai invocation that finds the fake before any real agent.
     pub fn saihai<const N: usize>(&self, arguments: [&str; N]) -> Invocation {
         let path = format!("{}:/usr/bin:/bin", self.place().join("bin").display());
         self.project.saihai(arguments).env("PATH", path)
     }
 
-    /// Every call of it so far, in order.
+    /// Returns all calls so far, in order.
     pub fn calls(&self) -> Vec<FakeCall> {
         let Ok(entries) = fs::read_dir(self.place().join("calls")) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -51,11 +51,11 @@ impl<'a> FakeAgent<'a> {
         files.iter().map(read).map(FakeCall).collect()
     }
 
-    /// The first call of it, as soon as there is one.
+    /// Waits for the first call and returns it.
     pub fn wait_for_call(&self) -> FakeCall {
         let (file, begun) = (self.place().join("calls/0000.json"), Instant::now());
         loop {
-            // It is there a moment before it is written.
+            // The file exists shortly before its content is complete.
             let call = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
             if let Some(call) = call {
                 return FakeCall(call);
@@ -67,45 +67,45 @@ impl<'a> FakeAgent<'a> {
 }
 
 impl FakeCall {
-    /// The arguments, joined by blanks.
+    /// Returns the arguments, joined by spaces.
     pub fn arguments(&self) -> String {
         let words = self.0["arguments"].as_array().into_iter().flatten().filter_map(Value::as_str);
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The value after a flag.
+    /// Returns the value after a flag.
     pub fn after(&self, flag: &str) -> Option<String> {
         let mut words = self.0["arguments"].as_array().into_iter().flatten().filter_map(Value::as_str);
         words.find(|word| *word == flag)?;
         words.next().map(str::to_owned)
     }
 
-    /// What stood on its standard input.
+    /// Returns the standard input.
     pub fn input(&self) -> &str {
         self.0["input"].as_str().unwrap_or_default()
     }
 
-    /// The role it was given, where it has a slot for one.
+    /// Returns the role, if the program has an argument for one.
     pub fn persona(&self) -> Option<&str> {
         self.0["persona"].as_str()
     }
 
-    /// The directory it was called in.
+    /// Returns the working directory.
     pub fn directory(&self) -> PathBuf {
         self.0["directory"].as_str().map(PathBuf::from).unwrap_or_default()
     }
 
-    /// The number of its process.
+    /// Returns the process id.
     pub fn process(&self) -> u32 {
         self.0["process"].as_u64().and_then(|number| number.try_into().ok()).expect("the number of a process")
     }
 
-    /// Whether a process that an earlier call left behind was still there.
+    /// Returns true if a process left behind by an earlier call still existed.
     pub fn saw_lingering(&self) -> bool {
         self.0["lingering"] == true
     }
 
-    /// A variable it was given.
+    /// Returns an environment variable of the call.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.0["variables"][name].as_str()
     }

@@ -1,20 +1,20 @@
-//! What the disk is told to do wrong, in the build that can.
+//! Disk faults, for the build with the `faults` feature.
 
 use std::fmt;
 use std::path::Path;
 
-/// A plan of faults for one call of the program.
+/// Faults for one invocation of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault(String);
 
-/// When, relative to an operation, the process dies.
+/// Point of an operation at which the process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing of it is done.
+    /// Nothing is done.
     Before,
     /// Half of the bytes are written.
     Half,
-    /// All of it is done, and nothing else.
+    /// The operation is complete, but nothing after it.
     After,
 }
 
@@ -28,7 +28,7 @@ impl Moment {
     }
 }
 
-/// An operation of the disk, as the program notes it.
+/// A disk operation, as the program logs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct At {
     pub number: u64,
@@ -37,40 +37,40 @@ pub struct At {
 }
 
 impl Fault {
-    /// The variable that carries it.
+    /// Environment variable that carries the faults.
     pub const VARIABLE: &str = "SAIHAI_FAULT";
 
-    /// The process kills itself at an operation.
+    /// Kills the process at an operation.
     pub fn kill(moment: Moment, number: u64) -> Self {
         Self(format!("kill-{}={number}", moment.name()))
     }
 
-    /// The process kills itself at the first write of a text, in which there is no comma.
+    /// Kills the process at the first write that contains `text`, which must not contain a comma.
     pub fn kill_at(moment: Moment, text: &str) -> Self {
         Self(format!("kill-{}=write:{text}", moment.name()))
     }
 
-    /// One operation fails: `ENOSPC`, `EDQUOT`, `EIO`, `EFBIG`, `short`.
+    /// Fails one operation with `ENOSPC`, `EDQUOT`, `EIO`, `EFBIG` or `short`.
     pub fn fail(number: u64, how: &str) -> Self {
         Self(format!("fail={number}:{how}"))
     }
 
-    /// An operation fails, and every later one.
+    /// Fails an operation and every later one.
     pub fn fail_from(number: u64, how: &str) -> Self {
         Self(format!("fail-from={number}:{how}"))
     }
 
-    /// The code panics before the first operation on a path with this text.
+    /// Panics before the first operation on a path that contains `path`.
     pub fn panic(path: &str) -> Self {
         Self(format!("panic={path}"))
     }
 
-    /// Nothing fails; `work --watch` looks again after so many milliseconds, whatever `every` says.
+    /// No fault. Sets the polling interval of `work --watch` in milliseconds, overriding `every`.
     pub fn looks(every: u64) -> Self {
         Self(format!("looks={every}"))
     }
 
-    /// Nothing fails; every operation is noted in a file.
+    /// No fault. Logs every operation to a file.
     pub fn note(log: &Path) -> Self {
         Self(format!("log={}", log.display()))
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Fault {
 }
 
 impl At {
-    /// The operations noted in a file.
+    /// Reads the operations from a log.
     pub fn noted(log: &Path) -> Vec<Self> {
         let text = std::fs::read_to_string(log).expect("the program notes its operations");
         let parse = |line: &str| {
@@ -93,7 +93,7 @@ impl At {
         text.lines().map(|line| parse(line).unwrap_or_else(|| panic!("not an operation: {line}"))).collect()
     }
 
-    /// The moments at which dying makes a difference: only a write can be half done.
+    /// Returns the points at which dying makes a difference. Only a write can be half done.
     pub fn moments(&self) -> &'static [Moment] {
         match self.kind.as_str() {
             "Write" => &[Moment::Before, Moment::Half, Moment::After],

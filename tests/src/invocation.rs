@@ -1,4 +1,4 @@
-//! One call of the program.
+//! Invocations of the program under test.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -15,10 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::published::{wrong_output, wrong_report};
 use crate::{Fault, Live};
 
-/// Longer means that it hangs, and nothing else (T-3).
+/// Time after which the program counts as hanging (T-3).
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
-/// A call that has not been made yet. Nothing of the environment reaches the program but what is said here.
+/// A prepared invocation. The program sees only the environment set here.
 #[derive(Debug)]
 pub struct Invocation {
     command: Command,
@@ -27,17 +27,15 @@ pub struct Invocation {
     patience: Duration,
 }
 
-/// What came of a call.
+/// Result of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub call: String,
-    /// The exit code; nothing if a signal ended it.
+    /// Exit code; absent if a signal ended the program.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the program.
     pub signal: Option<i32>,
-    /// What it wrote to stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
     pub stderr: String,
 }
 
@@ -59,7 +57,7 @@ impl Invocation {
             .env("TZ", "UTC")
             .env("NO_COLOR", "1");
         let words: Vec<String> = arguments.iter().map(|one| one.to_string_lossy().into_owned()).collect();
-        // Ours is built under several names.
+        // Saihai is built under several names.
         let named = if program == Path::new("git") { "git" } else { "saihai" };
         Self { command, shown: format!("{named} {}", words.join(" ")), input: None, patience: WATCHDOG }
     }
@@ -76,14 +74,14 @@ impl Invocation {
         self
     }
 
-    /// What stands on stdin; otherwise it is empty.
+    /// Sets stdin, which is empty by default.
     #[must_use]
     pub fn input(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.input = Some(text.into());
         self
     }
 
-    /// How long it may take, where a foreign program makes it longer than anything of ours.
+    /// Sets the time limit, for invocations that a slow foreign program prolongs.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -101,14 +99,15 @@ impl Invocation {
         self
     }
 
-    /// Runs as another user; only root can.
+    /// Runs as a different user, which requires root.
     #[must_use]
     pub fn as_user(mut self, user: u32) -> Self {
         self.command.uid(user).gid(user);
         self
     }
 
-    /// Runs it under a shell that first obeys `setup`, for limits that only a process itself can set.
+    /// Runs the program from a shell after `setup`, for limits that only the process itself can
+    /// set.
     #[must_use]
     pub fn under_shell(self, setup: &str) -> Self {
         let mut command = Command::new("/bin/sh");
@@ -117,7 +116,7 @@ impl Invocation {
         Self { command: self.with_surroundings(command), ..self }
     }
 
-    /// Runs another copy of the program.
+    /// Runs a different copy of the program.
     #[must_use]
     pub fn program(self, program: &Path) -> Self {
         let mut command = Command::new(program);
@@ -125,7 +124,7 @@ impl Invocation {
         Self { command: self.with_surroundings(command), ..self }
     }
 
-    /// Runs it with stdout going to another command of a shell; what comes out is that command's.
+    /// Pipes stdout into a shell command. The outcome holds that command's output.
     #[must_use]
     pub fn piped_into(self, other: &str) -> Self {
         let mut command = Command::new("/bin/sh");
@@ -134,7 +133,7 @@ impl Invocation {
         Self { command: self.with_surroundings(command), ..self }
     }
 
-    /// Gives another command the directory and the variables of this one.
+    /// Copies working directory and variables to another command.
     fn with_surroundings(&self, mut command: Command) -> Command {
         command.env_clear();
         for (name, value) in self.command.get_envs() {
@@ -148,18 +147,18 @@ impl Invocation {
         command
     }
 
-    /// The call itself, for whoever gives it a terminal, and how it is shown.
+    /// Returns the command for use with a terminal, and its display form.
     pub(crate) fn into_command(self) -> (Command, String) {
         (self.command, self.shown)
     }
 
-    /// Makes the call and waits for its end.
+    /// Runs the program and waits for its end.
     pub fn run(mut self) -> Outcome {
         let mut child = self.spawn();
         let pid = Pid::from_child(&child);
         let input = self.input.take().unwrap_or_default();
         let mut stdin = child.stdin.take().expect("it is a pipe");
-        // A program that does not read its input is no failure of the test.
+        // A program may ignore its input without failing the test.
         let writer = thread::spawn(move || drop(stdin.write_all(&input)));
         let (sender, receiver) = mpsc::channel();
         let waiter = thread::spawn(move || drop(sender.send(child.wait_with_output())));
@@ -181,7 +180,7 @@ impl Invocation {
         outcome
     }
 
-    /// Makes the call and stays with it while it goes on.
+    /// Starts the program and returns while it runs.
     pub fn start(mut self) -> Live {
         let child = self.spawn();
         Live::new(self.shown, child)
@@ -194,15 +193,15 @@ impl Invocation {
 }
 
 impl Outcome {
-    /// Fails unless it ended with this code.
+    /// Fails unless the exit code is `code`.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self}");
         self
     }
 
-    /// Whatever a test is about, JSON that the program writes is what is published about it. A line that was cut off by a
-    /// signal or another program is no JSON, and none of its business.
+    /// Checks in every test that JSON output follows the published schemas. Skips lines cut off by
+    /// a signal or another program, because they are not JSON.
     fn must_be_as_published(&self) {
         if !self.call.contains(" --json") && !self.call.contains(" --format json") {
             return;
@@ -220,7 +219,7 @@ impl Outcome {
         }
     }
 
-    /// The objects it wrote to stdout, one a line.
+    /// Parses stdout as JSON, one object per line.
     pub fn json(&self) -> Vec<serde_json::Value> {
         self.stdout
             .lines()
@@ -228,7 +227,7 @@ impl Outcome {
             .collect()
     }
 
-    /// The result object of a run with `--json`.
+    /// Returns the result object of a run with `--json`.
     pub fn result(&self) -> serde_json::Value {
         let results: Vec<_> = self.json().into_iter().filter(|one| one["type"] == "result").collect();
         match <[_; 1]>::try_from(results) {

@@ -1,4 +1,4 @@
-//! A journal as a reader sees it that shares no code with the product.
+//! Journal reader that shares no code with the product.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,20 +6,19 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// A journal, read by itself: the format is part of what is promised.
+/// A journal, parsed independently: its format is a public contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Journal {
     path: PathBuf,
     pub lines: Vec<Line>,
 }
 
-/// A line of a journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub seq: u64,
-    /// Which append it belongs to.
+    /// Number of the append that wrote the line.
     pub batch: u64,
-    /// How many lines of the same append follow.
+    /// Number of later lines in the same append.
     pub left: u64,
     pub kind: &'static str,
     pub name: String,
@@ -33,7 +32,7 @@ impl Journal {
         Self { path: path.to_owned(), lines }
     }
 
-    /// The part of a journal's bytes that consists of whole appends. What follows was never acknowledged.
+    /// Returns the leading bytes that consist of complete appends. The rest was never acknowledged.
     pub fn whole(bytes: &[u8]) -> &[u8] {
         let mut whole = 0;
         let mut at = 0;
@@ -51,12 +50,12 @@ impl Journal {
         &self.path
     }
 
-    /// The facts of a name, in order.
+    /// Returns the facts with a name, in order.
     pub fn facts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.of("fact", name)
     }
 
-    /// The decisions of a name, in order.
+    /// Returns the decisions with a name, in order.
     pub fn decisions<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.of("decision", name)
     }
@@ -65,12 +64,12 @@ impl Journal {
         self.lines.iter().filter(move |line| line.kind == kind && line.name == name).map(|line| &line.body)
     }
 
-    /// The stages entered, in order.
+    /// Returns the entered stages, in order.
     pub fn path_taken(&self) -> Vec<&str> {
         self.decisions("entered").filter_map(|body| body["stage"].as_str()).collect()
     }
 
-    /// How often each call was asked.
+    /// Counts the requests of each call.
     pub fn asked(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for fact in self.facts("asked") {
@@ -79,20 +78,20 @@ impl Journal {
         counts
     }
 
-    /// The prompts that were sent, each with the call it was sent for. Attempts that repeat a prompt have none.
+    /// Returns the sent prompts with their calls. Attempts that repeat a prompt have none.
     pub fn prompts(&self) -> Vec<(String, String)> {
         let with_prompt = self.facts("asked").filter(|fact| !fact["prompt"].is_null());
         with_prompt.map(|fact| (call(&fact["call"]), self.text(&fact["prompt"]))).collect()
     }
 
-    /// The last prompt sent for a stage.
+    /// Returns the last prompt of a stage.
     pub fn prompt(&self, stage: &str) -> String {
         let wanted = format!("{stage}.");
         let mut prompts = self.prompts().into_iter().filter(|(call, _)| call.starts_with(&wanted));
         prompts.next_back().unwrap_or_else(|| panic!("nothing was sent for {stage}")).1
     }
 
-    /// A text of the journal, wherever it is kept.
+    /// Returns a text, inline or from its blob file.
     pub fn text(&self, text: &Value) -> String {
         if let Some(inline) = text["inline"].as_str() {
             return inline.to_owned();

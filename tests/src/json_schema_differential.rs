@@ -1,4 +1,5 @@
-//! Compares our validator with the `jsonschema` crate, which covers the whole standard and is used nowhere else.
+//! Compares our validator with the `jsonschema` crate, which covers the whole standard and is used
+//! only here.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -23,8 +24,8 @@ const PATTERNS: [&str; 12] = [
     r"^\S{2,}$",
 ];
 
-/// Strings, numbers that are written in several ways, and small structures of them. The crate rounds large numbers in `multipleOf`; ours does
-/// not, so there are none.
+/// Generates strings, numbers in several notations, and small structures of them. Omits large
+/// numbers, because only the crate rounds them in `multipleOf`.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(null)),
@@ -58,7 +59,7 @@ fn merged(parts: Vec<Value>) -> Value {
     Value::Object(maps.flatten().collect::<Map<String, Value>>())
 }
 
-/// One keyword with a value that constrains only what it says itself.
+/// Generates one keyword that constrains only the value itself.
 fn leaf_keyword() -> impl Strategy<Value = Value> {
     let types = ["array", "boolean", "integer", "null", "number", "object", "string"];
     let size = prop::sample::select(vec![

@@ -1,8 +1,9 @@
-//! What the end-to-end suites share: a project in a temporary directory, the program under test, what its journal says
-//! to a reader that is not the product, and the rules of the tidy test.
+//! Support code of the end-to-end suites: temporary projects, the program under test, an
+//! independent journal reader and the tidy rules.
 //!
-//! The suites see Saihai as a person or a script would: arguments in; exit code, output and files out. `Journal` reads
-//! the file format by itself instead of through the product, so that it can bear witness against it.
+//! The suites use Saihai as a person or a script would: arguments in; exit code, output and files
+//! out. `Journal` parses the file format without product code, so that it can reveal errors of the
+//! product.
 
 mod api_server;
 mod example;

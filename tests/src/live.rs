@@ -1,5 +1,3 @@
-//! A call that is still going on.
-
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdin};
@@ -12,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::Outcome;
 use crate::invocation::WATCHDOG;
 
-/// A call that is still going on. Dropping it kills it.
+/// A running invocation. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Live {
     shown: String,
@@ -22,7 +20,7 @@ pub struct Live {
     errors: Lines,
 }
 
-/// What is written to one of its streams, line by line.
+/// Output of one stream, line by line.
 #[derive(Debug)]
 struct Lines {
     lines: Receiver<String>,
@@ -66,7 +64,7 @@ impl Lines {
         }
     }
 
-    /// All of it, once nothing more comes.
+    /// Returns the complete output after the stream ends.
     fn all(&mut self, shown: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -87,7 +85,7 @@ impl Live {
         Self { shown, child, stdin, output, errors }
     }
 
-    /// Waits until it writes a line to stdout that contains this.
+    /// Waits for a stdout line that contains `part`.
     pub fn wait_for(&mut self, part: &str) -> String {
         self.output.wait_for(part, &self.shown)
     }

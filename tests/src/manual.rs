@@ -1,8 +1,8 @@
-//! A page of the manual, whose examples can be run.
+//! Manual pages with runnable examples.
 //!
-//! A fenced block with the info string `console tested` holds commands and their output: calls of saihai and of git. A block
-//! whose info string ends in `file=PATH` is written to that file of the project first. All blocks of a page share one project,
-//! in order.
+//! A fenced block with the info string `console tested` holds saihai and git commands and their
+//! output. A block whose info string ends in `file=PATH` becomes that file of the project. All
+//! blocks of a page share one project and run in order.
 
 use crate::Project;
 
@@ -18,23 +18,22 @@ pub(crate) enum Block {
     Console { line: usize, steps: Vec<Step> },
 }
 
-/// A command and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     command: String,
-    /// stdout and then stderr, as a person sees them.
+    /// stdout and then stderr, as on a terminal.
     pub(crate) output: String,
 }
 
 impl Page {
-    /// Reads a page. Other blocks and prose are passed over.
+    /// Parses a page. Skips prose and other blocks.
     pub fn parse(name: &str, text: &str) -> Self {
         let blocks = fences(text).into_iter();
         let blocks = blocks.filter_map(|fence| Block::of(fence.line, fence.info, fence.content)).collect();
         Self { name: name.to_owned(), blocks }
     }
 
-    /// How many commands it has.
+    /// Counts the commands.
     pub fn commands(&self) -> usize {
         let count = |block: &Block| match block {
             Block::File { .. } => 0,
@@ -43,8 +42,8 @@ impl Page {
         self.blocks.iter().map(count).sum()
     }
 
-    /// Writes its files and runs its commands, and compares what a person would see. `[..]` in a line of the page stands
-    /// for anything; a command that fails says so in a last line `? 2`.
+    /// Writes the files, runs the commands and compares their output. `[..]` in a line matches any
+    /// text. The last line of a failing command is `? 2`, with its exit code.
     pub fn run(&self, project: &Project) -> Result<(), String> {
         for block in &self.blocks {
             match block {
@@ -60,18 +59,18 @@ impl Page {
     }
 }
 
-/// A fenced block as it stands on a page.
+/// A fenced block of a page.
 pub(crate) struct Fence<'t> {
-    /// The line that opens it, from 1.
+    /// Line number of the opening fence, from 1.
     pub(crate) line: usize,
-    /// The heading above it, without its marks.
+    /// Heading above the block, without its marks.
     pub(crate) heading: &'t str,
-    /// What stands after the opening marks.
+    /// Info string after the opening fence.
     pub(crate) info: &'t str,
     pub(crate) content: String,
 }
 
-/// The fenced blocks of a page, in order.
+/// Returns the fenced blocks of a page, in order.
 pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
     let mut fences = Vec::new();
     let (mut heading, mut open) = ("", None::<Fence<'_>>);
@@ -92,7 +91,7 @@ pub(crate) fn fences(text: &str) -> Vec<Fence<'_>> {
     fences
 }
 
-/// The page with the output its commands really have. What differs each time becomes `[..]`.
+/// Returns the page with the actual output of its commands. Variable parts become `[..]`.
 pub fn updated(text: &str, project: &Project) -> Result<String, String> {
     let mut lines = text.lines();
     let mut page = String::new();
@@ -120,7 +119,8 @@ pub fn updated(text: &str, project: &Project) -> Result<String, String> {
     Ok(page)
 }
 
-/// Output without what differs each time: when a run began, how long a reply took. A fence inside a fence would end it.
+/// Replaces start times and durations, which differ each time. Also replaces nested fences, because
+/// they would end the block.
 fn lasting(seen: &str) -> String {
     let line = |line: &str| match line {
         fence if fence.starts_with("```") => "[..]\n".to_owned(),
@@ -143,7 +143,8 @@ fn without_time(line: &str) -> String {
     }
 }
 
-/// Runs that begin in the same second are told apart by a number at the end. On a slow machine they do not need one.
+/// Removes the number that tells apart runs started in the same second. Slow machines do not need
+/// it, so it varies.
 fn without_numbers(seen: &str, runs: &[String]) -> String {
     let slug = |run: &str| run.get(15..).map(str::to_owned).unwrap_or_default();
     let plain = |run: &String| {
@@ -155,7 +156,7 @@ fn without_numbers(seen: &str, runs: &[String]) -> String {
     runs.iter().filter_map(plain).fold(seen.to_owned(), |seen, (run, plain)| seen.replace(&run, &plain))
 }
 
-/// `replied in 12 ms, …` is `replied in [..], …`.
+/// Turns `replied in 12 ms, …` into `replied in [..], …`.
 fn without_duration(line: &str) -> String {
     match line.split_once(" replied in ") {
         Some((who, rest)) => {
@@ -168,7 +169,7 @@ fn without_duration(line: &str) -> String {
 
 impl Block {
     pub(crate) fn of(line: usize, info: &str, content: String) -> Option<Self> {
-        // These belong to an entry of its own, and to a project of its own (`Example`).
+        // These blocks belong to an `Example`, which has its own project.
         if info.split(' ').any(|word| matches!(word, "wrong" | "right")) {
             return None;
         }
@@ -195,7 +196,7 @@ pub(crate) fn steps(content: &str) -> Vec<Step> {
 }
 
 impl Step {
-    /// What a person sees who types it.
+    /// Runs the command and returns its output as on a terminal.
     fn seen(&self, project: &Project) -> Result<String, String> {
         let words = words(&self.command);
         let outcome = match words.split_first() {
@@ -220,7 +221,7 @@ impl Step {
     }
 }
 
-/// Splits a command at blanks, except between quotes. That is all of a shell that the manual uses.
+/// Splits a command at spaces outside quotes. The manual uses no other shell syntax.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

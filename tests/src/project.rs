@@ -1,5 +1,3 @@
-//! A project of its own for one test.
-
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,7 +8,7 @@ use tempfile::TempDir;
 use crate::published::wrong_lines;
 use crate::{Invocation, Journal};
 
-/// A project in a temporary directory, with a home of its own and the program that is run in it.
+/// A temporary project with its own home directory and the program under test.
 #[derive(Debug)]
 pub struct Project {
     directory: TempDir,
@@ -18,15 +16,15 @@ pub struct Project {
 }
 
 impl Project {
-    /// An empty project. It lies in memory where the machine has such a place: what is tested here is the order of
-    /// operations, not the disk.
+    /// Creates an empty project. Prefers a memory file system, because tests check the order of
+    /// operations and not the disk.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         Self::below(&place, program)
     }
 
-    /// An empty project below a directory.
+    /// Creates an empty project below a directory.
     pub fn below(place: &Path, program: impl Into<PathBuf>) -> Self {
         let directory =
             tempfile::Builder::new().prefix("saihai-").tempdir_in(place).expect("a temporary directory");
@@ -36,12 +34,12 @@ impl Project {
         project
     }
 
-    /// The project's root, which is also the working directory.
+    /// Returns the project root, which is also the working directory.
     pub fn root(&self) -> PathBuf {
         self.directory.path().join("project")
     }
 
-    /// The home of the person who works in it.
+    /// Returns the home directory of the user.
     pub fn home(&self) -> PathBuf {
         self.directory.path().join("home")
     }
@@ -50,7 +48,7 @@ impl Project {
         &self.program
     }
 
-    /// Writes a file, and the directories above it.
+    /// Writes a file and creates its parent directories.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("it is below the root")).expect("its directory");
@@ -62,7 +60,7 @@ impl Project {
         fs::read_to_string(self.root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// A call of the program in the project's root.
+    /// Returns an invocation of the program in the project root.
     pub fn saihai<I>(&self, arguments: I) -> Invocation
     where
         I: IntoIterator,
@@ -71,7 +69,8 @@ impl Project {
         Invocation::new(&self.program, &self.root(), &self.home(), arguments)
     }
 
-    /// A call of git in the project's root, by the person whose home it is: somebody with a name, as commits need one.
+    /// Returns a git invocation in the project root. It sets the user's name, because commits need
+    /// one.
     pub fn git<I>(&self, arguments: I) -> Invocation
     where
         I: IntoIterator,
@@ -87,7 +86,7 @@ impl Project {
         call.env("GIT_CONFIG_NOSYSTEM", "1")
     }
 
-    /// The ids of the runs that have begun: something of them was acknowledged.
+    /// Returns the ids of the started runs, i.e. those with an acknowledged append.
     pub fn begun(&self) -> Vec<String> {
         let journal = |run: &String| self.root().join(".saihai/runs").join(run).join("journal.ndjson");
         let begun =
@@ -95,7 +94,7 @@ impl Project {
         self.runs().into_iter().filter(begun).collect()
     }
 
-    /// The names of the directories of runs, in order, whatever is in them.
+    /// Returns the names of all run directories, in order, independent of their content.
     pub fn runs(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.root().join(".saihai/runs")) else { return Vec::new() };
         let directories = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
@@ -105,7 +104,7 @@ impl Project {
         names
     }
 
-    /// The directory of its only run.
+    /// Returns the directory of the only run.
     pub fn run_directory(&self) -> PathBuf {
         match self.begun().as_slice() {
             [only] => self.root().join(".saihai/runs").join(only),
@@ -113,12 +112,12 @@ impl Project {
         }
     }
 
-    /// The journal of its only run.
+    /// Returns the journal of the only run.
     pub fn journal(&self) -> Journal {
         Journal::read(&self.run_directory().join("journal.ndjson"))
     }
 
-    /// The reports of its only run: names and contents, in order.
+    /// Returns names and contents of the reports of the only run, in order.
     pub fn reports(&self) -> Vec<(String, String)> {
         let run = self.run_directory();
         let directory = self.root().join(".takt/reports").join(run.file_name().expect("a run has a name"));
@@ -134,13 +133,14 @@ impl Project {
         reports
     }
 
-    /// Whether any file below the root holds this text.
+    /// Returns true if any file below the root contains this text.
     pub fn snapshot_contains(&self, text: &str) -> bool {
         let holds = |bytes: &Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         self.snapshot().files.values().any(holds)
     }
 
-    /// Every file below the root, to see that nothing was changed. The lock is left out: it names whoever looked last.
+    /// Returns every file below the root, to check that nothing changed. Omits the lock, because it
+    /// names its last reader.
     pub fn snapshot(&self) -> Snapshot {
         let mut files = BTreeMap::new();
         let mut open = vec![self.root()];
@@ -159,10 +159,10 @@ impl Project {
     }
 }
 
-/// Whatever a test is about, the journals it leaves behind are what is published about journals.
+/// Checks in every test that its journals follow the published schema.
 impl Drop for Project {
     fn drop(&mut self) {
-        // A test that has failed already need not hear of its consequences.
+        // Do not add a second failure to a failed test.
         if std::thread::panicking() {
             return;
         }
@@ -174,14 +174,13 @@ impl Drop for Project {
     }
 }
 
-/// The files of a project at one moment.
 #[derive(PartialEq, Eq)]
 pub struct Snapshot {
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl fmt::Debug for Snapshot {
-    /// Names and lengths: a difference is looked for in the file itself.
+    /// Prints names and lengths only; compare the file itself to find a difference.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.files.iter().map(|(path, bytes)| (path, bytes.len()))).finish()
     }

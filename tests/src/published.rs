@@ -1,7 +1,7 @@
-//! What is published about our output, held against whatever any test makes the program write.
+//! Checks all output of the tests against the published schemas.
 //!
-//! A reader must bear a key it does not know, so the schemas that are published allow one. Here none is allowed: what a
-//! schema leaves out is found.
+//! Readers must accept unknown keys, so the published schemas allow them. Here the schemas are
+//! closed, so that a missing key in a schema is found.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub(crate) const OUTPUT: &str = include_str!("../../crates/cli/src/commands/output.schema.json");
 
-/// What is wrong with an object of `--json`.
+/// Returns the errors of a `--json` object.
 pub fn wrong_output(object: &Value) -> Vec<String> {
     static SCHEMA: OnceLock<JsonSchema> = OnceLock::new();
     let mut wrong = complaints(SCHEMA.get_or_init(|| compiled(OUTPUT)), object);
@@ -20,20 +20,20 @@ pub fn wrong_output(object: &Value) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the report of a review.
+/// Returns the errors of a review report.
 pub fn wrong_report(report: &Value) -> Vec<String> {
     static SCHEMA: OnceLock<JsonSchema> = OnceLock::new();
     complaints(SCHEMA.get_or_init(|| compiled(saihai::review::REPORT_SCHEMA)), report)
 }
 
-/// What is wrong with a line of a journal.
+/// Returns the errors of a journal line.
 pub fn wrong_line(line: &Value) -> Vec<String> {
     static SCHEMA: OnceLock<JsonSchema> = OnceLock::new();
     complaints(SCHEMA.get_or_init(|| compiled(saihai::JOURNAL_SCHEMA)), line)
 }
 
-/// What is wrong with the lines of a journal that the program wrote itself. Tests damage journals on purpose; the sum of
-/// such a line is not right any more.
+/// Returns the errors of the journal lines that the program wrote. Skips lines that a test has
+/// damaged, recognised by their checksum.
 pub(crate) fn wrong_lines(journal: &[u8]) -> Vec<String> {
     let written = journal.split_inclusive(|byte| *byte == b'\n').filter(|line| is_signed(line));
     let lines = written.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
@@ -46,7 +46,7 @@ fn is_signed(line: &[u8]) -> bool {
     line[at..].windows(8).any(|part| part == sum.as_bytes())
 }
 
-/// The line of the journal that an object of the type `event` shows.
+/// Returns the journal line inside an object of type `event`.
 fn line_of(object: &Value) -> Value {
     let mut line =
         json!({"v": 1, "seq": object["seq"], "batch": 1, "left": 0, "at": object["time"], "sum": "00000000"});
@@ -65,7 +65,7 @@ fn compiled(schema: &str) -> JsonSchema {
     JsonSchema::compile(&closed(schema)).expect("a schema")
 }
 
-/// The same schema, but no object may have more than it names.
+/// Forbids additional properties in every object of a schema.
 fn closed(mut schema: Value) -> Value {
     match &mut schema {
         Value::Object(map) => {

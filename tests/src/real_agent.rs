@@ -1,5 +1,5 @@
-//! An agent program as its vendor ships it: how it is pointed at our API server, and how its model would have it write
-//! a file (C-85). One row each, in [`RealAgent::all`].
+//! Vendors' agent programs: their connection to our API server, and their model's tool calls for
+//! writing a file (C-85). [`RealAgent::all`] lists them.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,51 +10,54 @@ use serde_json::{Value, json};
 
 use crate::{Answer, ApiServer, Project};
 
-/// The variable that names the directory with the programs. It is set by `cargo xtask` inside the namespace, so its
-/// absence means that nothing keeps an agent from the real network.
+/// Environment variable that names the directory of the programs. `cargo xtask` sets it inside the
+/// network namespace. Without it, an agent could reach the real network, so the tests refuse to
+/// run.
 const PROGRAMS: &str = "SAIHAI_REAL_AGENTS";
 
 #[derive(Debug)]
 pub struct RealAgent {
-    /// The name of the program and of our provider.
+    /// Name of the program and of the Saihai provider.
     pub name: &'static str,
     pub kind: ProviderKind,
-    /// What it is told by variables, beside `HOME` and `PATH`, given the server's address.
+    /// Environment variables besides `HOME` and `PATH`, given the server's URL.
     pub environment: fn(&str) -> Vec<(&'static str, String)>,
-    /// What it is told by files in its home, given the server's address: where, and what.
+    /// Files in its home with their contents, given the server's URL.
     pub files: fn(&str) -> Vec<(&'static str, String)>,
-    /// Which model our settings name, where the program must be told.
+    /// Model for the Saihai settings, if the program needs one.
     pub model: Option<&'static str>,
-    /// What our settings say of it beside the model: lines of its table.
+    /// Further lines of its table in the Saihai settings.
     pub settings: &'static str,
-    /// Whether it says what a turn took, in tokens.
+    /// True if it reports the tokens of a turn.
     pub tells_usage: bool,
-    /// How its model asks for a file to be written.
+    /// Model reply that asks for a file to be written.
     pub write: fn(&Path, &str) -> Answer,
-    /// Whether a turn that may edit may also run commands there; otherwise only one with every permission may.
+    /// True if a turn with edit permission may also run commands. Otherwise that needs full
+    /// permission.
     pub runs_while_editing: bool,
-    /// Whether it can be kept from commands in a turn that may edit.
+    /// True if it can forbid commands in a turn with edit permission.
     pub holds_edit_only: bool,
-    /// How its model asks for a command to be run by a shell.
+    /// Model reply that asks for a shell command.
     pub run: fn(&str) -> Answer,
-    /// What a project may say so that turns there may do more: files, and what is in them.
+    /// Project files that try to widen the permissions of a turn, with their contents.
     pub generous: &'static [(&'static str, &'static str)],
-    /// Where it looks for instructions in a project, and is kept from them in a review. Empty where it cannot be.
+    /// Instruction files of a project, which a review must hide from it. Empty if it cannot hide
+    /// them.
     pub instructions: &'static [&'static str],
-    /// Where in its home a user's MCP servers are named, and what is there with one more that `node` runs.
+    /// MCP configuration file in its home, and a function that adds a server run by `node`.
     pub mcp_servers: (&'static str, WithMcpServer),
-    /// The calls by which its model uses the tool of that server to write a file.
+    /// Model replies that write a file with the tool of that server.
     pub use_mcp_tool: fn(&Path) -> Vec<Answer>,
-    /// Whether its model does not hear of that tool where it must not use it; otherwise the call is denied.
+    /// True if it hides a forbidden tool from its model. Otherwise it denies the call.
     pub hides_mcp_tools: bool,
-    /// Tools that its model is not even offered in a turn that may only read.
+    /// Tools that a read-only turn does not offer to the model.
     pub withheld: &'static [&'static str],
 }
 
-/// Adds a server to the settings that exist: how it is run, and its script.
+/// Adds an MCP server to existing settings: the `node` program and the script to run.
 type WithMcpServer = fn(existing: &str, node: &str, script: &str) -> String;
 
-/// Where one agent works: a home and a project of its own, and the server it talks to.
+/// Working environment of one agent: its own home, its own project and an API server.
 #[derive(Debug)]
 pub struct Surroundings {
     agent: &'static RealAgent,
@@ -63,13 +66,13 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// A new home and a new project, prepared for an agent; the script of the server may name the project and the
-    /// server's own address.
+    /// Creates home and project for an agent. The server's script may use the project and the
+    /// server's address.
     pub fn new<S: IntoIterator<Item = Answer>>(
         agent: &'static RealAgent,
         script: impl FnOnce(&Path, SocketAddr) -> S,
     ) -> Self {
-        // Not `/tmp`, where codex holds back and says so.
+        // Not `/tmp`: codex restricts itself there and prints a notice.
         let project = Project::below(Path::new("/var/tmp"), RealAgent::programs().join("saihai"));
         let server = ApiServer::start(|address| script(&project.root(), address));
         let surroundings = Self { agent, project, server };
@@ -77,14 +80,14 @@ impl Surroundings {
         surroundings
     }
 
-    /// Makes the home as it was before the agent ever ran.
+    /// Resets the home to its state before the agent's first run.
     pub fn forget_everything(&self) {
         fs::remove_dir_all(self.project.home()).expect("the home goes");
         fs::create_dir(self.project.home()).expect("a new home");
         self.furnish();
     }
 
-    /// Connects an MCP server to the agent, as its user would.
+    /// Connects an MCP server to the agent, as a user would.
     pub fn connect_mcp_server(&self, script: &str) {
         let home = self.project.home();
         let place = home.join("mcp_server.mjs");
@@ -107,12 +110,13 @@ impl Surroundings {
         }
     }
 
-    /// Where it puts what is for the moment, and goes with the rest: they leave libraries, sockets and reports there.
+    /// Returns a temporary directory that is deleted with the rest. Agents leave libraries, sockets
+    /// and reports there.
     fn scratch(&self) -> PathBuf {
         self.project.home().with_file_name("tmp")
     }
 
-    /// Every variable the agent has.
+    /// Returns all environment variables of the agent.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let programs = RealAgent::programs();
         let mut variables = vec![
@@ -132,13 +136,11 @@ impl RealAgent {
         &[&CLAUDE, &CODEX, &OPENCODE, &GEMINI, &COPILOT]
     }
 
-    /// The one of a name.
     pub fn named(name: &str) -> &'static RealAgent {
         let found = Self::all().iter().find(|agent| agent.name == name);
         found.unwrap_or_else(|| panic!("there is no agent `{name}`"))
     }
 
-    /// The directory with the programs.
     pub fn programs() -> PathBuf {
         let Some(directory) = env::var_os(PROGRAMS) else {
             panic!("not run: agents are only run without a network, by `cargo xtask test --real-agents`");
@@ -147,14 +149,14 @@ impl RealAgent {
     }
 }
 
-/// Settings in JSON with one server more.
+/// Adds a server to JSON settings.
 fn with_server(existing: &str, key: &str, server: Value) -> String {
     let mut settings: Value = serde_json::from_str(existing).unwrap_or_else(|_| json!({}));
     settings[key]["notes"] = server;
     settings.to_string()
 }
 
-/// The key they are all given.
+/// API key for all agents.
 const KEY: &str = "test-key";
 
 const CLAUDE: RealAgent = RealAgent {
@@ -178,7 +180,7 @@ const CLAUDE: RealAgent = RealAgent {
         with_server(existing, "mcpServers", json!({"type": "stdio", "command": node, "args": [script]}))
     }),
     use_mcp_tool: |path| {
-        // It is told of such tools by their names alone, and looks up how to call one.
+        // It shows the model only the names of such tools. The model looks up how to call one.
         let search = json!({"query": "select:mcp__notes__keep_owl", "max_results": 1});
         let call = Answer::tool("mcp__notes__keep_owl", json!({"path": path}));
         vec![Answer::tool("ToolSearch", search), call]
@@ -203,7 +205,7 @@ const CODEX: RealAgent = RealAgent {
     settings: "",
     tells_usage: true,
     write: |path, content| {
-        // A model whose tools codex does not know is offered a shell and nothing else to write with.
+        // Codex offers an unknown model only a shell to write with.
         let command = format!("printf '{content}' > '{}'", path.display());
         Answer::tool("exec_command", json!({"cmd": command}))
     },
@@ -248,7 +250,7 @@ const OPENCODE: RealAgent = RealAgent {
     run: |command| Answer::tool("bash", json!({"command": command, "description": "it"})),
     generous: &[(
         "opencode.json",
-        // The agent has our name, should it be known.
+        // Uses the name of Saihai's own agent, to test a project that knows it.
         r#"{"permission":{"*":"allow","bash":"allow","edit":"allow"},
             "agent":{"saihai-readonly":{"permission":{"*":"allow","bash":"allow","edit":"allow"}}}}"#,
     )],
@@ -311,7 +313,8 @@ const COPILOT: RealAgent = RealAgent {
             ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
             ("COPILOT_PROVIDER_TYPE", "openai".to_owned()),
             ("COPILOT_PROVIDER_API_KEY", KEY.to_owned()),
-            // Otherwise it believes the model to take far less than we send; of one it knows it believes nothing else.
+            // Without this, it assumes a far smaller prompt limit than we need. For a known model
+            // it ignores this value.
             ("COPILOT_PROVIDER_MAX_PROMPT_TOKENS", "1000000".to_owned()),
             ("COPILOT_OFFLINE", "true".to_owned()),
         ]

@@ -1,10 +1,10 @@
-//! A run retold in short lines, for snapshots.
+//! Short retelling of a run for snapshots.
 
 use serde_json::Value;
 
 use crate::Journal;
 
-/// What the engine decided, one line each. Times, attempts and ids are left out.
+/// Returns the engine's decisions, one per line, without times, attempts and ids.
 pub fn story(journal: &Journal) -> String {
     let told = journal.lines.iter().filter(|line| line.kind == "decision");
     told.filter_map(|line| sentence(&line.name, &line.body)).map(|line| line + "\n").collect()
@@ -46,7 +46,7 @@ fn list(values: &Value, show: impl Fn(&Value) -> String) -> String {
     values.as_array().map(|values| values.iter().map(show).collect::<Vec<_>>().join(", ")).unwrap_or_default()
 }
 
-/// A word, or the name of a variant with the words inside it.
+/// Formats a string, or a variant name with its contents.
 fn word(value: &Value) -> String {
     if let Some(text) = value.as_str() {
         return text.to_owned();

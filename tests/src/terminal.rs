@@ -1,4 +1,4 @@
-//! A call on a terminal, as a person sees it.
+//! Invocations on a pseudo-terminal.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,8 @@ use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr
 use crate::Invocation;
 use crate::invocation::WATCHDOG;
 
-/// A call whose stdin, stdout and stderr are one terminal of 80 columns. Dropping it kills it.
+/// An invocation whose stdin, stdout and stderr are one terminal of 80 columns. Dropping it kills
+/// the process.
 #[derive(Debug)]
 pub struct Terminal {
     shown: String,
@@ -32,7 +33,7 @@ impl Terminal {
         let side = || Stdio::from(theirs.try_clone().expect("another handle"));
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn();
         let child = child.unwrap_or_else(|error| panic!("`{shown}` cannot be started: {error}"));
-        // Otherwise the terminal would stay open when the program has ended.
+        // Otherwise the terminal would stay open after the program ends.
         drop(command);
         drop(theirs);
         let keys = File::from(ours);
@@ -40,7 +41,7 @@ impl Terminal {
         let (sender, chunks) = mpsc::channel();
         thread::spawn(move || {
             let mut chunk = [0; 4096];
-            // A terminal whose other side is closed gives an error instead of an end.
+            // A terminal with a closed peer returns an error instead of end of file.
             while let Ok(count @ 1..) = screen.read(&mut chunk) {
                 if sender.send(chunk[..count].to_vec()).is_err() {
                     break;
@@ -50,7 +51,7 @@ impl Terminal {
         Self { shown, child, keys, chunks, seen: Vec::new() }
     }
 
-    /// Waits until this is on the screen or was.
+    /// Waits until `part` has appeared on the screen at any time.
     pub fn wait_for(&mut self, part: &str) {
         let begun = Instant::now();
         while !self.text().contains(part) {
@@ -74,12 +75,12 @@ impl Terminal {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal to our own child");
     }
 
-    /// Everything that was written so far, as it was written.
+    /// Returns the raw output so far.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
 
-    /// Waits for its end: the exit code and everything that was written.
+    /// Waits for the end. Returns the exit code and the raw output.
     pub fn finish(mut self) -> (Option<i32>, String) {
         let begun = Instant::now();
         loop {
@@ -96,13 +97,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It has usually ended already.
+        // The process has usually ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Both sides of a new terminal. It does not echo what is typed.
+/// Opens a pseudo-terminal without echo.
 fn open() -> (OwnedFd, OwnedFd) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&ours).expect("the right to use it");
@@ -122,7 +123,8 @@ fn open() -> (OwnedFd, OwnedFd) {
     (ours, theirs)
 }
 
-/// What a person sees after a program has written this: lines, with the sequences we use obeyed.
+/// Returns the screen lines after this output. Interprets only the escape sequences that Saihai
+/// uses.
 pub fn screen(written: &str) -> Vec<String> {
     let mut lines: Vec<Vec<char>> = vec![Vec::new()];
     let (mut row, mut column) = (0, 0);
@@ -156,7 +158,7 @@ pub fn screen(written: &str) -> Vec<String> {
     lines.into_iter().map(|line| line.into_iter().collect()).collect()
 }
 
-/// The letter and the number of a sequence whose escape character was just read.
+/// Returns the final letter and the number of an escape sequence, after its escape character.
 fn sequence(characters: &mut std::str::Chars<'_>) -> (char, usize) {
     assert_eq!(characters.next(), Some('['), "a sequence we do not use");
     let mut number = String::new();

@@ -1,5 +1,5 @@
-//! What every source file and every crate of the workspace must keep to. `tests/tests/tidy.rs` applies the checks to
-//! the workspace itself; the tests beside each check plant violations and see them found.
+//! Rules for every source file and crate of the workspace. `tests/tests/tidy.rs` applies them to
+//! the workspace. The unit tests of each rule plant violations and check that the rule finds them.
 
 mod dialects;
 mod edges;
@@ -21,7 +21,6 @@ pub use linted::suites_left_out_are_linted;
 pub use purity::pure_layers_touch_nothing;
 pub use vendors::vendors_stay_in_their_modules;
 
-/// A broken rule, and where.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     /// `crates/engine/src/run.rs:17`, or the name of a crate.
@@ -41,13 +40,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Fails with the whole list, one violation a line.
+/// Panics with the whole list, one violation per line.
 pub fn assert_none(violations: &[Violation]) {
     let list: Vec<String> = violations.iter().map(Violation::to_string).collect();
     assert!(list.is_empty(), "\n{}\n", list.join("\n"));
 }
 
-/// Which crate a file belongs to, by its directory.
+/// Returns the crate of a file, by its directory.
 fn crate_of(source: &Source) -> &str {
     let mut parts = source.path.iter().filter_map(|part| part.to_str());
     match (parts.next(), parts.next()) {

@@ -1,5 +1,5 @@
-//! The reference workload: 12 stages, a loop of four rounds, one parallel stage of four, one gate, one judging
-//! question, two reports; 51 turns.
+//! Reference workload: 12 stages, a loop of four rounds, a parallel stage of four turns, a gate, a
+//! judge question and two reports; 51 turns.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,38 +10,39 @@ use serde_json::{Value, json};
 
 use crate::{Invocation, Outcome, Project};
 
-/// The stages of one round of the loop before the parallel one.
+/// Stages of one loop round before the parallel stage.
 const LOOP: [&str; 7] = ["plan", "research", "implement", "selfcheck", "tests", "docs", "security"];
 const REVIEWERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
 const ROUNDS: u32 = 4;
 
-/// The reference workload in a project of its own.
+/// The reference workload in its own project.
 #[derive(Debug)]
 pub struct Workload {
     pub project: Project,
 }
 
-/// How a workload ended, without times, paths and attempts: what must be the same however often it was interrupted.
+/// Result of a workload without times, paths and attempts. Interruptions must not change it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct End {
-    /// The stages entered, in order.
+    /// Entered stages, in order.
     pub path: Vec<String>,
-    /// Every exit taken, in order.
+    /// Taken exits, in order.
     pub exits: Vec<Value>,
     pub rounds: Vec<Value>,
-    /// What was sent for each call.
+    /// Sent prompt of each call.
     pub prompts: Vec<(String, String)>,
-    /// What the run ended with.
+    /// Final outcome of the run.
     pub finished: Vec<Value>,
-    /// The reports and their contents.
+    /// Reports and their contents.
     pub reports: Vec<(String, String)>,
 }
 
 impl Workload {
-    /// The prompts and questions of an uninterrupted run.
+    /// Number of prompts and questions in an uninterrupted run.
     pub const TURNS: usize = 51;
 
-    /// Its definition, its script and the files in which the scripted agents note that they were called.
+    /// Creates the definition, the script and the files in which the scripted agents log their
+    /// calls.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let project = Project::new(program);
         project.write(".takt/pieces/workload.yaml", definition()).write("script.json", script().to_string());
@@ -51,12 +52,12 @@ impl Workload {
         Self { project }
     }
 
-    /// Begins it; it goes as far as its gate.
+    /// Starts the run, which stops at its gate.
     pub fn begin(&self) -> Invocation {
         self.project.saihai(["run", "workload", "Deliver the feature.", "--script", "script.json"])
     }
 
-    /// The same, telling every event on stdout.
+    /// Starts the run with all events on stdout.
     pub fn begin_json(&self) -> Invocation {
         let arguments = ["run", "workload", "Deliver the feature.", "--script", "script.json", "--json"];
         self.project.saihai(arguments)
@@ -70,12 +71,12 @@ impl Workload {
         self.project.saihai(["resume", "last"])
     }
 
-    /// The same, telling every event on stdout.
+    /// Resumes the run with all events on stdout.
     pub fn resume_json(&self) -> Invocation {
         self.project.saihai(["resume", "last", "--json"])
     }
 
-    /// How often each scripted agent says it was called.
+    /// Returns the logged number of calls of each scripted agent.
     pub fn calls(&self) -> Vec<(String, usize)> {
         let count = |agent: &str| self.project.read(&call_log(agent)).matches("called\n").count();
         agents().into_iter().map(|agent| (agent.clone(), count(&agent))).collect()
@@ -89,7 +90,7 @@ impl Workload {
         let neutral = |text: String| text.replace(&run, "RUN").replace(&root, "ROOT");
         let mut prompts: Vec<(String, String)> =
             journal.prompts().into_iter().map(|(call, text)| (call, neutral(text))).collect();
-        // Siblings are asked at once; in which order they are noted is nobody's business.
+        // Parallel turns log in any order.
         prompts.sort();
         End {
             path: journal.path_taken().into_iter().map(str::to_owned).collect(),
@@ -101,7 +102,7 @@ impl Workload {
         }
     }
 
-    /// Runs it to its end without any fault.
+    /// Runs the workload to its end without faults.
     pub fn uninterrupted(program: impl Into<PathBuf>) -> (Self, End) {
         let workload = Self::new(program);
         workload.begin().run().exits(6);
@@ -111,7 +112,7 @@ impl Workload {
         (workload, end)
     }
 
-    /// Goes on from wherever it was left until the last call ends, and says with what.
+    /// Continues from any state until the run ends. Returns the last outcome.
     pub fn finish(&self) -> Outcome {
         let outcome = self.resume().run();
         if outcome.code != Some(6) {
@@ -153,7 +154,7 @@ fn definition() -> String {
     movement("approve", "", "{condition: words wanted, next: summary, requires_user_input: true}");
     let summary = "    report: [Summary: 01-summary.md]\n";
     movement("summary", summary, "{condition: summed up, next: release}, {condition: unclear, next: ABORT}");
-    // It rewrites the report of the stage before.
+    // This stage rewrites the report of the previous one.
     movement("release", summary, "{condition: released, next: COMPLETE}");
     text.push_str("  - name: reviewers\n    parallel:\n");
     for name in REVIEWERS {
@@ -194,7 +195,7 @@ fn script() -> Value {
     json!({"script": 1, "replies": replies})
 }
 
-/// What the agent of a stage says; that of `implement` is long enough to be kept as a file of its own.
+/// Returns the reply of a stage. The reply of `implement` is long enough to become a blob file.
 fn said(stage: &str, round: u32) -> String {
     match stage {
         "plan" => format!("```markdown\n# Plan\nRound {round} of the plan.\n```\n[STEP:0]"),
@@ -203,7 +204,7 @@ fn said(stage: &str, round: u32) -> String {
     }
 }
 
-/// Does something with each item, on as many threads as the machine has cores, and collects what fails.
+/// Processes the items on all cores and collects the failures.
 pub fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
     let cores = thread::available_parallelism().map_or(2, usize::from);

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: the laws of cost. The measuring program is part of the tests package; this builds it and
-//! the program it measures with `--release`, which is what `cargo install` gives (`dist` is a little faster).
+//! `cargo xtask bench`: cost limits. The benchmark program is part of the tests package. This task
+//! builds it and its subject with `--release`, as `cargo install` does (`dist` is a little faster).
 
 use std::process::{Command, ExitCode};
 

@@ -1,4 +1,4 @@
-//! Calling cargo from a task.
+//! Runs cargo.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use xtask::source;
 
-/// Runs cargo at the root of the workspace and fails unless it succeeds.
+/// Runs cargo in the workspace root and fails unless it succeeds.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
     cargo_with(arguments, &[])
 }
 
-/// The same, with variables set.
+/// Like [`cargo`], with environment variables.
 pub(crate) fn cargo_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Result<()> {
     let shown = arguments.join(" ");
     eprintln!("xtask: cargo {shown}");
@@ -25,7 +25,7 @@ pub(crate) fn cargo_with(arguments: &[&str], variables: &[(&str, &Path)]) -> Res
     Ok(())
 }
 
-/// Builds something and says where the program of a target is.
+/// Builds with these arguments and returns the path of a target's executable.
 pub(crate) fn executable(arguments: &[&str], target: &str) -> Result<PathBuf> {
     let shown = arguments.join(" ");
     eprintln!("xtask: cargo {shown}");
@@ -44,7 +44,7 @@ pub(crate) fn executable(arguments: &[&str], target: &str) -> Result<PathBuf> {
     programs.next().with_context(|| format!("`cargo {shown}` made no program `{target}`"))
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target directory.
 pub(crate) fn target_directory() -> Result<PathBuf> {
     let output = command()
         .args(["metadata", "--format-version=1", "--no-deps"])
@@ -60,7 +60,8 @@ pub(crate) fn target_directory() -> Result<PathBuf> {
 fn command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(source::root());
-    // What cargo says about xtask to xtask would make build scripts that look at it (ring's) think that all has changed.
+    // Cargo sets these variables for xtask itself. Passing them on makes some build scripts
+    // (ring's) rebuild everything.
     let about_us = |name: &OsStr| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")

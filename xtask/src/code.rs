@@ -1,25 +1,25 @@
-//! Rust text without its comments and literals, so that a word in prose is not taken for a word in code.
+//! Removes comments and literals from Rust code, so that checks do not confuse prose with code.
 
 use std::str::Chars;
 
-/// A text with comments and literals blanked out, and the literals that were in it. Lines keep their numbers.
+/// Code with blanked comments and literals, plus the removed literals. Line numbers stay the same.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Code {
-    /// What remains; every line break is kept.
+    /// Remaining text with all its line breaks.
     pub text: String,
-    /// The string literals, as written, each with its line from 1.
+    /// String literals as written, with their line numbers from 1.
     pub literals: Vec<(usize, String)>,
 }
 
 impl Code {
-    /// Blanks out comments, strings and characters.
+    /// Blanks out comments, strings and character literals.
     pub fn of(text: &str) -> Self {
         let mut reader = Reader { rest: text.chars(), before: ' ', line: 1, code: Self::default() };
         while reader.step() {}
         reader.code
     }
 
-    /// The words of a line of code: names and keywords.
+    /// Splits a line of code into names and keywords.
     pub fn words(line: &str) -> impl Iterator<Item = &str> {
         line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
             .filter(|word| !word.is_empty())
@@ -28,7 +28,7 @@ impl Code {
 
 struct Reader<'a> {
     rest: Chars<'a>,
-    /// The last letter that was kept.
+    /// Last character that was kept.
     before: char,
     line: usize,
     code: Code,
@@ -64,7 +64,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Leaves out so many bytes, but not their line breaks.
+    /// Skips this many bytes but keeps their line breaks.
     fn blank(&mut self, bytes: usize) {
         let text = self.rest.as_str();
         let (gone, rest) = text.split_at(bytes);
@@ -106,7 +106,7 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-/// `r"…"` or `r#"…"#`: where it opens, and its whole length.
+/// Returns the start of the content and the total length of `r"…"` or `r#"…"#`.
 fn raw_string(text: &str) -> Option<(usize, usize)> {
     let hashes = text.strip_prefix('r')?.bytes().take_while(|byte| *byte == b'#').count();
     let open = 2 + hashes;
@@ -129,7 +129,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// A character literal, which is not a lifetime.
+/// Returns the length of a character literal, as opposed to a lifetime.
 fn character(text: &str) -> Option<usize> {
     let mut letters = text.strip_prefix('\'')?.chars();
     let first = letters.next()?;

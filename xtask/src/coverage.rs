@@ -1,4 +1,4 @@
-//! `cargo xtask coverage`: which requirements no test names.
+//! `cargo xtask coverage`: lists the requirements that no test names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,14 +9,13 @@ use anyhow::{Result, bail};
 use xtask::requirement::{self, AREAS, Area, Id};
 use xtask::{mentions, source};
 
-/// The requirements that tests name, and the files that do.
+/// Requirements that tests name, with the files that name them.
 type Tested = BTreeMap<Id, BTreeSet<String>>;
 
-/// What is to be shown.
 #[derive(Default)]
 struct Wanted {
     area: Option<char>,
-    /// Also the requirements that have a test, and where.
+    /// Also list the tested requirements, with the files that name them.
     all: bool,
 }
 
@@ -80,7 +79,7 @@ fn report(areas: &[Area], tested: &Tested, wanted: &Wanted) -> String {
     text + "summary\n" + &summary + &unknown(areas, tested)
 }
 
-/// Ids that tests name and no list has: a slip of the pen, or a list that has fallen behind.
+/// Lists ids in tests that no requirement list contains: a typing error or an outdated list.
 fn unknown(areas: &[Area], tested: &Tested) -> String {
     let known: BTreeSet<Id> = areas.iter().flat_map(|area| &area.requirements).map(|one| one.id).collect();
     let strays: Vec<String> = tested.keys().filter(|id| !known.contains(id)).map(Id::to_string).collect();

@@ -1,5 +1,5 @@
-//! What tasks and the tidy test know about the project itself: its sources, its requirements, and which tests name
-//! which requirement.
+//! Project data for tasks and the tidy test: sources, requirements, and the tests that name each
+//! requirement.
 
 pub mod code;
 pub mod mentions;

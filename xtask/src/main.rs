@@ -1,9 +1,12 @@
-//! Tasks of the project: `cargo xtask test`, `bench`, `coverage`, `real-agents`, `real-model`, `record-agents`,
-//! `time-agents`.
+//! Project tasks: `cargo xtask test`, `bench`, `coverage`, `real-agents`, `real-model`,
+//! `record-agents`, `time-agents`.
 //!
-//! Each task is a thin order of cargo calls plus what cargo cannot tell: whether the release binary knows how to
-//! fail on purpose, what a test run left out, which requirements no test names. It uses no crate of ours, so that
-//! it still builds when they do not.
+//! Each task runs a few cargo commands and reports facts that cargo does not:
+//! - the absence of fault injection in the release binary,
+//! - the parts that a test run skipped,
+//! - the requirements that no test names.
+//!
+//! It depends on no other crate of the workspace, so that it builds even when they do not.
 
 mod bench;
 mod cargo;

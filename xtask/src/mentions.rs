@@ -1,9 +1,9 @@
-//! Which requirements a piece of test code names: in the name of a test (`t10_crash_matrix`) or in a comment
+//! Finds the requirements named in test code: in a test name (`t10_crash_matrix`) or in a comment
 //! (`// P-17`, `// P-1–P-7`).
 
 use crate::requirement::{AREAS, Id};
 
-/// The requirements named in one line of test code.
+/// Returns the requirements named in one line of test code.
 pub fn in_line(line: &str) -> Vec<Id> {
     let mut ids = in_test_name(line).into_iter().collect::<Vec<_>>();
     if let Some((_, comment)) = line.split_once("//") {
@@ -20,7 +20,7 @@ fn in_test_name(line: &str) -> Option<Id> {
     AREAS.contains(letter).then_some(Id { area: letter, number })
 }
 
-/// What may stand before `fn`.
+/// Returns true for the keywords that may precede `fn`.
 fn is_qualifier(before: &str) -> bool {
     before.split_whitespace().all(|word| matches!(word, "pub" | "pub(crate)" | "async"))
 }
@@ -49,7 +49,7 @@ fn in_comment(comment: &str) -> Vec<Id> {
     found
 }
 
-/// `P-17` at the start of a text, as a word of its own, and its length.
+/// Parses `P-17` as a whole word at the start of a text. Returns the id and its length.
 fn id_at_start(text: &str, before: Option<char>) -> Option<(Id, usize)> {
     if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '-' || letter == '_') {
         return None;
@@ -60,7 +60,7 @@ fn id_at_start(text: &str, before: Option<char>) -> Option<(Id, usize)> {
     Some((Id { area, number }, 2 + digits.len()))
 }
 
-/// The other end of `–P-7`, `–7` or ` to P-7`, and its length.
+/// Parses the end of a range: `–P-7`, `–7` or ` to P-7`. Returns the number and its length.
 fn range_end(text: &str, area: char) -> Option<(u32, usize)> {
     let dashed =
         ["–", "…", "..", " – ", " to "].iter().find_map(|dash| Some((dash, text.strip_prefix(dash)?)));

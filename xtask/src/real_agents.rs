@@ -1,5 +1,5 @@
-//! The vendors' agent programs (C-85): installed at pinned or newest versions below `target`, and run where no network but the
-//! loopback exists and by a user who is not root.
+//! Vendors' agent programs (C-85). This task installs them below `target`, at pinned or latest
+//! versions. It runs them without root and with no network but the loopback interface.
 
 mod confinement;
 mod installation;
@@ -16,11 +16,11 @@ use crate::cargo;
 use confinement::Confinement;
 use installation::{AgentVersions, Installation};
 
-/// Where the providers are; the tests of each find in `recorded` what its program said.
+/// Directory of the providers. Their tests read recorded output from `recorded`.
 const PROVIDERS: &str = "crates/connect/src/agents";
 
-/// Drives every program through Saihai, or only the tests whose names contain one of the words:
-/// `real-agents [--latest] [WORD…]`.
+/// Tests every program through Saihai, or only the tests whose names contain a word: `real-agents
+/// [--latest] [WORD…]`.
 pub(crate) fn test(arguments: &[String]) -> Result<()> {
     let (versions, filters) = match arguments {
         [flag, filters @ ..] if flag == "--latest" => (AgentVersions::Latest, filters),
@@ -37,7 +37,7 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
     let saihai = cargo::target_directory()?.join("debug/saihai-faulty");
     installation.take_in(&saihai, "saihai")?;
     installation.take_in(&test, "real_agents")?;
-    // An agent is busy for some seconds and may then wait for a minute between its own attempts.
+    // An agent works for some seconds and may then wait up to a minute between its own retries.
     let mut arguments = vec!["--test-threads=4".to_owned()];
     arguments.extend_from_slice(filters);
     let status = confinement.run("real_agents", &arguments)?;
@@ -45,7 +45,7 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Records what the programs say, for the tests of the providers: `record-agents [AGENT [CASE]]`.
+/// Records the programs' output for the provider tests: `record-agents [AGENT [CASE]]`.
 pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
     let (installation, confinement) = prepare(AgentVersions::Pinned)?;
     let recorder = cargo::executable(
@@ -68,7 +68,7 @@ pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures how long a program takes to begin.
+/// Measures the start-up time of a program.
 pub(crate) fn time() -> Result<ExitCode> {
     let (installation, confinement) = prepare(AgentVersions::Pinned)?;
     let build = ["build", "--package", "saihai-tests", "--example", "time_agents"];
@@ -87,7 +87,7 @@ fn prepare(versions: AgentVersions) -> Result<(Installation, Confinement)> {
     Ok((installation, confinement))
 }
 
-/// Copies what was recorded over what is there.
+/// Replaces the existing recordings with the new ones.
 fn keep(recorded: &Path, providers: &Path) -> Result<()> {
     for agent in entries(recorded)? {
         let place = providers.join(agent.file_name().context("an entry has a name")?).join("recorded");

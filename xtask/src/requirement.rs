@@ -1,18 +1,18 @@
-//! What Saihai is required to do: ids and titles, kept in `docs/requirements/`.
+//! Requirements: ids and titles from `docs/requirements/`.
 
 use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// The name of a requirement: an area's letter and a number.
+/// Id of a requirement: the letter of its area and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     pub area: char,
     pub number: u32,
 }
 
-/// Letters of the areas, in the order in which they are shown.
+/// Letters of the areas, in display order.
 pub const AREAS: &str = "PHSRICKTD";
 
 impl fmt::Display for Id {
@@ -34,15 +34,14 @@ impl Id {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     pub id: Id,
-    /// What it asks, in a few words.
+    /// Short description.
     pub title: String,
 }
 
-/// The requirements of one area.
 #[derive(Debug)]
 pub struct Area {
     pub letter: char,
-    /// The heading of its list.
+    /// Heading of the list.
     pub title: String,
     pub requirements: Vec<Requirement>,
 }

@@ -1,4 +1,4 @@
-//! The Rust sources of the workspace, and which of their lines are test code.
+//! Rust sources of the workspace, with their test code marked.
 
 use std::path::{Path, PathBuf};
 
@@ -9,29 +9,28 @@ use crate::code::Code;
 #[derive(Debug)]
 pub struct Source {
     pub path: PathBuf,
-    /// As it stands in the file.
+    /// Unmodified content.
     pub text: String,
     pub code: Code,
 }
 
-/// A line of a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
     pub number: usize,
-    /// As it stands in the file.
+    /// Unmodified content.
     pub text: &'a str,
     pub code: &'a str,
-    /// Whether it is test code: in a test file, or in a module below `#[cfg(test)]`.
+    /// True for test code: a test file, or a module below `#[cfg(test)]`.
     pub is_test: bool,
 }
 
-/// The directory of the workspace.
+/// Returns the workspace directory.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().expect("xtask lies directly below the workspace").to_owned()
 }
 
-/// Every Rust file of ours, in order of its path.
+/// Reads every Rust file of the workspace, sorted by path.
 pub fn read_all(root: &Path) -> Result<Vec<Source>> {
     let mut paths = Vec::new();
     for directory in ["crates", "tests", "xtask"] {
@@ -60,7 +59,6 @@ fn collect(directory: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 impl Source {
-    /// A file at a path of the workspace.
     pub fn new(path: &Path, text: String) -> Self {
         Self { path: path.to_owned(), code: Code::of(&text), text }
     }
@@ -74,7 +72,7 @@ impl Source {
             .map(|((text, code), number)| {
                 inside |= text.trim_end() == "#[cfg(test)]";
                 let line = Line { number, text, code, is_test: inside };
-                // Items at the top level begin and end in the first column.
+                // Top-level items start and end in the first column.
                 if code.trim_end() == "}" || code.starts_with("mod ") && code.trim_end().ends_with(';') {
                     inside = whole;
                 }
@@ -83,7 +81,8 @@ impl Source {
             .collect()
     }
 
-    /// Whether all of it is test code: `tests` hold tests, `testing` what several of them share.
+    /// Returns true if the whole file is test code: `tests` holds tests, `testing` their shared
+    /// code.
     pub fn is_test_file(&self) -> bool {
         let names = ["tests", "tests.rs", "testing", "testing.rs"];
         self.path.iter().any(|part| names.iter().any(|name| part == *name))

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that can be tested on this machine, and what was left out.
+//! `cargo xtask test`: runs all tests that this machine can run, and lists the skipped parts.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{cargo, real_agents, real_model};
 
-/// The variable that only the build for tests may know (T-2).
+/// Environment variable that only the test build may contain (T-2).
 const FAULT: &str = concat!("SAIHAI", "_FAULT");
 
 const LEFT_OUT: &str = "\
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// T-2, and its control: the build for tests does contain the word, so the search would find it.
+/// T-2 with a control: the test build contains the word, so the search works.
 fn the_release_binary_has_no_faults() -> Result<()> {
     cargo::cargo(&["build", "--release", "--package", "saihai-cli"])?;
     let target = cargo::target_directory()?;

@@ -1,4 +1,4 @@
-//! What must be on this machine.
+//! Required tools.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,7 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Sees that a tool is there. Root gets it from the distribution, by the package's name; others are told.
+/// Ensures that a tool is installed. As root, installs its package; otherwise fails with the
+/// package name.
 pub(crate) fn need(tool: &str, package: &str) -> Result<()> {
     if is_there(tool) {
         return Ok(());
@@ -16,7 +17,7 @@ pub(crate) fn need(tool: &str, package: &str) -> Result<()> {
     Ok(())
 }
 
-/// Gets a package from the distribution. Whoever may not is told its name.
+/// Installs a package from the distribution. Without the rights to do so, fails with its name.
 pub(crate) fn get(package: &str) -> Result<()> {
     if id("-u")? != "0" || !is_there("apt-get") {
         bail!("install the package `{package}`");
@@ -37,7 +38,7 @@ fn is_there(tool: &str) -> bool {
     places.iter().any(|place| place.join(tool).is_file())
 }
 
-/// Our own number, as `id` says it with this flag.
+/// Returns a numeric id of this process, as printed by `id` with this flag.
 pub(crate) fn id(what: &str) -> Result<String> {
     let output = Command::new("id").arg(what).output().context("`id` could not be started")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

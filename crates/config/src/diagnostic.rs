@@ -1,4 +1,4 @@
-//! What is wrong with a text, as data: all of it at once, each with a code, a place and a hint.
+//! Diagnostics as data: all problems of a text at once, each with a code, a location and a hint.
 
 mod code;
 mod collection;
@@ -27,30 +27,28 @@ pub use suggest::{did_you_mean, nearest};
 pub(crate) use words::steers;
 pub use words::{list_of, quoted};
 
-/// One thing that is wrong, or worth knowing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
     pub code: Code,
     pub severity: Severity,
-    /// Where; nowhere for what was said on a command line or in a variable.
+    /// Location; absent for command-line flags and variables.
     pub location: Option<Location>,
-    /// What is wrong, in one sentence.
+    /// The problem in one sentence.
     pub message: String,
-    /// A few words that stand at the place itself.
+    /// Short label at the location.
     pub label: Option<String>,
-    /// What to write instead, or to do.
+    /// Suggested fix.
     pub hint: Option<String>,
-    /// Other places that belong to it, each with its label.
+    /// Related locations with their labels.
     pub further: Vec<(Location, String)>,
 }
 
-/// How bad a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     Error,
-    /// It runs, unless warnings count as errors.
+    /// Allows the run unless `strict` is set.
     Warning,
-    /// It runs in any case.
+    /// Always allows the run.
     Note,
 }
 
@@ -65,17 +63,14 @@ impl Severity {
 }
 
 impl Diagnostic {
-    /// An error without a place.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message.into())
     }
 
-    /// A warning without a place.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message.into())
     }
 
-    /// A note without a place.
     pub fn note(code: Code, message: impl Into<String>) -> Self {
         Self::new(Severity::Note, code, message.into())
     }
@@ -86,28 +81,27 @@ impl Diagnostic {
         self
     }
 
-    /// A few words that stand at the place itself.
+    /// Sets the short label at the location.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// What to write instead, or to do.
+    /// Sets the suggested fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The hint, if there is one.
     #[must_use]
     pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
         self.hint = hint.or(self.hint);
         self
     }
 
-    /// Another place that belongs to it.
+    /// Adds a related location.
     #[must_use]
     pub fn also(mut self, location: &Location, label: impl Into<String>) -> Self {
         self.further.push((location.clone(), label.into()));

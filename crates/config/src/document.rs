@@ -1,7 +1,7 @@
-//! A text as a tree of nodes that know where they stand.
+//! Parses text into a tree of nodes with source positions.
 //!
-//! Readers walk this tree instead of deserialising into structs: a deserialiser stops at the first error, and a
-//! person wants all of them at once.
+//! Readers walk this tree instead of deserialising into structs. A deserialiser stops at the first
+//! error; readers report all errors at once.
 
 mod char_index;
 mod core_schema;
@@ -23,14 +23,14 @@ use crate::diagnostic::{
 use crate::fields::Cursor;
 use crate::source::{ReadError, Source};
 
-/// The most bytes of a definition, settings, script, persona or template file.
+/// Maximum size in bytes of a definition, settings, script, persona or template file.
 pub const LARGEST_FILE: u64 = 1024 * 1024;
-/// How deep a document may be nested, anchors expanded.
+/// Maximum nesting of a document after anchor expansion.
 pub const DEEPEST: u32 = 100;
-/// The most bytes of a document once its anchors are expanded.
+/// Maximum size in bytes of a document after anchor expansion.
 pub const LARGEST_EXPANDED: u64 = 10 * 1024 * 1024;
 
-/// The language a file is written in.
+/// File format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// YAML 1.2 with the core schema.
@@ -40,7 +40,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the end of a file's name: `.json` and `.toml`; anything else is YAML.
+    /// Returns the format for a file extension: `.json`, `.toml`, otherwise YAML.
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some(end) if end.eq_ignore_ascii_case("json") => Self::Json,
@@ -57,7 +57,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a file. `name` is what the person knows it by. Without a document, an error was added.
+    /// Reads a file under its display name. If it returns `None`, it has added an error.
     pub fn load(
         source: &dyn Source,
         path: &Path,
@@ -74,8 +74,8 @@ impl Document {
         }
     }
 
-    /// Reads a text. A syntax error is one diagnostic and no document; duplicate keys and the like are reported
-    /// all at once and leave a document, so that what else is wrong can be told as well.
+    /// Parses a text. A syntax error gives one diagnostic and no document. Duplicate keys and
+    /// similar errors still give a document, so that readers can report further errors.
     pub fn parse(
         bytes: &[u8],
         format: Format,
@@ -107,12 +107,12 @@ impl Document {
         root.map(|root| Self { file, root })
     }
 
-    /// The cursor from which readers walk.
+    /// Returns the root cursor for readers.
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor::new(self)
     }
 
-    /// Where the value at a path was written; the nearest enclosing one if there is none at the path itself.
+    /// Returns the location of the value at a path, or of its nearest existing parent.
     pub fn locate(&self, path: &DocumentPath) -> Location {
         let mut node = &self.root;
         let mut span = node.span;
@@ -132,7 +132,7 @@ impl Document {
     }
 }
 
-/// The error for a file that cannot be read.
+/// Returns the error for an unreadable file.
 pub fn cannot_read(error: &ReadError, name: &str, area: Area) -> Diagnostic {
     let slug = match error {
         ReadError::Missing => "missing-file",
@@ -158,7 +158,7 @@ fn first_not_utf8(bytes: &[u8], text: &str) -> Option<Span> {
     Some(Span::new(start, start + width))
 }
 
-/// What a parser gives: a tree with what else is wrong, or the one error that stopped it.
+/// A tree with its recoverable errors, or the error that stopped the parser.
 type Parsed = Result<(Node, Vec<Problem>), Problem>;
 
 #[cfg(test)]

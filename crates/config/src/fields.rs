@@ -1,8 +1,9 @@
-//! Walking a mapping by a table of its keys, so that everything wrong with it is told at once.
+//! Checks a mapping against a table of its keys and reports all errors at once.
 //!
-//! A reader describes an object once, as data ([`Object`]); [`Fields::read`] checks a mapping against it and
-//! reports unknown, misspelt, refused, doubled and missing keys and values of the wrong kind. What is then taken
-//! out is right, or absent. The same tables are what JSON Schemas are made of.
+//! A reader describes an object once, as data ([`Object`]). [`Fields::read`] checks a mapping
+//! against it. It reports unknown, misspelt, refused, duplicate and missing keys, and values of the
+//! wrong kind. Every value that readers get from it is valid or absent. The JSON Schemas come from
+//! the same tables.
 
 mod cursor;
 mod duration;
@@ -21,7 +22,7 @@ use saihai_model::Millis;
 use self::cursor::called;
 use crate::diagnostic::{Area, Diagnostics, Located, Location, did_you_mean, list_of, quoted};
 
-/// The keys of one mapping, checked against its table.
+/// Keys of one mapping, checked against its table.
 #[derive(Debug, Clone)]
 pub struct Fields<'d> {
     cursor: Cursor<'d>,
@@ -38,14 +39,14 @@ struct Given<'d> {
 }
 
 impl<'d> Fields<'d> {
-    /// Checks a mapping against its table. Absent where there is no mapping at all.
+    /// Checks a mapping against its table. Returns `None` if the value is not a mapping.
     pub fn read(cursor: &Cursor<'d>, object: &'static Object, diagnostics: &mut Diagnostics) -> Option<Self> {
         let fields = Self::open(cursor, object, diagnostics)?;
         fields.missing().into_iter().for_each(|name| fields.say_missing(&[name], diagnostics));
         Some(fields)
     }
 
-    /// The same, with one error for everything that is missing.
+    /// Like [`Fields::read`], with a single error for all missing keys.
     pub(crate) fn read_at_once(
         cursor: &Cursor<'d>,
         object: &'static Object,
@@ -70,7 +71,7 @@ impl<'d> Fields<'d> {
         Some(fields)
     }
 
-    /// The required keys that are not given.
+    /// Returns the missing required keys.
     fn missing(&self) -> Vec<&'static str> {
         let required = self.object.fields.iter().filter(|field| field.required).map(|field| field.name);
         required.filter(|name| !self.has(name)).collect()
@@ -79,7 +80,7 @@ impl<'d> Fields<'d> {
     fn say_missing(&self, names: &[&str], diagnostics: &mut Diagnostics) {
         let listed = list_of(names.iter().copied(), "and");
         let at = self.location();
-        // H-10, H-63: which hat, and what belongs there.
+        // H-10, H-63: name the hat and the missing keys.
         let in_hats = at.file.area() == Area::Hats && !at.path.is_root();
         let needing = if in_hats { quoted(&at.path.to_string()) } else { self.object.title.to_owned() };
         let message = format!("{needing} needs {listed}");
@@ -91,42 +92,40 @@ impl<'d> Fields<'d> {
         diagnostics.push(at.error("missing-key", message).label(label).maybe_hint(hint));
     }
 
-    /// Whether a key is given, rightly or not.
+    /// Returns true if a key is present, valid or not.
     pub fn has(&self, name: &str) -> bool {
         self.given(name).is_some()
     }
 
-    /// Whether a key is given and its value is of the right kind.
+    /// Returns true if a key is present with a value of the right kind.
     pub fn is_right(&self, name: &str) -> bool {
         self.given(name).is_some_and(|given| given.right)
     }
 
-    /// The spelling in which a key is given: its name or one of its aliases.
+    /// Returns the spelling in the file: the name of the key or one of its aliases.
     pub fn spelling(&self, name: &str) -> Option<&'static str> {
         self.given(name).map(|given| given.spelling)
     }
 
-    /// Where a key itself is written.
+    /// Returns the location of the key itself.
     pub fn key(&self, name: &str) -> Option<&Location> {
         self.given(name).map(|given| &given.key)
     }
 
-    /// The table it was checked against.
     pub fn table(&self) -> &'static Object {
         self.object
     }
 
-    /// All keys given that the table knows, in the order of the file.
+    /// Returns all known keys of the mapping, in file order.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.given.keys().copied()
     }
 
-    /// Where the mapping is written.
     pub fn location(&self) -> Location {
         self.cursor.location()
     }
 
-    /// A value of whatever kind, if it is of the kind the table wants.
+    /// Returns a value of any kind, if it has the kind that the table requires.
     pub fn any(&self, name: &str) -> Option<Cursor<'d>> {
         self.given(name).filter(|given| given.right).map(|given| given.value.clone())
     }
@@ -135,7 +134,7 @@ impl<'d> Fields<'d> {
         self.any(name)?.text()
     }
 
-    /// Texts: a list of them, or a single one where the table allows that.
+    /// Returns a list of texts, or a single text where the table allows one.
     pub fn texts(&self, name: &str) -> Option<Vec<Located<String>>> {
         let value = self.any(name)?;
         match value.node().as_list() {
@@ -149,13 +148,13 @@ impl<'d> Fields<'d> {
         value.node().as_bool().map(|bool| value.located(bool))
     }
 
-    /// A whole number, within the range of the table.
+    /// Returns an integer in the range of the table.
     pub fn integer(&self, name: &str) -> Option<Located<i64>> {
         let value = self.any(name)?;
         value.node().as_integer().map(|number| value.located(number))
     }
 
-    /// A whole number from 0 on, within the range of the table.
+    /// Returns a non-negative integer in the range of the table.
     pub fn count(&self, name: &str) -> Option<Located<u32>> {
         let number = self.integer(name)?;
         let count = u32::try_from(number.value).ok()?;
@@ -172,17 +171,17 @@ impl<'d> Fields<'d> {
         value.duration().map(|length| value.located(length))
     }
 
-    /// The items of a list; none where the key is absent or wrong.
+    /// Returns the items of a list; empty if the key is missing or invalid.
     pub fn list(&self, name: &str) -> Vec<Cursor<'d>> {
         self.any(name).map(|value| value.items().collect()).unwrap_or_default()
     }
 
-    /// The entries of a mapping with free names; none where the key is absent or wrong.
+    /// Returns the entries of a mapping with free names; empty if the key is missing or invalid.
     pub fn map(&self, name: &str) -> Vec<(Located<String>, Cursor<'d>)> {
         self.any(name).map(|value| value.entries().collect()).unwrap_or_default()
     }
 
-    /// The fields of a nested object, checked against its own table.
+    /// Reads a nested object and checks it against its own table.
     pub fn object(
         &self,
         name: &str,
@@ -213,13 +212,13 @@ impl<'d> Fields<'d> {
         };
         if let Kind::Refused(why) = field.kind {
             if field.unless_off && value.is_off() {
-                // That it changes nothing is said by whoever reads the file.
+                // The reader of the file reports that the key has no effect.
                 self.given.insert(field.name, Given { spelling, key: key.at, value, right: true });
                 return;
             }
             let slug = field.slug.unwrap_or("not-supported");
             let diagnostic = key.error(slug, format!("{} {why}", called(&key.at, spelling)));
-            // H-63: the others say in their reason what to do instead.
+            // H-63: the other reasons already contain an alternative.
             let is_bare = key.at.file.area() == Area::Hats && !why.contains(':') && !why.contains(',');
             diagnostics.push(diagnostic.maybe_hint(is_bare.then(|| "remove it".to_owned())));
             return;

@@ -1,6 +1,4 @@
-//! The language in which agents are spoken to.
-
-/// The language in which agents are spoken to.
+/// Language of prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
     #[default]
@@ -16,19 +14,20 @@ impl Language {
         }
     }
 
-    /// The language of that name.
+    /// Parses a language name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::English, Self::Japanese].into_iter().find(|language| language.name() == name)
     }
 
-    /// The language of a definition by its own texts: Japanese as soon as one of them contains kana.
+    /// Returns the language of a definition: Japanese if any of its texts contains kana.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let japanese = texts.into_iter().any(|text| text.chars().any(is_kana));
         if japanese { Self::Japanese } else { Self::English }
     }
 }
 
-/// Hiragana and katakana, also of half width. The middle dot is used in other languages too.
+/// Matches hiragana and katakana, including half-width forms. Excludes the middle dot, which other
+/// languages use too.
 fn is_kana(character: char) -> bool {
     matches!(character, '\u{3041}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}')
         || matches!(character, '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}')

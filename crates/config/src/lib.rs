@@ -1,14 +1,18 @@
-//! Configuration: text in, a validated workflow, settings or script out, or a list of diagnostics.
+//! Configuration: reads text and returns a validated workflow, settings or a script, or a list of
+//! diagnostics.
 //!
-//! Everything here is finished before a run starts. Files are reached only through [`Source`], so that tests need
-//! no disk; there is no clock and no environment: what a caller knows of them is passed in as data.
+//! This crate finishes its work before a run starts and decides nothing about a run. It reaches
+//! files only through [`Source`], so that tests need no disk. It reads neither a clock nor the
+//! environment: callers pass both in as data.
 //!
-//! The way of a text: [`Document`] reads YAML, JSON or TOML into a tree of nodes that know their place;
-//! [`Fields`] walks a mapping of that tree by a table of its keys and reports everything wrong with it at once;
-//! readers built on it lower what a person wrote into the types of the model. What is wrong is a
-//! [`Diagnostic`], shown to people, programs and GitHub by one renderer each.
+//! A text passes through three steps:
+//! 1. [`Document`] parses YAML, JSON or TOML into a tree of nodes with positions.
+//! 2. [`Fields`] checks a mapping against a table of its keys and reports all errors at once.
+//! 3. Readers lower the checked fields to the types of the model.
 //!
-//! Deliberately absent: deserialising into structs (it stops at the first error), and any decision about a run.
+//! Every problem is a [`Diagnostic`]. One renderer each serves people, programs and GitHub.
+//!
+//! Deliberately absent: deserialising into structs, because it stops at the first error.
 
 pub mod check;
 mod definition;

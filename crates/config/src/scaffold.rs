@@ -1,19 +1,19 @@
-//! Files a project begins with, and what is built in as files of the project's own. Nothing is written here.
+//! Initial files of a project, and built-in definitions as project files. This module writes
+//! nothing to disk.
 
 use std::path::{Path, PathBuf};
 
 use crate::definition::BuiltIn;
 use crate::{Definition, Dialect, Language, Origin, Places, Source, review, schema};
 
-/// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
     pub path: PathBuf,
     pub text: String,
 }
 
-/// What a project begins with: settings, a first definition, the schemas by which editors know both, and what is not
-/// to be committed. The definition is named [`FIRST`].
+/// Returns the initial files: settings, a first definition named [`FIRST`], editor schemas for
+/// both, and a `.gitignore`.
 pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
     let (settings, first) = match language {
         Language::English => {
@@ -37,11 +37,11 @@ pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
     files
 }
 
-/// The name of the definition that [`scaffold`] makes.
+/// Name of the definition that [`scaffold`] creates.
 pub const FIRST: &str = "first";
 
-/// A built-in definition as files of the project's own, the definition itself first. It keeps its name, and so comes
-/// before the built-in one.
+/// Returns a built-in definition as project files, the definition itself first. It keeps its name,
+/// so it takes precedence over the built-in one.
 pub fn eject(
     source: &dyn Source,
     places: &Places,
@@ -60,11 +60,11 @@ pub fn eject(
         Dialect::Piece => {
             let directory = places.root.join(".saihai/pieces");
             let [long, short] = ["yaml", "yml"].map(|end| directory.join(format!("{}.{end}", built_in.name)));
-            // Beside a file of the other ending the name would mean two files, and so nothing.
+            // Two files with the same name but different extensions would be ambiguous.
             let path = if source.kind(&short).is_some() { short } else { long };
             Some(vec![NewFile { path, text }])
         }
-        // H-8: hats have one name, so the copy is what `orch` means.
+        // H-8: hats have a single name, so the copy becomes the definition `orch`.
         Dialect::Hats => Some(vec![NewFile { path: places.root.join("orch.yml"), text }]),
         Dialect::Steps => {
             let directory = places.root.join(".agent").join(built_in.name);
@@ -76,7 +76,7 @@ pub fn eject(
     }
 }
 
-/// Whether a file is called after a definition.
+/// Returns true if the file has the name of the definition.
 fn names(file: &NewFile, definition: &Definition) -> bool {
     file.path.file_stem().is_some_and(|stem| *stem == *definition.name)
 }

@@ -1,5 +1,5 @@
-//! JSON Schemas of what this crate reads, made of the readers' own tables: what an editor underlines is what a reader
-//! refuses. A schema knows keys and kinds only. What parts of a file say of each other is for the reader.
+//! JSON Schemas, generated from the readers' own tables: an editor marks exactly what a reader
+//! rejects. A schema covers keys and kinds only. Readers check relations between parts of a file.
 
 mod table;
 
@@ -15,7 +15,7 @@ use crate::settings::SETTINGS;
 use crate::steps::{AGENT, CATALOGUE, CONFIG, REGISTRY};
 use table::Tables;
 
-/// The schemas there are, each with what it describes.
+/// All schema names with descriptions.
 pub const SCHEMAS: [(&str, &str); 9] = [
     ("piece", "a piece, as in `.saihai/pieces/NAME.yaml`"),
     ("hats", "hats, as in `orch.yml`"),
@@ -28,7 +28,7 @@ pub const SCHEMAS: [(&str, &str); 9] = [
     ("issue", "the front matter of an issue, as in `.saihai/issues/7-login.md`"),
 ];
 
-/// The schema of that name, in JSON Schema 2020-12.
+/// Returns a schema by name, in JSON Schema 2020-12.
 pub fn schema(name: &str) -> Option<Json> {
     match name {
         "piece" => Some(of_table(name, &PIECE)),
@@ -44,7 +44,7 @@ pub fn schema(name: &str) -> Option<Json> {
     }
 }
 
-/// What a reviewer must reply, as it is sent to providers, with what a reader of the file wants to know.
+/// Returns the reply schema of a review agent as providers receive it, plus `$schema` and a title.
 fn of_reply(schema: OutputSchema) -> Json {
     let mut json = schema.json();
     json["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -58,7 +58,8 @@ fn of_table(name: &str, object: &'static Object) -> Json {
     document(name, root, tables)
 }
 
-/// A mapping is a script of ours, a list a scenario. TAKT reads over keys it does not know, and so do we.
+/// Accepts a mapping as a Saihai script and a list as a TAKT scenario. Like TAKT, it ignores
+/// unknown keys of a scenario.
 fn of_script() -> Json {
     let mut tables = Tables::default();
     let own = tables.kind(&Kind::Object(&SCRIPT));
@@ -69,7 +70,7 @@ fn of_script() -> Json {
     document("script", json!({"anyOf": [own, scenario]}), tables)
 }
 
-/// Steps with their flow, or only a list of prompts.
+/// Accepts steps with a flow, or only a list of prompts.
 fn of_registry(name: &str) -> Json {
     let mut tables = Tables::default();
     let shapes = [&REGISTRY, &CATALOGUE].map(|object| tables.kind(&Kind::Object(object)));

@@ -1,6 +1,7 @@
-//! Script files: replies for the `script` provider, written down.
+//! Script files: written replies for the `script` provider.
 //!
-//! A mapping with `script: 1` is a script of ours; a list at the top is a mock scenario of TAKT, read as is.
+//! A mapping with `script: 1` is a Saihai script. A list at the top level is a TAKT mock scenario,
+//! read unchanged.
 
 mod answer;
 mod expect;
@@ -22,7 +23,7 @@ use crate::fields::Fields;
 use crate::source::Source;
 use target::Names;
 
-/// Reads a script file. Where the workflow is given, the names its replies are for must exist in it.
+/// Reads a script file. With a workflow, the target names of its replies must exist there.
 pub fn load_script(
     source: &dyn Source,
     path: &Path,
@@ -42,7 +43,7 @@ pub fn load_script(
     script.filter(|_| right)
 }
 
-/// Reads a script from a document. There is one only if nothing is wrong with it.
+/// Reads a script from a document. Returns a script only if it has no errors.
 pub fn read_script(document: &Document, workflow: Option<&Workflow>) -> (Option<Script>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let script = if document.root.as_list().is_some() {

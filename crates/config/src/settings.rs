@@ -1,7 +1,7 @@
-//! Settings: what holds for every run unless a definition or a flag says otherwise.
+//! Settings: defaults for every run that a definition or a flag can override.
 //!
-//! Layers, each over the one before: defaults, the user's file, the project's file, `SAIHAI_…` variables, flags.
-//! They are merged key by key, and each value remembers where it comes from.
+//! Each layer overrides the previous one: defaults, user file, project file, `SAIHAI_…` variables,
+//! flags. Layers merge key by key, and each value keeps its origin.
 
 mod budget;
 mod enforcement;
@@ -43,47 +43,41 @@ use crate::diagnostic::{Area, Diagnostic, Diagnostics, list_of};
 use crate::language::Language;
 use values::{Setting, Values, provider_of};
 
-/// What holds for every run unless a definition or a flag says otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Who answers where nothing else names a provider.
+    /// Default provider.
     pub provider: Option<ProviderName>,
-    /// The language of built-in definitions.
+    /// Language of built-in definitions.
     pub language: Language,
-    /// Whether warnings count as errors.
+    /// Treat warnings as errors.
     pub strict: bool,
-    /// The most any turn may do.
+    /// Upper bound of the permission of any turn.
     pub max_permission: Option<Permission>,
     pub reports_dir: PathBuf,
-    /// The session of a movement that does not say.
+    /// Session of a movement without a `session` key.
     pub default_session: SessionDefault,
-    /// Whether a judge is asked where a reply has no status tag.
+    /// Ask a judge if a reply has no status tag.
     pub judge_fallback: bool,
-    /// How far a run may go.
     pub limits: LimitSettings,
-    /// What a run may cost.
     pub budget: Budget,
-    /// The longest wait that is sat out without being asked to.
+    /// Longest wait that Saihai performs without being asked to.
     pub short_wait: Millis,
-    /// The providers that are described, by name.
+    /// Configured providers by name.
     pub providers: IndexMap<ProviderName, ProviderSettings>,
-    /// What is said of reviews.
     pub review: ReviewSettings,
-    /// What is said of working on issues.
     pub work: WorkSettings,
     retry: Retry,
     values: Values,
     untrusted: Vec<Setting>,
 }
 
-/// How far a run may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitSettings {
-    /// The most iterations of step agents, whatever they say themselves.
+    /// Upper bound of the iterations of step agents, overriding their own limits.
     pub hard_iterations: u32,
-    /// How long a run may be driven.
+    /// Maximum active run time.
     pub run_timeout: Option<Millis>,
-    /// How many turns of one stage are asked at the same time.
+    /// Maximum number of parallel turns in a stage.
     pub concurrency: Option<u32>,
 }
 
@@ -93,16 +87,16 @@ impl Default for LimitSettings {
     }
 }
 
-/// The session of a movement that does not say.
+/// Session of a movement without a `session` key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionDefault {
     #[default]
     Refresh,
-    /// The last one under the same key.
+    /// Continue the last session with the same key.
     Continue,
 }
 
-/// What of the settings a command makes use of.
+/// Part of the settings that a command uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use<'a> {
     Provider(&'a str),
@@ -134,7 +128,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What is done about failures, with every provider's fallback.
+    /// Returns the retry policy, including every provider's fallback.
     pub fn retry(&self) -> Retry {
         let fallback = self.providers.iter().filter_map(|(name, provider)| {
             provider.fallback.as_ref().map(|fallback| (name.clone(), fallback.clone()))
@@ -144,7 +138,8 @@ impl Settings {
         Retry { unfit: unfit.collect(), fallback, ..self.retry.clone() }
     }
 
-    /// The same with the provider that a definition describes itself. What settings say about its name wins.
+    /// Adds the provider that a definition describes itself. Settings for the same name take
+    /// precedence.
     pub fn describing(&self, own: Option<&OwnProvider>) -> Cow<'_, Self> {
         match own.filter(|own| !self.providers.contains_key(&own.name)) {
             Some(own) => {
@@ -156,54 +151,53 @@ impl Settings {
         }
     }
 
-    /// Whether a provider of that name exists.
     pub fn knows_provider(&self, name: &str) -> bool {
         self.provider_names().any(|known| known == name)
     }
 
-    /// The built-in providers and those that are described.
+    /// Returns the built-in and the configured providers.
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         let described = self.providers.keys().map(ProviderName::as_str);
         BUILT_IN_PROVIDERS.into_iter().chain(described.filter(|name| !BUILT_IN_PROVIDERS.contains(name)))
     }
 
-    /// A provider as it is described, or as its name alone says. Absent where there is none.
+    /// Returns a configured or built-in provider, or `None` if the name is unknown.
     pub fn provider(&self, name: &str) -> Option<ProviderSettings> {
         let described = self.providers.get(name).cloned();
         described.or_else(|| ProviderKind::named(name).map(ProviderSettings::new))
     }
 
-    /// The model of a provider where nothing else names one.
+    /// Returns the default model of a provider.
     pub fn model_of(&self, provider: &ProviderName) -> Option<String> {
         self.provider(provider.as_str())?.model
     }
 
-    /// The deadline of one attempt at a provider.
+    /// Returns the time limit of one attempt.
     pub fn turn_timeout_of(&self, provider: &ProviderName) -> Option<Millis> {
         self.provider(provider.as_str())?.turn_timeout
     }
 
-    /// What a turn at a provider is taken to cost before any has been settled.
+    /// Returns the assumed cost of a turn until an actual cost is known.
     pub fn price_of(&self, provider: &ProviderName) -> Option<Usd> {
         self.provider(provider.as_str())?.price.turn
     }
 
-    /// What stands in a provider's system slot where a definition says nothing of a role (C-22).
+    /// Returns the system prompt for definitions without a role (C-22).
     pub fn system_prompt_of(&self, provider: &ProviderName) -> Option<String> {
         self.provider(provider.as_str())?.system_prompt
     }
 
-    /// The tools a provider's agents may see where a definition names none (C-22).
+    /// Returns the tools that agents see if the definition names none (C-22).
     pub fn tools_of(&self, provider: &ProviderName) -> Option<Vec<String>> {
         self.provider(provider.as_str())?.tools
     }
 
-    /// What `script` answers from, if the settings say so.
+    /// Returns the script file from the settings.
     pub fn script_file(&self) -> Option<PathBuf> {
         self.provider("script")?.file
     }
 
-    /// Refuses a budget in dollars or tokens at providers that do not report them.
+    /// Rejects a budget in dollars or tokens for providers that do not report them.
     pub fn check_budget<'a>(
         &self,
         budget: &Budget,
@@ -234,7 +228,7 @@ impl Settings {
         diagnostics
     }
 
-    /// Refuses to use what an untrusted project file says. What is not used may say what it likes.
+    /// Rejects the use of untrusted project settings. Unused settings are not checked.
     pub fn check_trust(&self, uses: &[Use<'_>]) -> Diagnostics {
         let used: Vec<&Setting> = self
             .untrusted
@@ -255,7 +249,7 @@ impl Settings {
         Diagnostics::from_iter([diagnostic])
     }
 
-    /// Whether a setting matters for a use; a provider's fallbacks are used with it.
+    /// Returns true if a setting affects a use. Using a provider also uses its fallbacks.
     fn concerns(&self, used: Use<'_>, setting: &Setting) -> bool {
         let path = &setting.at.path;
         match used {

@@ -1,4 +1,4 @@
-//! Where files come from. Nothing else in this crate touches a disk.
+//! File access. No other module of this crate touches a disk.
 
 mod disk;
 mod memory;
@@ -13,50 +13,47 @@ pub use memory::MemorySource;
 pub use plain::plain;
 pub use remembered::RememberedSource;
 
-/// Files by path, read only.
+/// Read-only access to files by path.
 pub trait Source {
-    /// The whole content of a file of at most `limit` bytes. Symbolic links are followed.
+    /// Reads a file of at most `limit` bytes. Follows symbolic links.
     fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError>;
 
-    /// What stands at a path, or nothing. Symbolic links are followed.
+    /// Returns the kind of the file at a path, or `None` if it does not exist. Follows symbolic
+    /// links.
     fn kind(&self, path: &Path) -> Option<FileKind>;
 
-    /// The names in a directory, sorted. Not every name of a file is text.
+    /// Lists the names in a directory, sorted. Names need not be valid UTF-8.
     fn list(&self, path: &Path) -> Result<Vec<OsString>, ReadError>;
 
-    /// The names in a directory that are text, sorted; none where it cannot be looked into.
+    /// Lists the valid UTF-8 names in a directory, sorted; empty if the directory is unreadable.
     fn texts(&self, path: &Path) -> Vec<String> {
         let names = self.list(path).unwrap_or_default();
         names.into_iter().filter_map(|name| name.into_string().ok()).collect()
     }
 
-    /// The path with every symbolic link and `..` resolved, for checks that a file stays where it belongs.
+    /// Resolves every symbolic link and `..`, for checks that a file stays inside a directory.
     fn canonical(&self, path: &Path) -> Result<PathBuf, ReadError>;
 
-    /// Whether a file stands at a path.
     fn is_file(&self, path: &Path) -> bool {
         self.kind(path) == Some(FileKind::File)
     }
 
-    /// Whether a file stands at a path that can be run as a program.
     fn is_executable(&self, path: &Path) -> bool;
 
-    /// Whether a directory stands at a path.
     fn is_directory(&self, path: &Path) -> bool {
         self.kind(path) == Some(FileKind::Directory)
     }
 }
 
-/// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     File,
     Directory,
-    /// A pipe, a socket, a device.
+    /// Pipe, socket or device.
     Other,
 }
 
-/// Why something could not be read.
+/// Reason for a failed read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     #[error("it does not exist")]
@@ -65,25 +62,24 @@ pub enum ReadError {
     Directory,
     #[error("permission is denied")]
     Unreadable,
-    /// It is larger than allowed.
     #[error("it is larger than {}", bytes(*.limit))]
     TooLarge { limit: u64 },
-    /// A link of the project leads out of it.
+    /// A symbolic link of the project leads outside it.
     #[error("it leads by a link out of the project, to `{}`", .to.display())]
     Outside { to: PathBuf },
-    /// A link of the project leads to what git keeps out of it: what it ignores, or its own files.
+    /// A symbolic link of the project leads to a file that git ignores or owns.
     #[error("it leads by a link to `{}`, which git keeps out of the project", .to.display())]
     KeptOut {
-        /// Where it leads to, from the root.
+        /// Target of the link, relative to the root.
         to: PathBuf,
     },
-    /// Anything else, in the words of the system.
+    /// Any other error, in the words of the operating system.
     #[error("{0}")]
     Other(String),
 }
 
 impl ReadError {
-    /// What can be done about it, where that does not depend on what the file is for.
+    /// Returns a suggested fix, if it is independent of the file's purpose.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Outside { .. } | Self::KeptOut { .. } => {

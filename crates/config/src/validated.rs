@@ -1,4 +1,4 @@
-//! A definition that validation found sound.
+//! Validated workflows.
 
 use std::ops::Deref;
 
@@ -6,8 +6,8 @@ use saihai_model::{StageId, Workflow};
 
 use crate::check::unknown_stages;
 
-/// A workflow in which every name means something. A run is built from nothing else (S-20), and nothing but validation
-/// makes one:
+/// A workflow in which every stage name exists. Every run starts from one (S-20), and only validation
+/// creates one:
 ///
 /// ```
 /// fn begin(workflow: saihai_model::Workflow) -> Result<saihai_config::ValidatedDefinition, saihai_config::Unsound> {
@@ -15,7 +15,7 @@ use crate::check::unknown_stages;
 /// }
 /// ```
 ///
-/// There is no other way in:
+/// The field is private, so no other code can build one:
 ///
 /// ```compile_fail,E0451
 /// fn begin(workflow: saihai_model::Workflow) -> saihai_config::ValidatedDefinition {
@@ -27,13 +27,13 @@ pub struct ValidatedDefinition {
     workflow: Workflow,
 }
 
-/// Why a workflow is none that can be run: names of stages that do not exist.
+/// Reason why a workflow cannot run: it names stages that do not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the workflow names stages that do not exist: {}", listed(.0))]
 pub struct Unsound(pub Vec<StageId>);
 
 impl ValidatedDefinition {
-    /// Checks that every stage that is named exists.
+    /// Checks that every named stage exists.
     pub fn validate(workflow: Workflow) -> Result<Self, Unsound> {
         let unknown = unknown_stages(&workflow);
         if unknown.is_empty() { Ok(Self { workflow }) } else { Err(Unsound(unknown)) }

@@ -1,42 +1,43 @@
-//! What a script can say.
+//! Scripted answers.
 
 use serde_json::Value;
 
 /// One answer to one request for a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The model says this and is done.
+    /// A complete text reply.
     Text(String),
-    /// The model thinks for some seconds, as it does over a long prompt, and then says this.
+    /// A text reply after some seconds of thinking, as for a long prompt.
     Late(String),
-    /// The model wants a tool to be called.
+    /// A tool call.
     Tool {
-        /// Its name, as the agent offers it; after the name of its namespace and a dot where `/responses` has one.
+        /// Tool name as the agent offers it. `/responses` may prefix it with a namespace and a dot.
         name: String,
-        /// Its arguments: an object, or the whole text for a tool that takes free text.
+        /// Arguments: an object, or the whole text for a free-text tool.
         input: Value,
     },
-    /// A status instead of a reply.
+    /// An error status instead of a reply.
     Refused(Refusal),
-    /// A status with a body that is said as it is.
+    /// A status with this exact body.
     Body { status: u16, body: Value },
-    /// The model says this piece by piece, with some seconds between them.
+    /// A text reply in pieces, with some seconds between them.
     Slow(String),
-    /// The connection is lost in the middle of saying this.
+    /// A text reply whose connection breaks in the middle.
     Cut(String),
-    /// The model says this and may say no more, as far as the protocol of the provider `openai` or `anthropic` can say so.
+    /// A text reply cut off by the token limit, as far as the protocol of `openai` or `anthropic`
+    /// can express it.
     Full(String),
-    /// The model says this and never goes on.
+    /// A text reply that never ends.
     Endless(String),
 }
 
-/// A status instead of a reply, and what is said with it.
+/// An error status and its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
-    /// The headers that say more.
+    /// Additional headers.
     pub headers: Vec<(&'static str, String)>,
-    /// The vendor's word for it, where it is not the usual one for the status.
+    /// Vendor's error code, if not the usual one for the status.
     pub code: Option<String>,
     pub message: String,
 }
@@ -46,7 +47,7 @@ impl Answer {
         Self::Text(text.into())
     }
 
-    /// A few words, and nothing behind them.
+    /// Returns a reply of a few words that never ends.
     pub fn endless() -> Self {
         Self::Endless("I am thinking".to_owned())
     }
@@ -55,7 +56,7 @@ impl Answer {
         Self::Tool { name: name.into(), input }
     }
 
-    /// A status with the usual words.
+    /// Returns a status with the usual error text.
     pub fn status(status: u16) -> Self {
         let message = match status {
             401 => "bad key",
@@ -65,7 +66,7 @@ impl Answer {
         Self::Refused(Refusal { status, headers: Vec::new(), code: None, message: message.to_owned() })
     }
 
-    /// A 429 that names a time.
+    /// Returns a 429 with a retry time.
     pub fn slow_down(seconds: u64) -> Self {
         Self::Refused(Refusal {
             status: 429,

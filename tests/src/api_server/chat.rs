@@ -46,8 +46,9 @@ pub(super) fn whole(answer: &Answer) -> Value {
     })
 }
 
-/// Whether OpenCode asks for the title of a session, which it does before its first turn where nobody names the session: a
-/// role of its own, and no tools. A turn of an agent without tools differs from it by the role alone.
+/// Returns true if OpenCode asks for a session title. It does so before the first turn of an
+/// unnamed session, with a special role and no tools. A turn of an agent without tools differs only
+/// by the role.
 pub(super) fn asks_for_a_title(body: &Value) -> bool {
     let first = &body["messages"][0];
     let role = first["content"].as_str().or(first["content"][0]["text"].as_str());

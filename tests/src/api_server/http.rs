@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as the clients need: one request and one response a connection.
+//! Minimal HTTP/1.1 for the clients: one request and one response per connection.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpStream;
@@ -16,17 +16,18 @@ pub struct Request {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
-    /// The body, read as JSON; null if it is none.
+    /// Body as JSON; null if it is not JSON.
     pub body: Value,
 }
 
 impl Request {
-    /// Which protocol it belongs to; nothing for what no protocol knows.
+    /// Returns the protocol of the request, if known.
     pub fn wire(&self) -> Option<Wire> {
         Wire::of(&self.path)
     }
 
-    /// Whether it wants a reply of the model to the conversation, and not something beside it.
+    /// Returns true if the request continues the conversation, as opposed to a title request and
+    /// the like.
     pub fn is_ask(&self) -> bool {
         self.method == "POST" && self.wire().is_some_and(|wire| wire.asks(self))
     }
@@ -35,13 +36,13 @@ impl Request {
         self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the reply is to come in pieces.
+    /// Returns true if the client wants a stream.
     pub(super) fn wants_stream(&self) -> bool {
         self.path.contains(":streamGenerateContent") || self.body["stream"] == Value::Bool(true)
     }
 }
 
-/// A response that is sent whole.
+/// A response sent as a whole.
 #[derive(Debug)]
 pub(super) struct Response {
     status: u16,
@@ -81,7 +82,7 @@ pub(super) fn chunk(bytes: &[u8]) -> Vec<u8> {
     chunk
 }
 
-/// Reads one request; nothing if the connection was closed without one.
+/// Reads one request. Returns `None` if the connection closes without one.
 pub(super) fn read(stream: &mut TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let first = line(&mut reader)?;

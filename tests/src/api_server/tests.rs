@@ -13,7 +13,7 @@ fn server(script: impl IntoIterator<Item = Answer>) -> ApiServer {
     ApiServer::start(|_| script)
 }
 
-/// Asks as a client of the API would, and reads to the end.
+/// Sends a request like an API client and reads the whole response.
 fn post(server: &ApiServer, path: &str, body: &Value) -> String {
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     let body = body.to_string();
@@ -24,12 +24,12 @@ fn post(server: &ApiServer, path: &str, body: &Value) -> String {
     response
 }
 
-/// A request of an agent: it offers a tool.
+/// Returns an agent's request, which offers a tool.
 fn ask(stream: bool) -> Value {
     json!({"stream": stream, "tools": [{"name": "read"}]})
 }
 
-/// The text a client would put together.
+/// Returns the text that a client would assemble.
 fn said(response: &str) -> String {
     let events = response.lines().filter_map(|line| line.strip_prefix("data: "));
     events.filter_map(|data| serde_json::from_str(data).ok()).map(|event| part_of(&event)).collect()
@@ -79,7 +79,7 @@ fn what_is_beside_the_conversation_uses_no_answer_up() {
     assert_eq!((server.requests().len(), server.asked().len()), (3, 1));
 }
 
-/// What OpenCode sends for a turn of an agent without tools, or for a title: they differ by the role alone.
+/// Returns OpenCode's request for a turn without tools or for a title. Only the role differs.
 fn of_opencode(role: &str) -> Value {
     let messages = json!([{"role": "system", "content": role}, {"role": "user", "content": "Say hello."}]);
     json!({"model": "m", "messages": messages, "stream": true, "stream_options": {"include_usage": true}})

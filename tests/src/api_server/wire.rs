@@ -1,4 +1,4 @@
-//! The protocols.
+//! Model API protocols.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -7,15 +7,14 @@ use serde_json::{Value, json};
 use super::http::{Request, Response};
 use super::{Answer, Refusal, Reply, anthropic, chat, gemini, responses};
 
-/// What every reply is said to have cost, in tokens.
+/// Reported input tokens of every reply.
 pub(super) const INPUT_TOKENS: u64 = 100;
 pub(super) const OUTPUT_TOKENS: u64 = 20;
 
-/// Of those, what was served from a cache and what the model thought, where a protocol tells.
+/// Cached input tokens and thinking tokens among them, if the protocol reports these.
 pub(super) const CACHED_TOKENS: u64 = 40;
 pub(super) const THOUGHT_TOKENS: u64 = 5;
 
-/// A protocol for asking a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     Anthropic,
@@ -40,21 +39,22 @@ impl Wire {
         }
     }
 
-    /// Whether a request goes on with the conversation. Agents also ask for titles and the like, which must not use up
-    /// the script. Where `/chat/completions` is asked, a title says what it is; an agent there may have no tools at all.
-    /// Elsewhere agents always have some, and whoever offers none asks for something beside the conversation.
+    /// Returns true if a request continues the conversation. Agents also request titles and the
+    /// like, which must not consume the script. In `/chat/completions`, a title request is
+    /// recognisable, and an agent may have no tools. In the other protocols agents always offer
+    /// tools, so a request without tools is not part of the conversation.
     pub(super) fn asks(self, request: &Request) -> bool {
         let has_tools = request.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
         match self {
             Self::Anthropic => has_tools && !request.path.contains("count_tokens"),
-            // Some models of codex hear of their tools in a message.
+            // For some models, codex lists its tools in a message.
             Self::Responses => has_tools || request.body["input"][0]["type"] == "additional_tools",
             Self::Chat => !chat::asks_for_a_title(&request.body),
             Self::Gemini => has_tools && request.path.contains("enerateContent"),
         }
     }
 
-    /// A reply as the events of a stream.
+    /// Returns a reply as stream events.
     pub(super) fn events(self, answer: &Answer) -> Vec<String> {
         match self {
             Self::Anthropic => anthropic::events(answer),
@@ -64,7 +64,7 @@ impl Wire {
         }
     }
 
-    /// A reply in one piece.
+    /// Returns a reply as one object.
     pub(super) fn whole(self, answer: &Answer) -> Value {
         match self {
             Self::Anthropic => anthropic::whole(answer),
@@ -74,7 +74,7 @@ impl Wire {
         }
     }
 
-    /// A status as this protocol words it.
+    /// Returns a status in the format of this protocol.
     pub(super) fn refusal(self, refusal: &Refusal) -> Response {
         let body = match self {
             Self::Anthropic => anthropic::refusal(refusal),
@@ -89,8 +89,8 @@ impl Wire {
     }
 }
 
-/// What is answered to everything that is no part of the conversation. A title or the like is said as any reply is: whoever
-/// wants it in pieces waits without end for the first.
+/// Answers requests outside the conversation. Titles get a normal reply, streamed if requested: a
+/// streaming client would otherwise wait forever.
 pub(super) fn beside(request: &Request) -> Reply {
     let path = request.path.split('?').next().unwrap_or_default();
     let (status, body) = match Wire::of(path) {
@@ -105,7 +105,7 @@ pub(super) fn beside(request: &Request) -> Reply {
     Reply::Other(Response::json(status, &body))
 }
 
-/// In the shapes of all vendors at once.
+/// Lists models in the formats of all vendors at once.
 fn models() -> Value {
     json!({
         "object": "list",
@@ -114,24 +114,25 @@ fn models() -> Value {
     })
 }
 
-/// An event of a stream without a name.
+/// Returns an unnamed stream event.
 pub(super) fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
 
-/// An event of a stream, named by its `type`.
+/// Returns a stream event named by its `type`.
 pub(super) fn named(value: &Value) -> String {
     format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default())
 }
 
-/// An id for a tool call. Programs take a second call of the same id for the first one told again.
+/// Returns a unique id for a tool call. Programs treat a second call with the same id as a
+/// repetition.
 pub(super) fn call_id(prefix: &str, name: &str, input: &Value) -> String {
     let mut hasher = DefaultHasher::new();
     (name, input.to_string()).hash(&mut hasher);
     format!("{prefix}_{:x}", hasher.finish())
 }
 
-/// A text in three pieces, so that a stream has a middle.
+/// Splits a text into three pieces, so that a stream has a middle.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let size = letters.len().div_ceil(3).max(1);

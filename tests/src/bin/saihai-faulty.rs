@@ -1,4 +1,4 @@
-//! Saihai with the feature `faults`: the same program, and a disk that can be told to fail.
+//! Saihai with the feature `faults`: the same program with disk faults on demand.
 
 use std::process::ExitCode;
 

@@ -1,3 +1,3 @@
-//! A program that does nothing: what starting any program costs here.
+//! A program that does nothing, to measure the cost of starting any program.
 
 fn main() {}

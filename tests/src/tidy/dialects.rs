@@ -1,4 +1,4 @@
-//! A dialect is a reader, never a second engine: its words are no names behind configuration.
+//! Dialect words stay in the configuration crate: a dialect is a reader, never a second engine.
 
 use xtask::code::Code;
 use xtask::source::Source;
@@ -7,11 +7,12 @@ use super::{Violation, crate_of};
 
 const BEHIND: [&str; 4] = ["engine", "judge", "connect", "runner"];
 
-/// Words that only one dialect uses. `step` and `review` are ordinary words too; as whole literals they are not.
+/// Words that only one dialect uses. `step` and `review` are also ordinary words, but not as whole
+/// literals.
 const WORDS: [&str; 8] = ["piece", "movement", "hat", "takt", "hachimoku", "ralph", "climpt", "orch"];
 const NAMES: [&str; 4] = ["piece", "hats", "steps", "review"];
 
-/// Finds names of dialects behind configuration, as identifiers or as whole literals.
+/// Finds dialect words outside configuration, as identifiers or as whole literals.
 pub fn dialects_stay_in_configuration(sources: &[Source]) -> Vec<Violation> {
     let mut found = Vec::new();
     for source in sources.iter().filter(|source| BEHIND.contains(&crate_of(source))) {
@@ -32,7 +33,7 @@ fn is_word(part: &str) -> bool {
     WORDS.iter().any(|word| part.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest == "s"))
 }
 
-/// `HatSystem` and `hat_system` are both `hat`, `system`.
+/// Splits `HatSystem` and `hat_system` into `hat`, `system`.
 fn parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_lower = false;

@@ -1,4 +1,4 @@
-//! Crates depend on each other only as `ARCHITECTURE.md` draws it, and the pure ones build without tokio.
+//! Crate dependencies follow `ARCHITECTURE.md`, and the pure crates build without tokio.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -11,16 +11,16 @@ use super::Violation;
 const PURE: [&str; 5] =
     ["saihai-model", "saihai-json-schema", "saihai-judge", "saihai-engine", "saihai-config"];
 
-/// What cargo knows of the workspace and everything below it.
+/// Cargo metadata of the workspace and all its dependencies.
 pub struct Metadata {
     json: Value,
 }
 
 impl Metadata {
-    /// Asks cargo, which needs no network for it.
+    /// Runs `cargo metadata`, which needs no network here.
     pub fn of_workspace() -> Result<Self> {
         let manifest = xtask::source::root().join("Cargo.toml");
-        // Without the platform cargo would fetch what only other platforms need.
+        // Without a platform filter, cargo would fetch packages for other platforms.
         let metadata = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args([
                 "metadata",
@@ -37,7 +37,7 @@ impl Metadata {
         Ok(Self { json: serde_json::from_slice(&metadata.stdout)? })
     }
 
-    /// Our crates and those of ours each is built with.
+    /// Returns the workspace crates with their workspace dependencies.
     fn edges(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let ours: Vec<&Value> =
             list(&self.json["packages"]).iter().filter(|one| one["source"].is_null()).collect();
@@ -52,7 +52,7 @@ impl Metadata {
             .collect()
     }
 
-    /// Every crate that is built when this one is.
+    /// Returns every transitive dependency of a crate.
     fn tree(&self, name: &str) -> BTreeSet<&str> {
         let nodes: BTreeMap<&str, &Value> = list(&self.json["resolve"]["nodes"])
             .iter()
@@ -78,7 +78,7 @@ impl Metadata {
     }
 }
 
-/// The platform this compiler builds for.
+/// Returns the target platform of this compiler.
 fn host() -> Result<String> {
     let compiler = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .arg("-vV")
@@ -93,7 +93,8 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Compares the crates with the table in `ARCHITECTURE.md`: each has a row, and uses only what its row allows.
+/// Compares the crates with the table in `ARCHITECTURE.md`. Each crate needs a row and may use only
+/// the crates in it.
 pub fn edges_are_as_drawn(metadata: &Metadata, architecture: &str) -> Vec<Violation> {
     let allowed = drawn(architecture);
     let mut found = Vec::new();
@@ -111,8 +112,8 @@ pub fn edges_are_as_drawn(metadata: &Metadata, architecture: &str) -> Vec<Violat
     found
 }
 
-/// The rows of the table: a crate, and the crates it may use. A word without its prefix means the crate, `all above`
-/// the rows before, `all` every row.
+/// Parses the table: each crate with the crates it may use. A name without the prefix is a crate,
+/// `all above` the previous rows, `all` every row.
 fn drawn(architecture: &str) -> BTreeMap<String, BTreeSet<String>> {
     let rows: Vec<(String, String)> = architecture
         .lines()
@@ -134,7 +135,8 @@ fn drawn(architecture: &str) -> BTreeMap<String, BTreeSet<String>> {
     rows.iter().enumerate().map(|(index, (name, cell))| (name.clone(), resolve(index, cell))).collect()
 }
 
-/// Configuration, judgment, engine and model pull in no runtime, not even through others (C-1).
+/// Checks that configuration, judge, engine and model do not depend on tokio, even indirectly
+/// (C-1).
 pub fn pure_crates_build_without_tokio(metadata: &Metadata) -> Vec<Violation> {
     let mut found = Vec::new();
     for name in PURE {
@@ -167,7 +169,7 @@ mod tests {
 | `xtask` | tasks | all |
 ";
 
-    /// A workspace in which each crate is built with the ones named.
+    /// Creates a workspace with these dependencies.
     fn workspace(edges: &[(&str, &[&str])]) -> Metadata {
         let dependency = |name: &&str| json!({"name": name, "kind": null});
         let packages: Vec<Value> = edges

@@ -1,4 +1,4 @@
-//! Nothing unfinished is left behind, and nothing that gives up without saying why.
+//! No unfinished code, and no panic without a reason.
 
 use xtask::source::{Line, Source};
 
@@ -11,7 +11,7 @@ const ONLY_IN_TESTS: [&str; 1] = [".unwrap()"];
 pub fn nothing_unfinished_is_left(sources: &[Source]) -> Vec<Violation> {
     let mut found = Vec::new();
     for source in sources {
-        // All of the tests package serves tests; its library has no product code.
+        // The tests package contains no product code, so all of it counts as test code.
         let for_tests = crate_of(source) == "tests";
         for line in source.lines() {
             found.extend(
@@ -28,7 +28,7 @@ fn mark(line: &Line<'_>, for_tests: bool) -> Option<&'static str> {
     anywhere.or(here)
 }
 
-/// The mark, not as the end of a longer name.
+/// Matches the mark as a whole word, not as the end of a longer name.
 fn contains_word(code: &str, mark: &str) -> bool {
     code.match_indices(mark)
         .any(|(at, _)| !code[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_'))

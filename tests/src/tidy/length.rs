@@ -1,4 +1,5 @@
-//! A file is a chapter: one concept, found by its name, short enough to read in one sitting. Clippy limits functions.
+//! File length: a file is a chapter about one concept, short enough to read in one sitting. Clippy
+//! limits functions.
 
 use xtask::source::Source;
 

@@ -1,8 +1,8 @@
-//! What `cargo test` passes over is linted all the same.
+//! Suites that `cargo test` skips are linted too.
 
 use super::Violation;
 
-/// A suite that is marked `test = false` is passed over by `--all-targets` too, so `.ci/run` must name it.
+/// Checks that `.ci/run` names every suite with `test = false`, because `--all-targets` skips them.
 pub fn suites_left_out_are_linted(manifest: &str, ci: &str) -> Vec<Violation> {
     let lint = ci.lines().filter(|line| line.contains("cargo clippy"));
     let linted: Vec<&str> = lint.flat_map(named_suites).collect();
@@ -16,7 +16,7 @@ pub fn suites_left_out_are_linted(manifest: &str, ci: &str) -> Vec<Violation> {
         .collect()
 }
 
-/// The name of a suite that is left out.
+/// Returns the name of a skipped suite.
 fn left_out(rest: &str) -> Option<&str> {
     let table = rest.split("\n[").next().unwrap_or(rest);
     let value =

@@ -1,5 +1,5 @@
-//! Decisions are pure: no file, process, clock or variable is reached from model, judge and engine, and configuration
-//! reads files in one place only.
+//! Pure layers: model, judge and engine use no file, process, clock or variable. Configuration
+//! reads files in a single place.
 
 use xtask::code::Code;
 use xtask::source::{Line, Source};
@@ -8,13 +8,13 @@ use super::{Violation, crate_of};
 
 const PURE: [&str; 4] = ["model", "json-schema", "judge", "engine"];
 
-/// Parts of `std` that are the outside world.
+/// Modules of `std` with side effects.
 const OUTSIDE: [&str; 5] = ["fs", "process", "env", "net", "thread"];
 
-/// Names that are the outside world wherever they come from.
+/// Names with side effects, from any crate.
 const CLOCKS: [&str; 3] = ["tokio", "SystemTime", "Instant"];
 
-/// Finds every name of the outside world in the pure layers.
+/// Finds every use of these names in the pure layers.
 pub fn pure_layers_touch_nothing(sources: &[Source]) -> Vec<Violation> {
     let mut found = Vec::new();
     for source in sources {
@@ -37,7 +37,7 @@ fn outside(line: &Line<'_>) -> Option<String> {
     clock.map(str::to_owned).or_else(|| standard(line.code))
 }
 
-/// `std::fs`, or `fs` among the first names of `std::{…}`.
+/// Finds `std::fs`, or `fs` among the first names of `std::{…}`.
 fn standard(code: &str) -> Option<String> {
     for (at, _) in code.match_indices("std::") {
         let rest = &code[at + "std::".len()..];

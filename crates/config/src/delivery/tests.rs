@@ -36,7 +36,7 @@ fn delivery(handing: Handing, merge: bool, gates: &[WorkGate]) -> Delivery {
 
 const REQUEST: Handing = Handing::PullRequest { checks: Millis(60_000) };
 
-/// Where each stage leads, the definition's own included.
+/// Lists the transitions of every stage, those of the definition included.
 fn ways(workflow: &Workflow) -> String {
     let name = |target: &Target| match target {
         Target::Stage(id) => id.to_string(),
@@ -50,7 +50,7 @@ fn ways(workflow: &Workflow) -> String {
             let Holds::Is(label) = &rule.when else { return format!("{:?}", rule.when) };
             format!("{label} → {}", name(&rule.then))
         });
-        // Every action can fail in these ways, and all lead to the same end.
+        // Every action has these failures, all with the same target.
         let rules = rules.filter(|rule| !BROKEN.iter().any(|word| rule.starts_with(word)));
         format!("{id}: {}", rules.collect::<Vec<_>>().join(", "))
     });
@@ -97,7 +97,7 @@ fn what_a_definition_has_behind_its_end_goes_on_with_the_delivery() {
     assert_eq!(workflow.afterwards, Some("gate/post-completion".into()));
 }
 
-// Where it is merged or pushed, that looks at the branch again; else the end of it does.
+// A merge or push checks the branch again; without them the last stage does.
 #[test]
 fn a_branch_that_moved_after_the_last_yes_is_shown_again_whatever_is_done_with_it() {
     for handing in [Handing::Branch, Handing::Push, REQUEST] {
@@ -108,7 +108,7 @@ fn a_branch_that_moved_after_the_last_yes_is_shown_again_whatever_is_done_with_i
     }
 }
 
-// I-40: what is asked names the issue, and shows what was committed.
+// I-40: the question names the issue and shows the commit.
 #[test]
 fn a_gate_shows_the_issue_and_what_there_is_to_hand_over() {
     let workflow = deliver(piece(), &delivery(REQUEST, false, &WorkGate::ALL));

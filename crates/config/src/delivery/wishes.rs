@@ -1,31 +1,26 @@
-//! What a definition itself says about the work on an issue.
-
 use crate::settings::WorkGate;
 
-/// What a definition itself says about the work on an issue: it counts for more than settings and less than flags.
+/// Work options in a definition. They override settings; flags override them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Whether every gate is answered with yes.
+    /// Approve every gate automatically.
     pub auto: Option<bool>,
-    /// Where a person is asked.
     pub gates: Option<Vec<WorkGate>>,
-    /// Whether a pull request is made.
     pub pull_request: Option<bool>,
-    /// Whether the work has a worktree of its own.
+    /// Use a separate worktree.
     pub worktree: Option<bool>,
     pub worktree_root: Option<String>,
-    /// Files that are copied into them.
+    /// Files to copy into each worktree.
     pub copy_files: Option<Vec<String>>,
-    /// Whether labels show how an issue stands.
+    /// Show the state of an issue by labels.
     pub labels: Option<bool>,
-    /// What these labels begin with.
     pub label_prefix: Option<String>,
-    /// Whether what an issue depends on is worked on as well.
+    /// Also work on the dependencies of an issue.
     pub resolve: Option<bool>,
 }
 
 impl Wishes {
-    /// These, and where they say nothing what others say.
+    /// Returns these options, with absent ones taken from `below`.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         Self {

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// What a diagnostic is about.
+/// Subject area of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Area {
     Piece,
     Hats,
     Steps,
     Review,
-    /// The lowered workflow, alike in every dialect.
+    /// The lowered workflow, common to all dialects.
     Workflow,
     /// Settings files, variables and flags.
     Settings,
@@ -19,7 +19,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// The word before the slash.
+    /// Returns the part before the slash.
     pub fn name(self) -> &'static str {
         match self {
             Self::Piece => "piece",
@@ -34,17 +34,15 @@ impl Area {
         }
     }
 
-    /// A code of this area.
     pub const fn code(self, slug: &'static str) -> Code {
         Code { area: self, slug }
     }
 }
 
-/// The code of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     pub area: Area,
-    /// What is wrong; slugs that mean the same are the same in every area.
+    /// Kind of problem. The same kind has the same slug in every area.
     pub slug: &'static str,
 }
 

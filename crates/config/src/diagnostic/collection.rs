@@ -1,8 +1,6 @@
-//! Everything found so far.
-
 use super::{Diagnostic, Severity, did_you_mean};
 
-/// Everything found so far, in the order of files and places once sorted.
+/// Collected diagnostics. Sorting puts them in the order of files and positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -12,10 +10,10 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// More than this nobody reads; what follows is only counted.
+    /// Maximum number of listed diagnostics. Further ones are only counted.
     pub const MOST: usize = 1000;
 
-    /// After so many nobody needs to be told what each misspelt name was probably meant to be.
+    /// Number of diagnostics after which spelling suggestions stop.
     const ENOUGH: usize = 50;
 
     pub fn new() -> Self {
@@ -44,17 +42,15 @@ impl Diagnostics {
         self.warnings |= other.warnings;
     }
 
-    /// Whether anything forbids a run.
     pub fn has_errors(&self) -> bool {
         self.errors
     }
 
-    /// Whether anything forbids a run when warnings count as errors (`strict`).
+    /// Returns true if the diagnostics prevent a run. With `strict`, warnings count as errors.
     pub fn forbids(&self, strict: bool) -> bool {
         self.errors || (strict && self.warnings)
     }
 
-    /// Whether there is nothing at all.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -63,28 +59,29 @@ impl Diagnostics {
         self.list.len()
     }
 
-    /// How many more were found than are listed.
+    /// Returns the number of diagnostics beyond the limit.
     pub fn left_off(&self) -> usize {
         self.left_off
     }
 
-    /// Whether one more would be listed. Where it would not, finding words for it is lost work.
+    /// Returns true if the list has room for another diagnostic. Callers use it to avoid building
+    /// messages in vain.
     pub fn has_room(&self) -> bool {
         self.list.len() < Self::MOST
     }
 
-    /// "did you mean …?" of names that a file itself gives, and of which there can be any number: while there are so few
-    /// diagnostics that comparing with every name does not take long.
+    /// Returns "did you mean …?" for names that a file itself defines. The number of such names is
+    /// unbounded, so suggestions stop after many diagnostics.
     pub fn suggest<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
         if self.list.len() < Self::ENOUGH { did_you_mean(word, known) } else { None }
     }
 
-    /// Those listed, in the order they were found.
+    /// Iterates over the listed diagnostics in the order of discovery.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
 
-    /// By file, then by place; what has no place comes first.
+    /// Sorts by file and position. Diagnostics without a location come first.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.list.sort_by(|one, other| order(one).cmp(&order(other)));

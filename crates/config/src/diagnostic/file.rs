@@ -1,33 +1,30 @@
-//! A file as diagnostics show it.
-
 use std::fmt;
 use std::sync::OnceLock;
 
 use super::Area;
 
-/// A range of bytes of a text; both ends lie between characters.
+/// Byte range of a text. Both ends lie on character boundaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     pub start: usize,
-    /// One past the last byte.
+    /// Exclusive end.
     pub end: usize,
 }
 
 impl Span {
-    /// From the first byte to one past the last.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end: end.max(start) }
     }
 }
 
-/// A line and a column, both from 1; columns count characters.
+/// Line and column, both from 1. Columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-/// A file as diagnostics show it: its name as the person knows it, and its text.
+/// A source file for diagnostics: its display name and its text.
 pub struct SourceFile {
     area: Area,
     name: String,
@@ -36,27 +33,26 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// A text under a name. The area is that of the codes of everything found wrong in it.
+    /// Creates a file. All diagnostics about it use the codes of `area`.
     pub fn new(area: Area, name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { area, name: name.into(), text: text.into(), lines: OnceLock::new() }
     }
 
-    /// The area of its diagnostics.
     pub fn area(&self) -> Area {
         self.area
     }
 
-    /// Its name as the person knows it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its text, without a byte order mark.
+    /// Returns the text without a byte order mark.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The line and column of a byte. Whatever lies outside the text is its nearest character.
+    /// Returns line and column of a byte offset. An offset outside the text maps to the nearest
+    /// character.
     pub fn position(&self, offset: usize) -> Position {
         let offset = floor_boundary(&self.text, offset);
         let line = self.starts().partition_point(|start| *start <= offset);
@@ -64,14 +60,14 @@ impl SourceFile {
         Position { line, column: before.chars().count() + 1 }
     }
 
-    /// A line, from 1, without its line break.
+    /// Returns a line, from 1, without its line break.
     pub fn line(&self, number: usize) -> &str {
         let Some(start) = number.checked_sub(1).and_then(|index| self.starts().get(index)) else { return "" };
         let end = self.starts().get(number).copied().unwrap_or(self.text.len());
         self.text[*start..end].trim_end_matches(['\n', '\r'])
     }
 
-    /// The first byte of a line, from 1.
+    /// Returns the offset of the first byte of a line, from 1.
     pub fn line_start(&self, number: usize) -> usize {
         number.checked_sub(1).and_then(|index| self.starts().get(index)).copied().unwrap_or(self.text.len())
     }

@@ -1,8 +1,8 @@
-//! Diagnostics as annotations of a GitHub workflow.
+//! Renders diagnostics as annotations of a GitHub workflow.
 
 use super::{Diagnostic, Diagnostics, Location, Severity};
 
-/// One workflow command a line.
+/// Writes one workflow command per line.
 pub fn to_github(diagnostics: &Diagnostics) -> String {
     diagnostics.iter().map(|diagnostic| format!("{}\n", command(diagnostic))).collect()
 }
@@ -19,7 +19,7 @@ fn command(diagnostic: &Diagnostic) -> String {
         if let Some(span) = span {
             let (start, end) = (file.position(span.start), file.position(span.end));
             properties.push(format!("line={},endLine={}", start.line, end.line));
-            // GitHub refuses columns of an annotation over several lines.
+            // GitHub rejects columns in an annotation that spans several lines.
             if start.line == end.line {
                 properties.push(format!("col={},endColumn={}", start.column, end.column));
             }

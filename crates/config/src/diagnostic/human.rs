@@ -1,4 +1,4 @@
-//! Diagnostics for people.
+//! Renders diagnostics for terminals.
 
 use std::fmt::Write as _;
 
@@ -7,17 +7,17 @@ use unicode_width::UnicodeWidthChar;
 use super::words::steers;
 use super::{Diagnostic, Diagnostics, Location, Position, Severity, Span};
 
-/// Whether to colour. Colour never carries meaning of its own.
+/// Colour mode. Colour never carries information of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     Always,
     Never,
 }
 
-/// The widest excerpt of a line that is shown.
+/// Maximum width of a shown excerpt.
 const WIDEST: usize = 120;
 
-/// All of them, one block each, with a blank line between.
+/// Writes one block per diagnostic, separated by blank lines.
 pub fn to_human(diagnostics: &Diagnostics, colour: Colour) -> String {
     let mut blocks: Vec<String> = diagnostics.iter().map(|diagnostic| block(diagnostic, colour)).collect();
     if diagnostics.left_off() > 0 {
@@ -81,7 +81,7 @@ fn excerpt(out: &mut String, location: &Location, under: &Underline<'_>, gutter:
     let _ = writeln!(out, "{space} {bar} {}{marked}", " ".repeat(shown.before));
 }
 
-/// A line as it is shown, with the columns on the screen of what is meant.
+/// A line for display, with the screen columns of the marked part.
 struct Shown {
     text: String,
     before: usize,
@@ -89,8 +89,8 @@ struct Shown {
 }
 
 impl Shown {
-    /// The line where a span begins, cut to a window around it if it is long. A span over several lines is marked
-    /// to the end of its first line.
+    /// Shows the first line of a span, shortened around the span if it is long. A span over several
+    /// lines is marked to the end of its first line.
     fn new(location: &Location, span: Span, start: Position) -> Self {
         let file = &location.file;
         let line = file.line(start.line);
@@ -109,11 +109,11 @@ impl Shown {
     }
 }
 
-/// The part of a line around a byte that is shown.
+/// Returns the visible part of a line around a byte offset.
 fn window(line: &str, around: usize) -> Span {
     let back = |count: usize| line[..around].char_indices().rev().take(count).last();
     let start = match back(WIDEST / 2) {
-        // A line that begins nearby is shown from its beginning.
+        // If the line starts nearby, show it from its start.
         Some((index, _)) if line[..around].chars().count() > WIDEST * 2 / 3 => index,
         _ => 0,
     };
@@ -121,7 +121,7 @@ fn window(line: &str, around: usize) -> Span {
     Span::new(start, end.max(around))
 }
 
-/// Text as a terminal may show it: tabs as spaces, and nothing that could steer it.
+/// Makes text safe for a terminal: expands tabs and removes control sequences.
 fn screen(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -136,7 +136,7 @@ fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The width of the largest line number, and thereby of everything left of the bar.
+/// Returns the width of the largest line number, which sets the width of the left margin.
 fn gutter(diagnostic: &Diagnostic) -> usize {
     let places = diagnostic.location.iter().chain(diagnostic.further.iter().map(|(location, _)| location));
     let lines = places.filter_map(Location::start).map(|start| start.line);

@@ -1,10 +1,10 @@
-//! Diagnostics as JSON, one object a line.
+//! Renders diagnostics as JSON lines.
 
 use serde::{Serialize, Serializer};
 
 use super::{Diagnostic, Diagnostics, Location};
 
-/// One object a line, each ended by a line break.
+/// Writes one object per line, each followed by a line break.
 pub fn to_json(diagnostics: &Diagnostics) -> String {
     let lines = diagnostics.iter().filter_map(|diagnostic| serde_json::to_string(diagnostic).ok());
     lines.map(|line| line + "\n").collect()
@@ -29,7 +29,7 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// The published form. Fields are only ever added.
+/// Published format. New versions only add fields.
 #[derive(Serialize)]
 struct Object<'a> {
     v: u32,
@@ -45,7 +45,7 @@ struct Object<'a> {
     hint: Option<&'a str>,
 }
 
-/// Lines and columns from 1, columns in characters.
+/// Lines and columns count from 1; columns count characters.
 #[derive(Serialize, Default)]
 struct Place {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,45 +1,43 @@
-//! A place in a file, and values that know theirs.
+//! Locations in files, and values with a location.
 
 use std::sync::Arc;
 
 use super::{Diagnostic, DocumentPath, Position, Severity, SourceFile, Span};
 
-/// A place in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Location {
     pub file: Arc<SourceFile>,
-    /// Which bytes of it; absent where the file as a whole is meant.
+    /// Byte range; absent if the location is the whole file.
     pub span: Option<Span>,
     pub path: DocumentPath,
 }
 
 impl Location {
-    /// A file as a whole.
     pub fn whole(file: &Arc<SourceFile>) -> Self {
         Self { file: Arc::clone(file), span: None, path: DocumentPath::root() }
     }
 
-    /// An error here, in the file's area.
+    /// Creates an error here, in the area of the file.
     pub fn error(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
         self.diagnostic(Severity::Error, slug, message.into())
     }
 
-    /// A warning here, in the file's area.
+    /// Creates a warning here, in the area of the file.
     pub fn warning(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
         self.diagnostic(Severity::Warning, slug, message.into())
     }
 
-    /// A note here, in the file's area.
+    /// Creates a note here, in the area of the file.
     pub fn note(&self, slug: &'static str, message: impl Into<String>) -> Diagnostic {
         self.diagnostic(Severity::Note, slug, message.into())
     }
 
-    /// The line and column where it begins.
+    /// Returns line and column of the start.
     pub fn start(&self) -> Option<Position> {
         self.span.map(|span| self.file.position(span.start))
     }
 
-    /// `file:line:column`, or the file alone.
+    /// Returns `file:line:column`, or only the file.
     pub fn name(&self) -> String {
         match self.start() {
             Some(Position { line, column }) => format!("{}:{line}:{column}", self.file.name()),
@@ -52,7 +50,7 @@ impl Location {
     }
 }
 
-/// A value that knows where it was written.
+/// A value with its location.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located<T> {
     pub value: T,
@@ -60,12 +58,11 @@ pub struct Located<T> {
 }
 
 impl<T> Located<T> {
-    /// A value and its place.
     pub fn new(value: T, at: Location) -> Self {
         Self { value, at }
     }
 
-    /// Another value at the same place.
+    /// Converts the value and keeps its location.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Located<U> {
         Located { value: change(self.value), at: self.at }
     }

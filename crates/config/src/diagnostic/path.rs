@@ -1,18 +1,16 @@
-//! Where a value stands in its document: `movements[2].rules[0].next`.
+//! Paths of values in a document: `movements[2].rules[0].next`.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// One step into a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// The value of a key.
     Key(Arc<str>),
-    /// An item of a list, from 0.
+    /// List index, from 0.
     Index(usize),
 }
 
-/// Where a value stands in its document; empty is the document itself.
+/// Path of a value in its document. The empty path is the document itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct DocumentPath(Vec<Step>);
 
@@ -21,29 +19,28 @@ impl DocumentPath {
         Self::default()
     }
 
-    /// The value of a key of what stands here.
+    /// Appends a key.
     #[must_use]
     pub fn key(&self, key: impl Into<Arc<str>>) -> Self {
         self.with(Step::Key(key.into()))
     }
 
-    /// An item of the list that stands here.
+    /// Appends a list index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.with(Step::Index(index))
     }
 
-    /// The steps from the root.
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// The path of keys joined by dots, such as `retry.max_wait`.
+    /// Parses keys joined by dots, such as `retry.max_wait`.
     pub fn of_keys(keys: &str) -> Self {
         Self(keys.split('.').map(|key| Step::Key(key.into())).collect())
     }
 
-    /// The step of that number, if it is a key.
+    /// Returns the step at this index, if it is a key.
     pub fn key_at(&self, number: usize) -> Option<&str> {
         match self.0.get(number) {
             Some(Step::Key(key)) => Some(key),
@@ -51,17 +48,16 @@ impl DocumentPath {
         }
     }
 
-    /// The last step, if it is a key.
+    /// Returns the last step, if it is a key.
     pub fn last_key(&self) -> Option<&str> {
         self.key_at(self.0.len().checked_sub(1)?)
     }
 
-    /// Whether it is the document itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The last key with what follows it: `rules[0]` of `movements[2].rules[0]`.
+    /// Returns the last key and the rest after it: `rules[0]` for `movements[2].rules[0]`.
     pub fn tail(&self) -> String {
         let keys = self.0.iter().rposition(|step| matches!(step, Step::Key(_)));
         Self(self.0[keys.unwrap_or(0)..].to_vec()).to_string()
@@ -91,7 +87,7 @@ impl fmt::Display for DocumentPath {
     }
 }
 
-/// Whether a key can stand in a path without quotes.
+/// Returns true if a key needs no quotes in a path.
 fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
 }

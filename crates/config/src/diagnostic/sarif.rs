@@ -1,4 +1,4 @@
-//! Diagnostics as a SARIF 2.1.0 log, for code scanning.
+//! Renders diagnostics as a SARIF 2.1.0 log for code scanning.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{Code, Diagnostic, Diagnostics, Location, Severity};
 
-/// One log with one run, ended by a line break. A clean check is a run without results, which is how a scanner learns
-/// that earlier ones are mended.
+/// Writes one log with one run and a final line break. A clean check is a run without results, so
+/// that the scanner closes earlier alerts.
 pub fn to_sarif(diagnostics: &Diagnostics) -> String {
     let codes: IndexSet<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
     let results = diagnostics.iter().map(|diagnostic| Outcome::new(diagnostic, &codes)).collect();
@@ -108,12 +108,12 @@ struct Artifact {
     uri_base_id: Option<&'static str>,
 }
 
-/// What relative paths are relative to: where the command was called. Code scanning knows it under this name.
+/// Base of relative paths: the working directory of the command. Code scanning expects this name.
 const PROJECT: &str = "%SRCROOT%";
-/// What paths that begin with `~/` are relative to.
+/// Base of paths that start with `~/`.
 const HOME: &str = "HOME";
 
-/// The bases, described but not resolved: a log is read on another machine than the one it was made on.
+/// The bases, described but not resolved, because a different machine may read the log.
 #[derive(Serialize)]
 struct Bases {
     #[serde(rename = "%SRCROOT%")]
@@ -209,7 +209,7 @@ impl Place {
 }
 
 impl Artifact {
-    /// A file by the name people know it by. A relative path stays one, and says what it is relative to.
+    /// Creates a location from a display name. A relative path stays relative and names its base.
     fn new(name: &str) -> Self {
         match (name.strip_prefix("~/"), name.starts_with('/')) {
             (Some(inside), _) => Self { uri: uri(inside), uri_base_id: Some(HOME) },
@@ -219,7 +219,7 @@ impl Artifact {
     }
 }
 
-/// A path in the letters of a URI.
+/// Percent-encodes a path.
 fn uri(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {

@@ -1,9 +1,9 @@
-//! The nearest known word to one that was mistyped.
+//! Spelling suggestions.
 
-/// Words longer than this are no misspelling of anything, and comparing them would take long.
+/// Maximum length of a word to compare. Comparing longer words is slow and finds no misspelling.
 const LONGEST: usize = 100;
 
-/// The nearest of the candidates, if one is near enough to be what was meant. Of equally near ones the first.
+/// Returns the closest candidate if it is close enough. The first one wins a tie.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().take(LONGEST + 1).count();
     if length > LONGEST {
@@ -19,17 +19,17 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
-/// "did you mean `edit`?", if something is near enough.
+/// Returns "did you mean `edit`?" if a candidate is close enough.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// Case and the choice between `-` and `_` are never what makes two words different.
+/// Ignores case and the difference between `-` and `_`.
 fn fold(word: &str) -> String {
     word.chars().map(|c| if c == '-' { '_' } else { c }).flat_map(char::to_lowercase).collect()
 }
 
-/// How many edits a misspelling may have.
+/// Returns the maximum number of edits in a misspelling.
 fn allowed(length: usize) -> usize {
     match length {
         0..=2 => 0,
@@ -41,6 +41,6 @@ fn allowed(length: usize) -> usize {
 
 #[cfg(test)]
 thread_local! {
-    /// How many words this thread has compared, for tests that hold the work down.
+    /// Number of comparisons in this thread, for tests that limit the work.
     pub(crate) static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }

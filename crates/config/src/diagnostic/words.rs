@@ -1,9 +1,9 @@
-//! Small pieces of the sentences diagnostics are made of.
+//! Building blocks for diagnostic messages.
 
-/// The most characters of somebody's text that a message repeats.
+/// Maximum number of quoted characters in a message.
 const SHOWN: usize = 60;
 
-/// A literal in backticks, on one line, cut where it is long.
+/// Returns the text in backticks, on one line, shortened if long.
 pub fn quoted(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).flat_map(visible).collect();
     if text.chars().nth(SHOWN).is_some() {
@@ -12,7 +12,7 @@ pub fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// "`a`", "`a` or `b`", "`a`, `b` or `c`".
+/// Returns "`a`", "`a` or `b`", "`a`, `b` or `c`".
 pub fn list_of<'a>(words: impl IntoIterator<Item = &'a str>, last: &str) -> String {
     let quoted: Vec<String> = words.into_iter().map(quoted).collect();
     match quoted.split_last() {
@@ -22,7 +22,7 @@ pub fn list_of<'a>(words: impl IntoIterator<Item = &'a str>, last: &str) -> Stri
     }
 }
 
-/// What a character looks like on one line; what would steer a terminal never reaches it.
+/// Returns a single-line form of a character. Terminal control characters never pass unescaped.
 fn visible(c: char) -> Vec<char> {
     match c {
         '\n' => vec!['\\', 'n'],
@@ -32,7 +32,7 @@ fn visible(c: char) -> Vec<char> {
     }
 }
 
-/// Whether a character would steer a terminal, or turn the direction in which text is read.
+/// Returns true for terminal control characters and bidirectional overrides.
 pub(crate) fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

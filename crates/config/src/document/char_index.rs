@@ -1,9 +1,9 @@
-//! From the number of a character to the number of its byte.
+//! Converts character indexes to byte offsets.
 
-/// Every how many characters the byte is remembered.
+/// Distance in characters between two stored offsets.
 const EVERY: usize = 64;
 
-/// Where the characters of a text begin.
+/// Byte offsets of the characters in a text.
 pub(super) struct CharIndex<'t> {
     text: &'t str,
     bytes: Vec<usize>,
@@ -19,7 +19,8 @@ impl<'t> CharIndex<'t> {
         Self { text, bytes }
     }
 
-    /// The byte where a character begins; the text's end for what lies beyond it.
+    /// Returns the byte offset of a character, or the length of the text for an index beyond its
+    /// end.
     pub(super) fn byte(&self, character: usize) -> usize {
         if self.bytes.is_empty() {
             return character.min(self.text.len());

@@ -1,8 +1,7 @@
-//! What a plain scalar means by the core schema of YAML 1.2: `yes` and `on` are texts, `0777` is 777.
+//! Resolves plain scalars by the YAML 1.2 core schema: `yes` and `on` are text, `0777` is 777.
 
 use super::Value;
 
-/// The value of a plain scalar.
 pub(super) fn resolve(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
@@ -12,7 +11,7 @@ pub(super) fn resolve(text: &str) -> Value {
     }
 }
 
-/// The value as a whole number, if the text is written as one.
+/// Returns the integer value of a text that has the form of an integer.
 pub(super) fn integer(text: &str) -> Option<Value> {
     if let Some(digits) = text.strip_prefix("0o") {
         return from_radix(digits, 8);
@@ -24,11 +23,11 @@ pub(super) fn integer(text: &str) -> Option<Value> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // Beyond every range that any key allows; as a number it is refused there and not here.
+    // Too large for any key. The range check of the key rejects it later.
     Some(text.parse().map_or_else(|_| Value::Float(text.parse().unwrap_or(f64::INFINITY)), Value::Integer))
 }
 
-/// The value as a number, if the text is written as one.
+/// Returns the numeric value of a text that has the form of a number.
 pub(super) fn float(text: &str) -> Option<Value> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };

@@ -1,4 +1,4 @@
-//! JSON exactly as its standard has it: no comments, no trailing commas, every key once.
+//! Strict JSON parser: no comments, no trailing commas, no duplicate keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -96,7 +96,8 @@ impl Reader<'_> {
         }
     }
 
-    /// After an item: whether the closing bracket follows, or a comma and another item.
+    /// Returns true if the closing bracket follows an item, false if a comma and another item
+    /// follow.
     fn ends(&mut self, bracket: u8, expected: &str) -> Result<bool, Problem> {
         self.space();
         if self.skip(bracket) {
@@ -176,7 +177,7 @@ impl Reader<'_> {
         char::from_u32(code).ok_or_else(|| self.bad_escape(start, "half a surrogate pair"))
     }
 
-    /// The four digits of a `\uXXXX` at the current place.
+    /// Parses the four digits of `\uXXXX` at the current position.
     fn hex(&mut self, start: usize) -> Result<u32, Problem> {
         let digits = self.text.get(self.at + 2..self.at + 6);
         let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));

@@ -1,20 +1,18 @@
-//! Nodes of a document.
-
 use std::sync::Arc;
 
 use serde_json::{Number, Value as Json};
 
 use crate::diagnostic::Span;
 
-/// A value and the bytes it was written in. Cloning is cheap.
+/// A value and its byte range. Cloning is cheap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub value: Value,
-    /// The bytes it was written in. What an alias stands for has the place of its anchor.
+    /// Byte range of the value. An aliased value has the range of its anchor.
     pub span: Span,
 }
 
-/// A value. Lists and mappings are shared, so that an alias costs nothing.
+/// A value. Lists and mappings are shared, so an alias costs nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Null,
@@ -22,24 +20,22 @@ pub enum Value {
     Integer(i128),
     Float(f64),
     Text(Arc<str>),
-    /// A date or time, as TOML knows them.
+    /// TOML date or time.
     Date(Arc<str>),
     List(Arc<[Node]>),
-    /// A mapping, in the order of the file, each key once.
+    /// Mapping in file order, without duplicate keys.
     Map(Arc<[Entry]>),
 }
 
-/// A key of a mapping and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub key: Arc<str>,
-    /// The bytes of the key.
     pub key_span: Span,
     pub value: Node,
 }
 
 impl Value {
-    /// What it is, for messages: `a list`.
+    /// Returns the kind for messages, such as `a list`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -55,7 +51,7 @@ impl Value {
 }
 
 impl Node {
-    /// The value of a key, where this is a mapping.
+    /// Returns the value of a key, if this is a mapping.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| *entry.key == *key).map(|entry| &entry.value),
@@ -69,17 +65,14 @@ impl Node {
         }
     }
 
-    /// The text, where this is one.
     pub fn as_text(&self) -> Option<&str> {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
-    /// The whole number, where this is one.
     pub fn as_integer(&self) -> Option<i64> {
         if let Value::Integer(number) = self.value { i64::try_from(number).ok() } else { None }
     }
 
-    /// The number, where this is one.
     #[expect(clippy::cast_precision_loss, reason = "what is asked for as a number may be rounded as one")]
     pub fn as_number(&self) -> Option<f64> {
         match self.value {
@@ -94,17 +87,15 @@ impl Node {
         }
     }
 
-    /// True or false, where this is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(bool) = self.value { Some(bool) } else { None }
     }
 
-    /// The items, where this is a list.
     pub fn as_list(&self) -> Option<&[Node]> {
         if let Value::List(items) = &self.value { Some(items) } else { None }
     }
 
-    /// The same as JSON. Numbers JSON cannot write (infinity) become null.
+    /// Converts the value to JSON. Infinity and NaN, which JSON lacks, become null.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,

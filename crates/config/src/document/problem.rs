@@ -1,11 +1,11 @@
-//! What a parser finds, before it is tied to a file.
+//! Parser errors without a file.
 
 use std::sync::Arc;
 
 use super::DEEPEST;
 use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Location, SourceFile, Span, quoted};
 
-/// Something a parser found. Boxed, because it travels in results that are nearly always fine.
+/// A parser error. Boxed to keep the usual success results small.
 #[derive(Debug)]
 pub(super) struct Problem(Box<Content>);
 
@@ -63,7 +63,7 @@ impl Problem {
     }
 }
 
-/// What a parser found besides, bounded: more than can be listed is not kept.
+/// Recoverable parser errors, limited to the number that can be listed.
 #[derive(Debug, Default)]
 pub(super) struct Problems(Vec<Problem>);
 

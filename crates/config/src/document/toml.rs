@@ -1,4 +1,4 @@
-//! TOML, by the tree with spans of the `toml` crate.
+//! TOML, parsed by the spanned tree of the `toml` crate.
 
 use std::sync::Arc;
 
@@ -17,8 +17,9 @@ pub(super) fn parse(text: &str) -> Parsed {
     Ok((Node { value, span: Span::new(0, text.len()) }, Vec::new()))
 }
 
-/// Dotted keys nest without brackets, and a tree of many thousand levels cannot even be dropped. So depth is
-/// measured before there is a tree, with the very lexer that will build it.
+/// Rejects deep nesting before the tree exists. Dotted keys nest without brackets, and even
+/// dropping a tree with thousands of levels overflows the stack. The check uses the same lexer as
+/// the parser.
 fn refuse_depth(text: &str) -> Result<(), Problem> {
     let tokens = toml_parser::Source::new(text).lex().into_vec();
     let mut depth = Depth::default();
@@ -29,10 +30,10 @@ fn refuse_depth(text: &str) -> Result<(), Problem> {
     }
 }
 
-/// How deep the text nests at the current place.
+/// Nesting depth at the current position.
 #[derive(Default)]
 struct Depth {
-    /// Per open bracket, the levels of the key before it and its own.
+    /// For each open bracket, the levels of its key and of the bracket itself.
     open: Vec<u32>,
     levels: u32,
     dots: u32,
@@ -123,7 +124,7 @@ fn node(spanned: &Spanned<DeValue<'_>>, depth: u32) -> Result<Node, Problem> {
     Ok(Node { value, span })
 }
 
-/// The entries in the order of the file.
+/// Returns the entries in file order.
 fn map(table: &DeTable<'_>, depth: u32) -> Result<Value, Problem> {
     let mut entries = Vec::with_capacity(table.len());
     for (key, value) in table {

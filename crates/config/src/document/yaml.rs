@@ -1,4 +1,4 @@
-//! YAML 1.2: one document, anchors within a budget, no merge keys.
+//! YAML 1.2: one document, limited anchor expansion, no merge keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use super::char_index::CharIndex;
 use super::{DEEPEST, Entry, LARGEST_EXPANDED, Node, Parsed, Problem, Problems, Value, core_schema};
 use crate::diagnostic::{Span, quoted};
 
-/// What every node counts at least towards the expanded size, so that many empty ones count too.
+/// Minimum weight of a node in the expanded size, so that many empty nodes count too.
 const NODE: u64 = 8;
-/// The key by which other YAML readers merge mappings.
+/// Merge key of other YAML readers.
 const MERGE: &str = "<<";
 
 pub(super) fn parse(text: &str) -> Parsed {
@@ -30,7 +30,8 @@ pub(super) fn parse(text: &str) -> Parsed {
     Ok((root.node, builder.problems.into_vec()))
 }
 
-/// The scanner takes NUL for the end of the text; the other characters are not YAML either.
+/// Rejects control characters. The scanner would treat NUL as the end of the text; YAML forbids the
+/// others.
 fn refuse_control_characters(text: &str) -> Result<(), Problem> {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{85}');
     let Some((index, c)) = text.char_indices().find(|(_, c)| c.is_control() && !allowed(*c)) else {
@@ -47,11 +48,11 @@ enum Flow {
     Stop,
 }
 
-/// A finished node with what it weighs when everything in it is expanded.
+/// A finished node with its expanded size.
 #[derive(Clone)]
 struct Built {
     node: Node,
-    /// What stands there, where the value alone would not tell: `on`, `1` and `<<` as keys.
+    /// Source text where the value alone loses it: `on`, `1` and `<<` as keys.
     plain: Option<Arc<str>>,
     depth: u32,
     bytes: u64,
@@ -64,7 +65,7 @@ impl Built {
     }
 }
 
-/// A list or mapping that is still being read.
+/// An unfinished list or mapping.
 struct Open {
     anchor: usize,
     span: Span,
@@ -78,7 +79,7 @@ enum Content {
     Map { entries: Vec<Entry>, seen: HashMap<Arc<str>, Span>, key: Option<Key> },
 }
 
-/// A key whose value is still to come.
+/// A key without its value yet.
 struct Key {
     text: Arc<str>,
     span: Span,
@@ -166,7 +167,7 @@ impl<'t> Builder<'t> {
             Content::List(items) => Value::List(items.into()),
             Content::Map { entries, .. } => Value::Map(entries.into()),
         };
-        // A closing bracket is part of it; what merely ends by indentation ends with its last item.
+        // A closing bracket belongs to the collection. Without one, it ends with its last item.
         let closed = self.text[span.start..span.end].ends_with([']', '}']);
         let end = if closed { span.end } else { open.span.end };
         let span = Span::new(open.span.start, end);
@@ -175,8 +176,8 @@ impl<'t> Builder<'t> {
         self.add(built, open.anchor, span)
     }
 
-    /// Puts a finished node where it belongs: an item, a key, a value, or the document itself. `here` is where it
-    /// is written, or the alias that stands for it.
+    /// Adds a finished node as item, key, value or root. `here` is its own position or that of its
+    /// alias.
     fn add(&mut self, built: Built, anchor: usize, here: Span) -> Result<(), Problem> {
         if anchor != 0 {
             self.anchors.insert(anchor, built.clone());
@@ -210,7 +211,8 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    /// A list that is indented no further than its key is said to begin after its first dash.
+    /// Corrects the start of a list at the indentation of its key: the scanner puts it after the
+    /// first dash.
     fn dash_before(&self, start: usize) -> usize {
         if self.text[start..].starts_with(['[', '{', '-', '&', '!']) {
             return start;
@@ -231,7 +233,7 @@ impl<'t> Builder<'t> {
             "!!bool" => Some(core_schema::resolve(text)).filter(|value| matches!(value, Value::Bool(_))),
             "!!int" => core_schema::integer(text),
             "!!float" => core_schema::float(text),
-            // `!` alone asks for a text.
+            // A lone `!` forces text.
             "!" => Some(as_text()),
             _ => {
                 self.problems.push(unknown_tag(&name, span));
@@ -251,7 +253,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// A block scalar's span runs to where the next token begins; it is shown to the end of its last line.
+    /// Trims a block scalar to its last line. The scanner extends its span to the next token.
     fn trimmed(&self, span: Span, style: ScalarStyle) -> Span {
         let written = &self.text[span.start..span.end];
         match style {
@@ -271,12 +273,12 @@ impl<'t> Builder<'t> {
         let width =
             self.text[start..].chars().next().filter(|c| !c.is_whitespace()).map_or(0, char::len_utf8);
         let span = Span::new(start, start + width);
-        // The scanner looks ahead, so it can be the first to meet brackets without end.
+        // The scanner reads ahead, so it may hit the nesting limit first.
         if error.info() == "recursion limit exceeded" {
             return Problem::too_deep(span);
         }
         let problem = Problem::syntax(span, format!("this is not valid YAML: {}", error.info()));
-        // By far the most frequent way to get there: prose with `: ` in it behind a key.
+        // The most frequent cause: prose that contains `: ` after a key.
         if error.info() == "mapping values are not allowed in this context" {
             return problem.hint("a text with `: ` in it stands in quotes, or on lines of its own after `|`");
         }
@@ -284,7 +286,7 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// A key: its text, refused if it was there already.
+/// Reads the text of a key and rejects a duplicate.
 fn read_key(
     built: &Built,
     here: Span,
@@ -317,7 +319,7 @@ fn unknown_tag(name: &str, span: Span) -> Problem {
     Problem::new("not-supported", span, message).hint("remove it")
 }
 
-/// A tag as it is usually written.
+/// Returns a tag in its usual notation.
 fn tag_name(tag: &Tag) -> String {
     let handle = if tag.is_yaml_core_schema() { "!!" } else { tag.handle.as_str() };
     format!("{handle}{}", tag.suffix)

@@ -1,5 +1,3 @@
-//! A node with the place it stands at.
-
 use std::sync::Arc;
 
 use saihai_model::Millis;
@@ -11,7 +9,7 @@ use crate::diagnostic::{
 };
 use crate::document::{Document, Node, Value};
 
-/// A node of a document, with its place.
+/// A node of a document with its location.
 #[derive(Debug, Clone)]
 pub struct Cursor<'d> {
     document: &'d Document,
@@ -20,12 +18,11 @@ pub struct Cursor<'d> {
 }
 
 impl<'d> Cursor<'d> {
-    /// The root of a document.
     pub fn new(document: &'d Document) -> Self {
         Self { document, node: &document.root, path: DocumentPath::root() }
     }
 
-    /// The root of a document that itself stands somewhere: the text of a variable, say.
+    /// Creates a cursor for a document inside another one, such as the text of a variable.
     pub(crate) fn at(document: &'d Document, path: DocumentPath) -> Self {
         Self { document, node: &document.root, path }
     }
@@ -34,12 +31,10 @@ impl<'d> Cursor<'d> {
         self.node
     }
 
-    /// Where it stands in its document.
     pub fn path(&self) -> &DocumentPath {
         &self.path
     }
 
-    /// The document it stands in.
     pub fn document(&self) -> &'d Document {
         self.document
     }
@@ -49,7 +44,7 @@ impl<'d> Cursor<'d> {
         Location { file, span: Some(self.node.span), path: self.path.clone() }
     }
 
-    /// A value at this place.
+    /// Attaches this location to a value.
     pub fn located<T>(&self, value: T) -> Located<T> {
         Located::new(value, self.location())
     }
@@ -62,14 +57,14 @@ impl<'d> Cursor<'d> {
         self.location().warning(slug, message)
     }
 
-    /// Its items, where it is a list.
+    /// Returns the items of a list; empty for other values.
     pub fn items(&self) -> impl Iterator<Item = Cursor<'d>> + use<'d> {
         let items = if let Value::List(items) = &self.node.value { &items[..] } else { &[] };
         let (document, path) = (self.document, self.path.clone());
         items.iter().enumerate().map(move |(index, node)| Cursor { document, node, path: path.index(index) })
     }
 
-    /// Its entries, where it is a mapping; each key knows its own place.
+    /// Returns the entries of a mapping, each key with its own location; empty for other values.
     pub fn entries(&self) -> impl Iterator<Item = (Located<String>, Cursor<'d>)> + use<'d> {
         let entries = if let Value::Map(entries) = &self.node.value { &entries[..] } else { &[] };
         let (document, path) = (self.document, self.path.clone());
@@ -81,33 +76,29 @@ impl<'d> Cursor<'d> {
         })
     }
 
-    /// The value of a key, where it is a mapping that has it.
+    /// Returns the value of a key, if this is a mapping with that key.
     pub fn get(&self, key: &str) -> Option<Cursor<'d>> {
         let node = self.node.get(key)?;
         Some(Cursor { document: self.document, node, path: self.path.key(key) })
     }
 
-    /// The text, where it is one.
     pub fn text(&self) -> Option<Located<String>> {
         self.node.as_text().map(|text| self.located(text.to_owned()))
     }
 
-    /// The whole number, where it is one.
     pub fn integer(&self) -> Option<i64> {
         self.node.as_integer()
     }
 
-    /// The number, where it is one.
     pub fn number(&self) -> Option<f64> {
         self.node.as_number()
     }
 
-    /// The length of time, where it is one.
     pub fn duration(&self) -> Option<Millis> {
         duration_of(self.node)?.ok()
     }
 
-    /// Whether it says no, or nothing.
+    /// Returns true for `false` and null.
     pub fn is_off(&self) -> bool {
         match &self.node.value {
             Value::Null => true,
@@ -121,7 +112,7 @@ impl<'d> Cursor<'d> {
         }
     }
 
-    /// Whether it is of a kind; if not, everything wrong with it is reported.
+    /// Returns true if the value has this kind; otherwise reports all its errors.
     pub fn must_be(&self, kind: &Kind, diagnostics: &mut Diagnostics) -> bool {
         match (kind, &self.node.value) {
             (Kind::Any | Kind::Refused(_), _)
@@ -130,7 +121,7 @@ impl<'d> Cursor<'d> {
             | (Kind::Object(_), Value::Map(_)) => true,
             (Kind::Integer { min, max }, Value::Integer(number)) => {
                 let within = (i128::from(*min)..=i128::from(*max)).contains(number);
-                // A bound that nobody would reach is named to whoever has.
+                // An upper bound this large is mentioned only to an author who exceeds it.
                 let is_above = *number > i128::from(*max) && *max >= i64::from(u32::MAX);
                 let expected = if is_above { format!("at most {max}") } else { range(*min, *max) };
                 self.must_hold(within, &expected, diagnostics)
@@ -179,7 +170,7 @@ impl<'d> Cursor<'d> {
         kind: &Kind,
         diagnostics: &mut Diagnostics,
     ) -> bool {
-        // An object's own reader says what is wrong with it, and does so for the others as well.
+        // The reader of the objects reports the errors of every item.
         if matches!(kind, Kind::Object(_)) {
             return true;
         }
@@ -187,7 +178,7 @@ impl<'d> Cursor<'d> {
         wrong == 0
     }
 
-    /// The first kind whose outer form is right decides; if none is, that is what is said.
+    /// Checks the first kind with the right outer form. If none fits, reports that.
     fn must_be_either(&self, kind: &Kind, kinds: &[Kind], diagnostics: &mut Diagnostics) -> bool {
         let mut fitting = None;
         for kind in kinds {
@@ -203,7 +194,7 @@ impl<'d> Cursor<'d> {
             }
         }
         match fitting {
-            // Its own words would name only its own, and not what else could be meant.
+            // Its own message would list only its own words and not the other alternatives.
             Some((Kind::OneOf(_), _)) => {
                 self.must_hold(false, &kind.describe(), diagnostics);
             }
@@ -250,7 +241,8 @@ impl<'d> Cursor<'d> {
         holds
     }
 
-    /// The code of a path that no system could take; agents have one code for every path they may not write (S-3).
+    /// Returns the error code of an impossible path. Step agents use one code for all forbidden
+    /// paths (S-3).
     fn bad_path(&self) -> &'static str {
         if self.document.file.area() == Area::Steps { "path-escape" } else { "bad-value" }
     }
@@ -264,7 +256,7 @@ impl<'d> Cursor<'d> {
             return diagnostic
                 .maybe_hint(in_hats.then(|| format!("write {}, or remove the key", kind.describe())));
         }
-        // H-17: the key, the value and what is allowed.
+        // H-17: the key, the value and the allowed values.
         let is_plain = !matches!(self.node.value, Value::Map(_) | Value::List(_));
         let shown = if in_hats && is_plain { format!("{found}: {}", self.shown()) } else { found.to_owned() };
         let message = format!("{} must be {}, not {shown}", self.name(), kind.describe());
@@ -290,7 +282,7 @@ impl<'d> Cursor<'d> {
             {
                 Some(format!("write {} without quotes", quoted(text.trim())))
             }
-            // A command is a list of words, and no shell takes it apart.
+            // A command is a list of words; no shell splits it.
             (Kind::Filled(Kind::Text), Value::Text(text))
                 if text.len() <= 40 && text.trim().contains(' ') =>
             {
@@ -305,7 +297,7 @@ impl<'d> Cursor<'d> {
         }
     }
 
-    /// The name by which messages call it.
+    /// Returns the display name of the value.
     fn name(&self) -> String {
         if self.path.is_root() {
             "the document".to_owned()
@@ -320,7 +312,8 @@ impl<'d> Cursor<'d> {
     }
 }
 
-/// What messages call a key. Hats are many and alike, so theirs are called by the whole way to them (H-10).
+/// Returns the display name of a key. Keys of hats use the full path, because hats are many and
+/// similar (H-10).
 pub(super) fn called(at: &Location, name: &str) -> String {
     if at.file.area() == Area::Hats { quoted(&at.path.to_string()) } else { quoted(name) }
 }

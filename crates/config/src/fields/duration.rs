@@ -1,21 +1,20 @@
-//! Lengths of time as people write them.
+//! Durations in human notation.
 
 use saihai_model::Millis;
 
 use crate::document::{Node, Value};
 
-/// Why a text is no length of time.
+/// Reason why a text is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadDuration {
-    /// It is not written as one.
     #[error("a duration is written as \"90s\", \"30m\", \"2h\" or a whole number of seconds")]
     Malformed,
-    /// It is longer than a century.
+    /// Longer than a century.
     #[error("a duration is at most 100 years")]
     TooLong,
 }
 
-/// `90s`, `30m`, `2h`, or whole seconds.
+/// Parses `90s`, `30m`, `2h` or whole seconds.
 pub fn parse_duration(text: &str) -> Result<Millis, BadDuration> {
     let (digits, seconds) = match text.as_bytes().last() {
         Some(b's') => (&text[..text.len() - 1], 1),
@@ -30,7 +29,7 @@ pub fn parse_duration(text: &str) -> Result<Millis, BadDuration> {
     whole_seconds(count.checked_mul(seconds).ok_or(BadDuration::TooLong)?)
 }
 
-/// The length of time a node stands for, where it is written as a text or a whole number.
+/// Parses the duration in a text or integer node.
 pub(crate) fn duration_of(node: &Node) -> Option<Result<Millis, BadDuration>> {
     match &node.value {
         Value::Text(text) => Some(parse_duration(text)),
@@ -44,7 +43,6 @@ pub(crate) fn duration_of(node: &Node) -> Option<Result<Millis, BadDuration>> {
     }
 }
 
-/// A whole number of seconds.
 fn whole_seconds(seconds: u64) -> Result<Millis, BadDuration> {
     const CENTURY: u64 = 100 * 366 * 24 * 3600;
     if seconds > CENTURY { Err(BadDuration::TooLong) } else { Ok(Millis::seconds(seconds)) }

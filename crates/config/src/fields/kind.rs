@@ -1,68 +1,65 @@
-//! What a value must be, as data.
+//! Kinds of values, as data.
 
 use super::Object;
 
-/// What a value must be.
+/// Required kind of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     Text,
-    /// The path of a file or directory.
     Path,
     Bool,
-    /// A whole number of a range.
+    /// Integer in a range.
     Integer {
         min: i64,
         max: i64,
     },
-    /// A number of at least `min`, or greater than it.
+    /// Number of at least `min`, or greater than `min`.
     Number {
         min: f64,
-        /// Whether the bound itself is excluded.
+        /// Exclude the bound itself.
         above: bool,
     },
-    /// A length of time: `"90s"`, `"30m"`, `"2h"` or whole seconds.
+    /// Duration: `"90s"`, `"30m"`, `"2h"` or whole seconds.
     Duration {
-        /// Whether none at all is allowed.
+        /// Allow zero.
         zero: bool,
     },
     OneOf(&'static [&'static str]),
-    /// A list of such values.
     List(&'static Kind),
-    /// A list of such values that is not empty.
+    /// Non-empty list of such values.
     Filled(&'static Kind),
-    /// A mapping from free names to such values.
+    /// Mapping from free names to such values.
     Map(&'static Kind),
-    /// A mapping from one free name to such a value.
+    /// Mapping with exactly one free name and such a value.
     Single(&'static Kind),
-    /// A mapping with known keys. What is in it is checked when its own fields are read.
+    /// Mapping with known keys. Its contents are checked when its own fields are read.
     Object(&'static Object),
     Either(&'static [Kind]),
-    /// Anything at all; the reader sees for itself.
+    /// Any value; the reader checks it.
     Any,
-    /// A key that is known and refused, in these words after its name.
+    /// Known but refused key, with the reason that follows its name in the message.
     Refused(&'static str),
 }
 
 impl Kind {
-    /// A text, or a list of them.
+    /// A text or a list of texts.
     pub const TEXTS: Self = Self::Either(&[Self::Text, Self::List(&Self::Text)]);
 
-    /// The table of its keys, where it is a mapping with known ones.
+    /// Returns the key table of a mapping with known keys.
     pub fn object(&self) -> Option<&'static Object> {
         if let Self::Object(object) = self { Some(object) } else { None }
     }
 
-    /// What its values must be, where it is a mapping with free names.
+    /// Returns the kind of the values in a mapping with free names.
     pub fn named_values(&self) -> Option<&'static Self> {
         if let Self::Map(kind) = self { Some(kind) } else { None }
     }
 
-    /// Whether it is a mapping of either sort.
     pub fn is_mapping(&self) -> bool {
         matches!(self, Self::Object(_) | Self::Map(_) | Self::Single(_))
     }
 
-    /// What it is, for messages: `a list of text`.
+    /// Returns a description for messages, such as `a list of text`.
     pub fn describe(&self) -> String {
         match self {
             Self::Text => "text".to_owned(),
@@ -84,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// A list of it, for messages.
+    /// Returns the plural for messages.
     fn describe_many(&self) -> String {
         match self {
             Self::Object(_) | Self::Map(_) | Self::Single(_) => "a list of mappings".to_owned(),

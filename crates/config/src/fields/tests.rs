@@ -413,7 +413,7 @@ fn a_document_path_leads_back_to_its_place() {
     assert_eq!(document.locate(&path.key("deeper")).name(), "a.yaml:3:8");
 }
 
-/// How many words were compared to find out what was meant.
+/// Counts the comparisons made for spelling suggestions.
 fn compared(text: &str) -> (usize, Diagnostics) {
     let (document, mut diagnostics) = read(text);
     let before = crate::diagnostic::COMPARED.get();
@@ -424,7 +424,7 @@ fn compared(text: &str) -> (usize, Diagnostics) {
     (crate::diagnostic::COMPARED.get() - before, diagnostics)
 }
 
-// P9: a file full of mistakes is refused as quickly as one with a few
+// P9: a file full of mistakes fails as quickly as one with a few
 #[test]
 fn what_was_meant_is_not_looked_for_once_nobody_will_be_told() {
     let keys = |count: usize| (0..count).map(|n| format!("kez{n}: 1\n")).collect::<String>();

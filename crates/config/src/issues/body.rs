@@ -1,19 +1,21 @@
-//! The text of an issue's file behind its front matter.
+//! Body of an issue file, after its front matter.
 
 use super::markdown::visible;
 
-/// The text of an issue, and the title that stands in it.
+/// Text of an issue and the title inside it.
 pub(super) struct Body {
-    /// The first `# ` heading.
+    /// First `# ` heading.
     pub(super) heading: Option<String>,
     pub(super) text: String,
-    /// The text behind the heading, where it begins with it: what is taken for the title is not said twice.
+    /// Text after the heading, if the body starts with it. This keeps the title from appearing
+    /// twice.
     pub(super) behind: Option<String>,
 }
 
 impl Body {
     pub(super) fn of(text: &str) -> Self {
-        // What is quoted, commented or code is no heading. Hiding keeps lines, so the two go side by side.
+        // Quotations, comments and code contain no heading. Hiding them keeps the line structure,
+        // so both texts align.
         let hidden = visible(text);
         let lines = || hidden.lines().zip(text.split_inclusive('\n'));
         let found = lines().position(|(line, _)| line.starts_with("# "));
@@ -26,7 +28,7 @@ impl Body {
     }
 }
 
-/// A heading without its marks; it may be closed by some as well.
+/// Returns a heading without its opening and closing marks.
 fn title_of(line: &str) -> String {
     let title = line.trim_start_matches('#').trim();
     let open = title.trim_end_matches('#');

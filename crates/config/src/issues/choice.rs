@@ -1,15 +1,15 @@
-//! What is chosen for issues where several have a say.
+//! Choices between competing sources for an issue.
 
 use saihai_model::{Issue, IssueSource};
 
 use crate::settings::WorkSettings;
 
-/// The definition an issue is worked on with, and who named it.
+/// Definition for an issue, and the source that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenDefinition {
     pub name: String,
     pub by: ChosenBy,
-    /// A further label of the issue that names another definition, with that.
+    /// Another label of the issue and the different definition that it names.
     pub overruled: Option<(String, String)>,
 }
 
@@ -17,13 +17,14 @@ pub struct ChosenDefinition {
 pub enum ChosenBy {
     Flag,
     Issue,
-    /// A label of it, by `work.definitions`.
+    /// A label of the issue, through `work.definitions`.
     Label(String),
     Settings,
 }
 
-/// Chooses the definition of an issue: that of the flag, of the issue itself, of its labels in the order of the settings, of the
-/// settings. None where nobody names one: nothing is ever run that was not named.
+/// Chooses the definition of an issue. The priority is: flag, front matter, labels in settings
+/// order, default setting. Returns `None` if nothing names one: Saihai never runs an unnamed
+/// definition.
 pub fn choose_definition(
     issue: &Issue,
     flag: Option<&str>,
@@ -45,7 +46,7 @@ pub fn choose_definition(
     settings.definition.as_deref().and_then(|name| chosen(name, ChosenBy::Settings))
 }
 
-/// What there is to take issues from, and what was said about it.
+/// Available issue sources, and the flags that select one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SourcesAtHand {
     /// A flag names a folder.
@@ -53,13 +54,13 @@ pub struct SourcesAtHand {
     /// A flag names a repository, a project or an event.
     pub github_named: bool,
     pub set: Option<IssueSource>,
-    /// The folder of issues is there.
+    /// The issue folder exists.
     pub folder_exists: bool,
-    /// The remote repository is on GitHub.
+    /// The git remote is on GitHub.
     pub remote_on_github: bool,
 }
 
-/// Why it is open where issues come from.
+/// Reason why the issue source is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoSource {
     #[error("issues come from a folder or from GitHub, and the flags name both")]
@@ -76,7 +77,7 @@ pub enum NoSource {
     Neither,
 }
 
-/// Chooses where issues come from: what flags name, what is set, or the only one there is.
+/// Chooses the issue source: from flags, from settings, or the only available one.
 pub fn choose_source(at_hand: SourcesAtHand) -> Result<IssueSource, NoSource> {
     let SourcesAtHand { folder_named, github_named, set, folder_exists, remote_on_github } = at_hand;
     match (folder_named, github_named, set) {

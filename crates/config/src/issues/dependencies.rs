@@ -1,4 +1,4 @@
-//! What the text of an issue says it depends on.
+//! Dependencies named in the text of an issue.
 
 use std::sync::LazyLock;
 
@@ -7,16 +7,16 @@ use saihai_model::IssueNumber;
 
 use super::markdown::visible;
 
-/// What a text says it depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mentioned {
-    /// Issues of this repository, each once, in the order they are named.
+    /// Issues of this repository in order of mention, without duplicates.
     pub issues: Vec<IssueNumber>,
-    /// What is named as well and belongs to another repository: it is not followed.
+    /// References to other repositories. Saihai does not follow them.
     pub elsewhere: Vec<String>,
 }
 
-/// A line that names dependencies: its words, behind marks of lists, headings and emphasis, and what follows them.
+/// Matches a line that names dependencies: keywords after list, heading or emphasis marks, then the
+/// rest.
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     let line = r"(?xi)
         ^ \s* (?: (?: [-*+] | \d+[.)] ) \s+ )? (?: \[[\x20x]\] \s+ )? (?: \#{1,6} \s+ )?
@@ -27,25 +27,25 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(line).expect("a regular expression")
 });
 
-/// One reference at the beginning of a text: `#3`, an address, or `other/repo#12`.
+/// Matches one reference at the start of a text: `#3`, a URL, or `other/repo#12`.
 static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
     let reference = r"(?x)
         ^ (?: \#(?P<number>\d+) | (?P<address> https?://[^\s,、]+ ) | (?P<other> [\w.-]+/[\w.-]+\#\d+ ) )";
     Regex::new(reference).expect("a regular expression")
 });
 
-/// What stands between two references.
+/// Matches the separator between two references.
 static SEPARATOR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)^\s*(?:[,、]\s*(?:and\s+|と\s*)?|\s(?:and)\s+|と\s*)").expect("a regular expression")
 });
 
-/// An item of a list: how far it is indented, and what it says.
+/// Matches a list item: its indentation and its text.
 static BULLET: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)^(?P<indent>[ \t]*)(?:[-*+]|\d+[.)])[ \t]+(?:\[[ x]\][ \t]+)?(?P<rest>.*)$")
         .expect("a regular expression")
 });
 
-/// Reads what the text of an issue says it depends on. `home` is the web address of this repository, where it has one:
+/// Parses the dependencies in an issue's text. `home` is the web URL of this repository, such as
 /// `https://github.com/owner/name`.
 pub fn mentioned(body: &str, home: Option<&str>) -> Mentioned {
     let said = visible(body);
@@ -63,7 +63,7 @@ pub fn mentioned(body: &str, home: Option<&str>) -> Mentioned {
             let depth = next.len() - next.trim_start().len();
             match (&bullet, indent) {
                 (Some(bullet), None) => indent = Some(bullet["indent"].len()),
-                // A line that only goes on with an item, or an item within one.
+                // A continuation line or a nested item.
                 (_, Some(outer)) if depth > outer => {
                     lines.next();
                     continue;
@@ -72,7 +72,7 @@ pub fn mentioned(body: &str, home: Option<&str>) -> Mentioned {
                 (None, _) if next.trim().is_empty() => {}
                 (None, _) => break,
             }
-            // A line of its own, such as `- Needs: #4`, is read as one.
+            // A line such as `- Needs: #4` starts its own list of dependencies.
             if LINE.is_match(next) {
                 break;
             }
@@ -85,14 +85,13 @@ pub fn mentioned(body: &str, home: Option<&str>) -> Mentioned {
     found
 }
 
-/// A reference as it is written.
 enum Reference {
     Number(Option<IssueNumber>),
     Address(String),
     Other(String),
 }
 
-/// The references of a text in which nothing else stands; else none.
+/// Returns the references of a text that contains nothing else; otherwise an empty list.
 fn only_references(text: &str) -> Vec<Reference> {
     let mut rest = text.trim().trim_end_matches(['.', '。']);
     let mut found = Vec::new();
@@ -108,11 +107,11 @@ fn only_references(text: &str) -> Vec<Reference> {
     }
 }
 
-/// The reference a text begins with, and how long it is.
+/// Returns the reference at the start of a text, and its length.
 fn reference(text: &str) -> Option<(Reference, usize)> {
     let found = REFERENCE.captures(text)?;
     let length = found[0].len();
-    // A number that goes on is none: `#3rd`.
+    // Skip a number followed by letters: `#3rd`.
     let goes_on = text[length..].chars().next().is_some_and(|next| next.is_alphanumeric() && next != 'と');
     if goes_on {
         return None;
@@ -149,7 +148,7 @@ impl Mentioned {
     }
 }
 
-/// The issue of this repository that an address is of.
+/// Returns the issue number in a URL of this repository.
 fn number_at(address: &str, home: Option<&str>) -> Option<IssueNumber> {
     let home = home?.trim_end_matches('/');
     let (start, rest) = address.split_at_checked(home.len())?;

@@ -1,4 +1,4 @@
-//! Issues that are files of a folder.
+//! Issue files in a folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,11 +11,11 @@ use crate::diagnostic::{Area, Diagnostics, Location, SourceFile, quoted};
 use crate::document::{LARGEST_FILE, cannot_read};
 use crate::source::{ReadError, Source};
 
-/// Where issues are kept, below the project's root, unless the settings say otherwise.
+/// Default issue folder below the project root.
 pub const FOLDER: &str = ".saihai/issues";
 
-/// Reads every issue of a folder, in the order of their files. Everything wrong with any of them is reported at once, and
-/// what is wrong is left out. `name` is what the person knows the folder by. The folder is only read, never written.
+/// Reads every issue of a folder, in file order. Reports all errors at once and skips invalid
+/// files. `name` is the display name of the folder. Never writes to the folder.
 pub fn load_folder(
     source: &dyn Source,
     folder: &Path,
@@ -47,7 +47,7 @@ pub fn load_folder(
     issues.into_iter().map(|read| read.issue).collect()
 }
 
-/// Whether a file of the folder is meant to be an issue, by its name.
+/// Returns true if the file name is that of an issue.
 fn is_issue(file: &OsStr) -> bool {
     let name = file.as_encoded_bytes();
     name.ends_with(b".md") && !name.starts_with(b".") && !name.starts_with(b"_")
@@ -69,7 +69,7 @@ fn load(
         return None;
     }
     match source.read(&path, LARGEST_FILE) {
-        // What is in a folder within the folder is somebody's notes.
+        // Subfolders hold private notes, not issues.
         Err(ReadError::Directory) => None,
         Ok(bytes) => read::read(&bytes, file, shown, diagnostics),
         Err(error) => {
@@ -79,12 +79,12 @@ fn load(
     }
 }
 
-/// Whether a file of the folder leads elsewhere; also where it leads nowhere.
+/// Returns true if the file is a symbolic link, even a broken one.
 fn is_link(source: &dyn Source, folder: &Path, file: &str) -> bool {
     let own = source.canonical(folder).map(|folder| folder.join(file));
     match (source.canonical(&folder.join(file)), own) {
         (Ok(real), Ok(own)) => real != own,
-        // It was listed, so there is something; what cannot be followed is a link.
+        // The directory listing contains it, so a missing target means a broken link.
         (Err(ReadError::Missing), _) => true,
         (Err(_), _) | (_, Err(_)) => false,
     }

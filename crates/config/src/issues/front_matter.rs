@@ -1,15 +1,14 @@
-//! Where the front matter of a file ends and its text begins.
+//! Splits a file into front matter and body.
 
 use crate::diagnostic::Span;
 
-/// A file in two parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Split {
-    /// There is no front matter.
+    /// No front matter.
     Plain,
-    /// The bytes of the front matter, and where the text begins.
+    /// Byte range of the front matter, and offset of the body.
     Front { front: Span, body: usize },
-    /// It is opened by these bytes and never closed.
+    /// Opened by these bytes but never closed.
     Unclosed(Span),
 }
 

@@ -1,4 +1,4 @@
-//! Text of an agent that goes to a forge, made so that the forge does nothing because of it.
+//! Makes an agent's text inert, so that a forge takes no action because of it.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,9 +8,9 @@ use regex::Regex;
 
 use super::cut;
 
-/// What a forge acts on in plain text: the name of a person or a team, a word that closes an issue in front of one, and
-/// characters written as their numbers, behind which either could hide. Backslashes before them are taken along, for they
-/// would undo the mark that is put there.
+/// Matches text that triggers a forge: mentions, closing keywords with an issue, and numeric
+/// character references that could hide either. Includes preceding backslashes, because they would
+/// escape the added backtick.
 static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
     let acted_on = r"(?xi)
         \\* @ \w [\w/-]*
@@ -20,7 +20,8 @@ static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(acted_on).expect("a regular expression")
 });
 
-/// The same in a line that is plain text: what comes before the number or the name, and how that begins. An address of mail calls nobody.
+/// Matches the same triggers in a plain-text title, split before the number or name. Skips mail
+/// addresses.
 static IN_A_TITLE: LazyLock<Regex> = LazyLock::new(|| {
     let acted_on = r"(?xi)
         (?<mark> \B @
@@ -30,14 +31,15 @@ static IN_A_TITLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(acted_on).expect("a regular expression")
 });
 
-/// The same text in which every `@name`, every closing word before `#1`, every HTML comment and every image is code, so that
-/// it closes no issue, calls nobody, hides nothing and loads nothing. What is code already stays as it is.
+/// Turns every `@name`, closing keyword with `#1`, HTML comment and image into code. The text then
+/// closes no issue, notifies no one, hides nothing and loads nothing. Existing code stays
+/// unchanged.
 pub fn inert(text: &str) -> String {
     let fence = "`".repeat(longest_run(text) + 1);
     let (mut inert, mut at) = (String::with_capacity(text.len()), 0);
     for place in places(text) {
         inert.push_str(&text[at..place.start]);
-        // Marks of the text itself must not run together with ours.
+        // Keep the text's own backticks apart from the added ones.
         if inert.ends_with('`') {
             inert.push(' ');
         }
@@ -51,22 +53,24 @@ pub fn inert(text: &str) -> String {
         at = place.end;
     }
     inert.push_str(&text[at..]);
-    // Marks that had no partner may have found one in what was added; then all of it is code.
+    // The added backticks may pair with unpaired ones of the text. If so, make the whole text a
+    // code block.
     if places(&inert).is_empty() { inert } else { as_block(text) }
 }
 
-/// The title of an issue for a commit or a pull request: a space parts what a forge would act on there, `fixes # 1` and `@ name`.
-/// Neither is Markdown, so nothing can be made code in them.
+/// Makes a title inert for a commit or a pull request by adding spaces: `fixes # 1` and `@ name`.
+/// Titles are not Markdown, so code marks do not work there.
 pub fn inert_title(title: &str) -> String {
     IN_A_TITLE.replace_all(title, "$mark $rest").into_owned()
 }
 
-/// What is shown of a longer text of an agent: inert, of at most so many characters, and with every block of code closed, so
-/// that whatever stands behind it is none.
+/// Returns an inert excerpt of at most `most` characters. Closes every code block, so that the text
+/// after the excerpt is not code.
 pub fn inert_excerpt(text: &str, most: usize) -> String {
     let text = text.trim();
     let mut length = most;
-    // What is made code is longer than it was. It is cut before that: no mark of ours may lose its other half.
+    // Code marks lengthen the text. It is cut before they are added, because a cut could remove the
+    // closing mark.
     loop {
         let made = closed(inert(&cut(text, length)));
         match made.chars().count().saturating_sub(most) {
@@ -76,7 +80,7 @@ pub fn inert_excerpt(text: &str, most: usize) -> String {
     }
 }
 
-/// A text that leaves no block of code open.
+/// Closes a code block left open at the end.
 fn closed(text: String) -> String {
     let behind = text.len() + "\n\n".len();
     let whole = format!("{text}\n\nx");
@@ -91,19 +95,19 @@ fn closed(text: String) -> String {
     format!("{text}\n{marks}")
 }
 
-/// A text as one block of code, whatever is in it.
+/// Wraps any text in one code block.
 fn as_block(text: &str) -> String {
     let fence = "`".repeat((longest_run(text) + 1).max(3));
     format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
-/// What has to become code, in order, none within another.
+/// Returns the ranges that must become code, sorted and without overlaps.
 fn places(text: &str) -> Vec<Range<usize>> {
     let (mut code, mut found) = (Vec::new(), Vec::new());
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
         match event {
             Event::Start(Tag::CodeBlock(_)) | Event::Code(_) => code.push(range),
-            // All of it: what a forge leaves of HTML is more than comments and images.
+            // All inline HTML: forges keep more than comments and images.
             Event::Start(Tag::Image { .. }) | Event::InlineHtml(_) => found.push(range),
             Event::Html(_) => found.push(trimmed(text, range)),
             _ => {}
@@ -124,7 +128,7 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// The same places in order, those that overlap as one.
+/// Sorts the ranges and merges overlapping ones.
 fn merged(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.sort_by_key(|place| (place.start, place.end));
     let mut merged: Vec<Range<usize>> = Vec::new();

@@ -1,22 +1,22 @@
-//! What of a Markdown text a reader would take for the writer's own words.
+//! Finds the parts of a Markdown text that are the author's own words.
 
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-/// Stands in the place of a character that is shown and not said. It is no letter, no mark and no space.
+/// Replaces a hidden character. It is neither a letter nor punctuation nor a space.
 const SHOWN: char = '\u{fffc}';
 
 /// Tags whose content is code or a quotation.
 const TAGS: [&str; 7] = ["blockquote", "pre", "code", "q", "script", "style", "textarea"];
 
-/// The text, line for line, with everything hidden that is not said in it: comments are blank, and code and quotations are
-/// characters that mean nothing.
+/// Hides everything that the author does not say, line by line. Comments become blank; code and
+/// quotations become placeholder characters.
 pub(super) fn visible(text: &str) -> String {
     let mut hidden = vec![None; text.len()];
     let mut hide = |range: Range<usize>, with: char| hidden[range].fill(Some(with));
     let mut tags = OpenTags::default();
-    // Quotations of quotations are hidden with the outermost: there may be as many as characters.
+    // Hide only the outermost quotation. Nested quotations can be as many as the characters.
     let mut until = 0;
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
         match event {
@@ -41,7 +41,7 @@ pub(super) fn visible(text: &str) -> String {
     text.char_indices().map(character).collect()
 }
 
-/// The comments within some HTML; one that is not closed reaches to its end.
+/// Returns the comments in some HTML. An unclosed comment extends to the end.
 fn comments(text: &str, html: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = html.start;
@@ -53,16 +53,16 @@ fn comments(text: &str, html: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Tags that hide what stands between them, also where that is Markdown again.
+/// Tags that hide their content, even if it contains Markdown.
 #[derive(Default)]
 struct OpenTags {
     depth: usize,
-    /// Where the outermost was opened.
+    /// Start of the outermost open tag.
     since: Option<usize>,
 }
 
 impl OpenTags {
-    /// Reads some HTML, and gives what has now been closed.
+    /// Reads some HTML and returns the ranges that it closes.
     fn read(&mut self, html: &str, range: &Range<usize>) -> Vec<Range<usize>> {
         let mut closed = Vec::new();
         for (at, _) in html.match_indices('<') {

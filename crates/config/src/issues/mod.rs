@@ -1,7 +1,8 @@
-//! Issues as text: files in a folder, what their words mean, and what of them may go where.
+//! Issues as text: files in a folder, their meaning, and their use in prompts and on forges.
 //!
-//! The text of an issue is a stranger's. It is read for what it depends on, cleaned where it becomes a title, cut where
-//! it is too long, and made inert where an agent wrote it and a forge would act on it. No name is ever made of it.
+//! The author of an issue is untrusted. Saihai parses dependencies from the text, cleans titles and
+//! cuts long texts. Before an agent's text goes to a forge, Saihai makes it inert. No file or
+//! branch name comes from it.
 
 mod body;
 mod choice;

@@ -1,4 +1,4 @@
-//! One issue, read out of its file.
+//! Reads one issue from its file.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location, SourceFile, S
 use crate::document::{Document, Format, Value};
 use crate::fields::{Cursor, Fields};
 
-/// An issue, with the place its number was found at.
+/// An issue and the location of its number.
 pub(super) struct ReadIssue {
     pub(super) issue: Issue,
     pub(super) number_at: Location,
 }
 
-/// Reads an issue. Without one, an error was added.
+/// Reads an issue. If it returns `None`, it has added an error.
 pub(super) fn read(
     bytes: &[u8],
     file_name: &str,
@@ -28,7 +28,7 @@ pub(super) fn read(
 ) -> Option<ReadIssue> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else {
-        // It is said where, in the words in which every file is told so.
+        // Parse only to report the error with its position, in the usual words.
         Document::parse(bytes, Format::Yaml, shown, Area::Work, diagnostics);
         return None;
     };
@@ -44,7 +44,7 @@ pub(super) fn read(
             return None;
         }
     };
-    // A front matter in which nothing stands is one in which nothing is wrong.
+    // An empty front matter is valid.
     let front = front.filter(|document| document.root.value != Value::Null);
     let fields = match &front {
         Some(document) => Some(Fields::read(&Cursor::new(document), &ISSUE, diagnostics)?),
@@ -54,9 +54,9 @@ pub(super) fn read(
     Reader { fields: fields.as_ref(), whole, file_name, diagnostics }.issue(body)
 }
 
-/// The front matter as a document whose places are those of the whole file.
+/// Parses the front matter with positions relative to the whole file.
 fn parse(text: &str, front: Span, file: &Arc<SourceFile>, diagnostics: &mut Diagnostics) -> Option<Document> {
-    // What stands before it is blanked and not cut, so that every byte keeps its place.
+    // Blank out the text before it instead of cutting it, so that every byte keeps its offset.
     let blank: String = text[..front.start].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
     let padded = format!("{blank}{}", &text[front.start..front.end]);
     let mut found = Diagnostics::new();
@@ -139,7 +139,7 @@ impl Reader<'_, '_> {
         title
     }
 
-    /// What it depends on: what the front matter says, then what its text says, each once.
+    /// Returns the dependencies from the front matter, then from the text, without duplicates.
     fn depends_on(&mut self, body: &Body) -> Vec<IssueNumber> {
         let listed = self.fields.map(|fields| fields.list("depends_on")).unwrap_or_default();
         let listed =

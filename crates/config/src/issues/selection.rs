@@ -1,4 +1,4 @@
-//! Issues as they are named on a command line.
+//! Issue selections on the command line.
 
 use std::ops::RangeInclusive;
 
@@ -6,23 +6,21 @@ use saihai_model::IssueNumber;
 
 use crate::diagnostic::quoted;
 
-/// More than these nobody types on purpose.
+/// Maximum number of selected issues, to catch typing errors.
 const MOST: usize = 1000;
 
-/// Why a text names no issues.
+/// Reason why a text is not an issue selection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSelection {
-    /// A part is neither a number nor a range.
     #[error("{} is not the number of an issue; write numbers and ranges such as `1,4,7-9`", quoted(.0))]
     NoNumber(String),
-    /// A range ends before it begins.
     #[error("the range {} ends before it begins", quoted(.0))]
     Backwards(String),
     #[error("{} names more than {MOST} issues", quoted(.0))]
     TooMany(String),
 }
 
-/// Reads `1,4,7-9`: the issues in the order they are typed, each once.
+/// Parses `1,4,7-9`. Keeps the typed order and removes duplicates.
 pub fn parse_selection(text: &str) -> Result<Vec<IssueNumber>, BadSelection> {
     let mut selected: Vec<IssueNumber> = Vec::new();
     for part in text.split(',').map(str::trim) {

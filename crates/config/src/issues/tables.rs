@@ -1,4 +1,4 @@
-//! The keys of an issue's front matter, as data.
+//! Key tables of an issue's front matter.
 
 use saihai_model::IssueNumber;
 
@@ -6,7 +6,6 @@ use crate::fields::{Field, Kind, Object};
 
 const ID: Kind = Kind::Integer { min: 1, max: IssueNumber::LARGEST as i64 };
 
-/// The front matter of an issue.
 pub static ISSUE: Object = Object {
     title: "an issue",
     fields: &[

@@ -1,29 +1,30 @@
-//! The words of an issue where they become a title, a task or a line of a commit.
+//! Issue texts as titles, tasks and commit lines.
 
 use saihai_model::{Issue, IssueSource, StatusLabel};
 
 use crate::diagnostic::steers;
 
-/// The most characters of a title in a commit.
+/// Maximum length of a commit title in characters.
 pub const COMMIT_TITLE: usize = 72;
-/// The most characters of a title in a pull request.
+/// Maximum length of a pull request title in characters.
 pub const PULL_REQUEST_TITLE: usize = 200;
-/// The most characters of a text that a prompt shows.
+/// Maximum length of an issue text in a prompt, in characters.
 const BODY: usize = 100_000;
 
-/// Nothing is left of a title once what cannot stand in one is taken out.
+/// A title without any usable character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the title is blank")]
 pub struct BlankTitle;
 
-/// A title on one line: line breaks, control characters and those that turn the direction of text are one space.
+/// Returns a one-line title. Line breaks, control characters and bidirectional overrides become one
+/// space.
 pub fn clean_title(title: &str) -> Result<String, BlankTitle> {
     let is_gap = |c: char| c.is_whitespace() || steers(c) || matches!(c, '\u{61c}' | '\u{feff}');
     let words: Vec<&str> = title.split(is_gap).filter(|word| !word.is_empty()).collect();
     if words.is_empty() { Err(BlankTitle) } else { Ok(words.join(" ")) }
 }
 
-/// A text of at most so many characters; where something was cut off, it ends with `…`.
+/// Cuts a text to at most `most` characters. A cut text ends with `…`.
 pub fn cut(text: &str, most: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();
@@ -32,15 +33,16 @@ pub fn cut(text: &str, most: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// What an agent is given to do for an issue.
+/// Task of an agent that works on an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     pub text: String,
-    /// How many characters of the issue's text were too many for it.
+    /// Number of characters cut from the issue's text.
     pub left_out: usize,
 }
 
-/// The task of the run for an issue. Labels of ours say how it stands and nothing of what is to be done (I-24).
+/// Returns the task for an issue. Omits Saihai's own labels, because they only show the issue's
+/// state (I-24).
 pub fn task(issue: &Issue, label_prefix: &str) -> Result<Task, BlankTitle> {
     let title = clean_title(&issue.title)?;
     let name = match issue.source {

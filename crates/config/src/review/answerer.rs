@@ -1,30 +1,30 @@
-//! Who answers for an agent, and with which model (R-15, R-16).
+//! Provider and model of a review agent (R-15, R-16).
 
 use saihai_model::ProviderName;
 
 use super::AgentDefinition;
 use crate::{Settings, quoted};
 
-/// The model that is the provider's own.
+/// Model name that selects the provider's default model.
 const DEFAULT: &str = "default";
-/// A name of another program for a provider.
+/// The name hachimoku uses for the `claude` provider.
 const CLAUDECODE: &str = "claudecode";
 
-/// What was typed about who answers.
+/// Provider and model from the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Typed<'a> {
     pub(super) provider: Option<&'a ProviderName>,
     pub(super) model: Option<&'a str>,
 }
 
-/// Who answers for an agent.
+/// Provider and model that a review agent uses.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answerer {
-    /// The provider; absent where nothing names one.
+    /// Provider name; absent if no source names one.
     pub(super) provider: Option<ProviderName>,
-    /// The model; absent is the provider's own.
+    /// Model name; absent means the provider's default model.
     pub(super) model: Option<String>,
-    /// What a person should know about it.
+    /// Warning to show to the person.
     pub(super) note: Option<String>,
 }
 
@@ -32,7 +32,8 @@ impl Answerer {
     pub(super) fn of(agent: &AgentDefinition, typed: Typed<'_>, settings: &Settings) -> Self {
         let review = &settings.review;
         let own = review.agents.get(&agent.name);
-        // What stands nearer counts for more, whether it names a provider or the model that is used, and by that its provider.
+        // Listed from highest to lowest priority. A model such as `claude:opus` also names its
+        // provider.
         let said = [
             (typed.provider, typed.model),
             (own.and_then(|own| own.provider.as_ref()), own.and_then(|own| own.model.as_deref())),
@@ -65,12 +66,12 @@ impl Answerer {
     }
 }
 
-/// A model as it was written.
+/// A model name split into provider and model.
 struct Model<'a> {
     written: &'a str,
-    /// The provider before its colon, if that is one: `llama3:8b` names none.
+    /// Prefix before the colon, if it is a known provider; `llama3:8b` has none.
     provider: Option<ProviderName>,
-    /// What the provider is told; absent for its own.
+    /// Name to pass to the provider; absent means its default model.
     name: Option<&'a str>,
 }
 
@@ -95,7 +96,7 @@ mod tests {
     use crate::review::{LoadResult, load};
     use crate::{Language, MemorySource, Places, SettingsFrom, Variables};
 
-    /// Who answers, with which model, and what is said about it, for an agent with this model.
+    /// Checks the provider, the model and the note for an agent with this model.
     fn check(model: &str, settings: &str, typed: (Option<&str>, Option<&str>), expected: &str) {
         let text = format!(
             "name = \"a\"\ndescription = \"d\"\nmodel = \"{model}\"\noutput_schema = \"scored_issues\"\n\
@@ -151,7 +152,7 @@ mod tests {
         check("codex:gpt", "[review]\nprovider = \"claude\"\n", (None, None), "claude -, noted");
         check("codex:gpt", "[review.agents.a]\nprovider = \"codex\"\n", (None, None), "codex gpt");
         check("m", "[review.agents.a]\nprovider = \"gemini\"\n", (Some("claude"), None), "claude m");
-        // R-15: what was typed counts for more than a setting, also where it names the provider by the model.
+        // R-15: the command line overrides a setting, even if only the model names the provider.
         let set = "[review]\nprovider = \"claude\"\n";
         check("m", set, (None, Some("codex:gpt")), "codex gpt");
         check("m", set, (Some("claude"), Some("codex:gpt")), "claude -, noted");

@@ -1,4 +1,4 @@
-//! What is asked of whom, as a name under which the answer can be kept.
+//! Cache key of a review agent's reply.
 
 use saihai_model::{ProviderKind, ProviderName};
 use sha2::{Digest as _, Sha256};
@@ -7,23 +7,23 @@ use super::lower::Cached;
 use super::share::Shown;
 use super::{AgentDefinition, OutputSchema};
 
-/// Everything an answer depends on.
+/// Everything that a reply depends on.
 pub(super) struct Asked<'a> {
     pub(super) agent: &'a AgentDefinition,
     pub(super) provider: &'a ProviderName,
     pub(super) kind: ProviderKind,
     pub(super) model: Option<&'a str>,
-    /// Those it is given; absent where a provider cannot be told, and the agent may use what it likes.
+    /// Granted tools; absent if the provider cannot restrict them and the agent may use any.
     pub(super) tools: Option<&'a [String]>,
     pub(super) shown: &'a Shown<'a>,
 }
 
-/// Goes up whenever what agents are told beside their texts changes.
+/// Increase this number whenever the wording of Saihai's own prompt text changes.
 const PROMPT_VERSION: &str = "1";
 
 impl Asked<'_> {
-    /// The name under which the answer is kept; none where it is not. A script answers by its file and not by what it is
-    /// asked.
+    /// Returns the cache key, or `None` if the reply is not cached. A script provider is never
+    /// cached, because its replies come from its file.
     pub(super) fn name(&self, cached: &Cached) -> Option<String> {
         let sees = self.tools.is_none_or(|tools| !tools.is_empty());
         let tree = match cached {
@@ -54,7 +54,8 @@ impl Asked<'_> {
         ];
         let mut hash = Sha256::new();
         for part in parts {
-            // With its length before it, no part can end as another begins.
+            // The length prefix keeps two adjacent parts from being split differently with the same
+            // hash.
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part.as_bytes());
         }

@@ -1,4 +1,4 @@
-//! The agents that come with Saihai, and copies of them.
+//! Built-in review agents and copies of them.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::{Area, Diagnostics};
 use crate::document::{Document, Format};
 use crate::{Language, NewFile};
 
-/// An agent that comes with Saihai, in both languages.
+/// A built-in agent in both languages.
 #[derive(Debug)]
 pub(super) struct BuiltIn {
     pub(super) name: &'static str,
@@ -38,15 +38,15 @@ static ALL: [BuiltIn; 6] = [
     agent!("type-design-analyzer"),
 ];
 
-/// What the first line of a copy begins with.
+/// Prefix of the first line of a copy.
 const MARK: &str = "# saihai-builtin: ";
 
-/// All of them, by name.
+/// Returns all built-in agents, sorted by name.
 pub(super) fn all() -> &'static [BuiltIn] {
     &ALL
 }
 
-/// Copies of all of them for a project, to be edited.
+/// Returns an editable copy of every built-in agent for a project.
 pub fn copies(root: &Path, language: Language) -> Vec<NewFile> {
     let file = |one: &BuiltIn| NewFile {
         path: root.join(".saihai/agents").join(format!("{}.toml", one.name)),
@@ -63,7 +63,7 @@ impl BuiltIn {
         }
     }
 
-    /// A copy for a project, that says what it is a copy of.
+    /// Returns the text of a copy, with a first line that names the original.
     pub(super) fn copy(&self, language: Language) -> String {
         let text = self.text(language);
         format!("{MARK}{} sha256={}\n{text}", self.name, digest(text))
@@ -78,8 +78,8 @@ impl BuiltIn {
     }
 }
 
-/// the agent that a file is a copy of, if nobody has edited it. What says of itself that it is a copy and has a name
-/// of its own is none: it would vanish without a word.
+/// returns the built-in agent if the file is an unedited copy of it. A marked file with a
+/// different agent name is not a copy: treating it as one would silently drop that agent.
 pub(super) fn unedited(bytes: &[u8]) -> Option<&'static BuiltIn> {
     let text = std::str::from_utf8(bytes).ok()?.replace("\r\n", "\n");
     let (first, rest) = text.split_once('\n')?;

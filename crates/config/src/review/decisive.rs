@@ -1,21 +1,22 @@
-//! A change that decides about its own review.
+//! Changes that touch the configuration of their own review.
 
 use saihai_model::{Subject, SubjectMode};
 
 use super::ReviewOptions;
 use super::ignores::IGNORE_FILE;
 
-/// Directories in which every file decides about reviews.
+/// Directories that hold review agents.
 const DIRECTORIES: [&str; 2] = [".hachimoku/agents/", ".saihai/agents/"];
 
-/// A change that touches what decides about its own review is no reason to refuse it, but to be told.
+/// Returns a warning if the change touches files that configure its own review. Saihai warns but
+/// still runs the review.
 pub(super) fn decides_itself(subject: &Subject, options: &ReviewOptions) -> Option<String> {
     let SubjectMode::Changes { pull_request, .. } = &subject.mode else { return None };
     if options.definitions_from.is_some() {
         return None;
     }
     let files = [".saihai/config.toml", IGNORE_FILE];
-    // What once was a directory may be a link now.
+    // A former directory may be a symbolic link now.
     let is_way = |path: &str| DIRECTORIES.iter().any(|directory| directory.starts_with(&format!("{path}/")));
     let decides = |path: &str| {
         let is_inside = || DIRECTORIES.iter().any(|directory| path.starts_with(directory));
@@ -26,14 +27,14 @@ pub(super) fn decides_itself(subject: &Subject, options: &ReviewOptions) -> Opti
     let named = crate::list_of(touched.iter().copied(), "and");
     (!touched.is_empty()).then(|| match pull_request {
         None => format!("the change itself decides about its review: it touches {named}"),
-        // What is checked out may be the pull request itself.
+        // The checked-out files may be those of the pull request itself.
         Some(_) => format!(
             "the change touches what decides about reviews: {named}; this one goes by the files that are checked out here"
         ),
     })
 }
 
-/// Whether it is or lies below one of these places.
+/// Returns true if the path is one of these places or lies below one.
 fn is_led_to(path: &str, places: &[String]) -> bool {
     places.iter().any(|place| {
         path.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

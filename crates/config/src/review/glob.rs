@@ -1,21 +1,21 @@
-//! Patterns for names of files, as Python's `fnmatch` means them on every system.
+//! File name patterns with the semantics of Python's `fnmatch`, identical on every platform (R-19,
+//!
 
-/// A pattern that a whole name is held against. Every text is one.
+/// A pattern that matches whole file names. Every text is a valid pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct NamePattern {
     source: String,
     parts: Vec<Part>,
-    /// The letters it ends with: most names are told from it by these alone.
+    /// Literal suffix. Comparing it first rejects most names cheaply.
     end: String,
 }
 
-/// What a part of a pattern takes.
 #[derive(Debug, Clone)]
 enum Part {
     Many,
     One,
     Is(char),
-    /// One of these, or, negated, any other.
+    /// Any character in the ranges or, if negated, any character outside them.
     Of {
         ranges: Vec<(char, char)>,
         negated: bool,
@@ -33,7 +33,7 @@ impl NamePattern {
         &self.source
     }
 
-    /// Whether nothing without a `/` is taken by it, which no name of a file has.
+    /// Returns true if the pattern only matches text with a `/`, which no file name contains.
     pub(crate) fn needs_slash(&self) -> bool {
         self.parts.iter().any(|part| match part {
             Part::Is(letter) => *letter == '/',
@@ -44,13 +44,13 @@ impl NamePattern {
         })
     }
 
-    /// Whether it is the name of the file at a path.
+    /// Matches the file name at the end of the path.
     pub(crate) fn takes(&self, path: &str) -> bool {
         path.ends_with(&self.end) && takes(&self.parts, path.rsplit('/').next().unwrap_or(path))
     }
 }
 
-/// The letters behind the last part that is not one certain letter.
+/// Returns the literal characters after the last wildcard.
 fn end(parts: &[Part]) -> String {
     let letters = parts.iter().rev().map_while(|part| match part {
         Part::Is(letter) => Some(*letter),
@@ -59,8 +59,8 @@ fn end(parts: &[Part]) -> String {
     letters.collect::<Vec<_>>().into_iter().rev().collect()
 }
 
-/// What one `*` takes is only ever changed for the last of them: what an earlier one could take besides, that one can too.
-/// So the work is at most the length of the pattern times that of the name.
+/// Backtracks only to the last `*`, because it can match everything an earlier `*` could. The work
+/// is at most pattern length times name length.
 fn takes(parts: &[Part], name: &str) -> bool {
     let (mut at, mut rest) = (0, name);
     let mut last_many: Option<(usize, &str)> = None;
@@ -124,7 +124,7 @@ fn parts(pattern: &str) -> Vec<Part> {
     parts
 }
 
-/// Where the bracket that ends a set stands; one directly at its beginning is a member.
+/// Returns the position of the bracket that closes a set. A bracket in first position is a member.
 fn end_of_set(characters: &[char], start: usize) -> Option<usize> {
     let negated = usize::from(characters.get(start) == Some(&'!'));
     let first = start + negated;
@@ -132,15 +132,15 @@ fn end_of_set(characters: &[char], start: usize) -> Option<usize> {
     (first..characters.len()).find(|at| characters[*at] == ']')
 }
 
-/// A letter of a set, or the hyphen between two that makes a range of them.
+/// A character of a set, or a hyphen that forms a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Letter {
     Own(char),
     Hyphen,
 }
 
-/// A set as Python reads it: in pieces between the hyphens that make ranges, out of which ranges that go backwards are taken
-/// first. What is left is what is read, so that a `!` which comes first only then negates all the same.
+/// Parses a set as Python does. Python first removes reversed ranges and then reads the remaining
+/// text. A `!` that becomes first this way still negates the set.
 fn set(inside: &[char]) -> Part {
     let mut letters = Vec::new();
     for (index, piece) in pieces(inside).into_iter().enumerate() {
@@ -161,8 +161,8 @@ fn set(inside: &[char]) -> Part {
     Part::Of { ranges, negated }
 }
 
-/// The pieces of a set. A hyphen makes a range of what stands beside it, unless it stands first, last or directly behind a
-/// range; a range that goes backwards holds nothing, and its ends go with it.
+/// Splits a set at its range hyphens. A hyphen forms a range unless it is first, last or directly
+/// after a range. A reversed range is empty, so both its ends are removed.
 fn pieces(inside: &[char]) -> Vec<Vec<char>> {
     let mut pieces: Vec<Vec<char>> = Vec::new();
     let (mut start, mut from) = (0, 1 + usize::from(inside.first() == Some(&'!')));
@@ -217,7 +217,8 @@ mod tests {
         check("[abc", &["[abc"], &["a"]);
         check("[]", &["[]"], &["]"]);
         check("[z-a]", &[], &["z", "a", "m", "-"]);
-        // What a range leaves behind that goes backwards is read once more: Python's `fnmatch` makes `[^a]` of the first.
+        // Python reads the text left by a reversed range again: `fnmatch` turns the first case into
+        // `[^a]`.
         check("[a-[!a]", &["e", "["], &["a"]);
         check("[b-a!]", &["a", "-", "!"], &[]);
         check("[b-a!-z]", &["a", "!"], &["-", "z"]);

@@ -1,25 +1,26 @@
-//! Which tools of an agent its provider has, by the provider's names for them.
+//! Tools that a provider grants to an agent, under the provider's names.
 
 use saihai_model::ProviderKind;
 
-/// What an agent can be given of the tools it asks for.
+/// Tools that an agent receives out of those it requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Granted {
-    /// The provider's names for them; absent where a provider cannot be told.
+    /// Provider-specific tool names; absent if the provider cannot restrict its tools.
     pub(super) tools: Option<Vec<String>>,
-    /// Those it cannot be given.
+    /// Requested tools that the provider lacks.
     pub(super) missing: Vec<&'static str>,
-    /// It asks for none, and has some all the same.
+    /// True if the agent requests no tools but the provider gives it some anyway.
     pub(super) is_unheld: bool,
 }
 
 impl Granted {
-    /// What a provider can give of these tools, when all it may do is look.
+    /// Returns the tools that a provider grants under read-only permission.
     pub(super) fn of(kind: ProviderKind, wanted: &[&'static str], web: bool) -> Self {
         let (open, mut missing): (Vec<&str>, Vec<&str>) =
             wanted.iter().partition(|tool| web || **tool != WEB);
         let names: Vec<(&'static str, Vec<&'static str>)> = match kind {
-            // These cannot be told which tools to have: what only looks, they always have. The forge is out of their reach.
+            // These providers cannot restrict tools: read-only tools are always on. They cannot
+            // reach the forge.
             ProviderKind::Codex | ProviderKind::Gemini | ProviderKind::Acp => {
                 missing.extend(open.into_iter().filter(|tool| FORGE.contains(tool)));
                 return Self { tools: None, missing, is_unheld: wanted.is_empty() };
@@ -43,7 +44,7 @@ impl Granted {
 const WEB: &str = "web_fetch";
 const FORGE: [&str; 2] = ["pr_view", "issue_view"];
 
-/// What a program calls it. Git is a command there, and a reviewer runs none.
+/// Returns the tool names of a CLI provider. Git needs a shell there, and reviewers get no shell.
 fn of_program(tool: &str) -> Vec<&'static str> {
     match tool {
         "read_file" => vec!["Read"],
@@ -54,7 +55,7 @@ fn of_program(tool: &str) -> Vec<&'static str> {
     }
 }
 
-/// Those that we run ourselves for a model that only has an address.
+/// Returns the tools that Saihai itself runs for an HTTP provider.
 fn of_service(tool: &'static str) -> Vec<&'static str> {
     match tool {
         "read_file" | "list_files" | "grep" | "git_diff" | "git_log" | "git_show" | "git_blame"

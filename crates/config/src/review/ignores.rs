@@ -1,4 +1,4 @@
-//! What a project decided not to hear of: `.saihai/review-ignore.toml`.
+//! Suppressed findings: `.saihai/review-ignore.toml`.
 
 use super::plan::PlannedIgnore;
 use super::read::path_pattern;
@@ -8,10 +8,10 @@ use crate::document::{Document, Format, LARGEST_FILE};
 use crate::fields::{Cursor, Fields};
 use crate::{Places, Source};
 
-/// Where it stands, below the project's root.
+/// Path below the project root.
 pub const IGNORE_FILE: &str = ".saihai/review-ignore.toml";
 
-/// Reads the decisions of a project. That there are none is no error; one that is wrong is.
+/// Reads the suppressions of a project. A missing file is fine; an invalid file is an error.
 pub fn load_ignores(source: &dyn Source, places: &Places, found: &mut Diagnostics) -> Vec<PlannedIgnore> {
     let path = places.root.join(IGNORE_FILE);
     if !source.is_file(&path) {
@@ -95,7 +95,7 @@ fn is_day(text: &str) -> bool {
     text.len() == "2026-02-06".len() && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// On which lines each entry stands: from its heading to the next one.
+/// Line range of each entry, from its heading to the next heading.
 struct Lines {
     headings: Vec<u32>,
     last: u32,
@@ -113,7 +113,7 @@ impl Lines {
     fn at(&self, index: usize) -> (u32, u32) {
         match self.headings.get(index) {
             Some(start) => (*start, self.headings.get(index + 1).map_or(self.last, |next| next - 1)),
-            // Written as a list in one line, all of them stand on all lines.
+            // An inline array has no headings, so each entry gets the lines of the whole file.
             None => (1, self.last),
         }
     }

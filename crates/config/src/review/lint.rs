@@ -1,11 +1,11 @@
-//! What is probably not meant in an agent's patterns.
+//! Warnings about valid patterns that are probably mistakes.
 
 use super::Applicability;
 use super::glob::NamePattern;
 use crate::diagnostic::{Diagnostics, Located, quoted};
 use crate::fields::Fields;
 
-/// Looks through `[applicability]`, all of whose patterns are right by themselves.
+/// Checks `[applicability]`. The caller has already rejected invalid patterns.
 pub(super) fn patterns(fields: &Fields<'_>, applicability: &Applicability, found: &mut Diagnostics) {
     if applicability.is_never() {
         let message = "nothing selects this agent: it is not `always` for every change and has no patterns";

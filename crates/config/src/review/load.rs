@@ -1,4 +1,4 @@
-//! Finding and reading all review agents of a project.
+//! Finds and reads all review agents of a project.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,59 +12,56 @@ use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, did
 use crate::document::{Document, Format, LARGEST_FILE};
 use crate::{FileKind, Language, Places, Source};
 
-/// Where agents are kept, below the project's root.
+/// Agent directories below the project root.
 const DIRECTORIES: [&str; 2] = [".hachimoku/agents", ".saihai/agents"];
 
-/// What came of reading all agents: those that can be used, and why others cannot.
+/// All readable agents, and the errors of the skipped files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadResult {
-    /// Every agent there is, by name.
+    /// Usable agents, sorted by name.
     pub agents: Vec<Agent>,
-    /// Every file that was skipped, by path.
+    /// Skipped files, sorted by path.
     pub errors: Vec<LoadError>,
-    /// What is worth knowing of the others.
+    /// Warnings about the other files.
     pub remarks: Diagnostics,
 }
 
-/// An agent that can be used.
 #[derive(Debug, Clone)]
 pub struct Agent {
     pub definition: AgentDefinition,
     pub origin: AgentOrigin,
 }
 
-/// Where an agent comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentOrigin {
     BuiltIn,
-    /// It comes with Saihai, and a copy nobody has edited lies in the project.
+    /// A built-in agent with an unedited copy in the project.
     UneditedCopy(PathBuf),
     Custom {
         path: PathBuf,
-        /// Whether it stands in for a built-in one.
+        /// True if the file replaces a built-in agent.
         shadows: bool,
     },
 }
 
-/// Why a file was skipped.
 #[derive(Debug, Clone)]
 pub struct LoadError {
-    /// The file, or the two that exclude each other.
+    /// The invalid file, or both files that define the same agent.
     pub files: Vec<PathBuf>,
-    /// The agent that was meant: the name its file gives, else the one the file has.
+    /// Intended agent name: the name inside the file, else the file name.
     pub name: String,
     pub diagnostics: Diagnostics,
 }
 
 impl LoadResult {
-    /// The names of all agents, also of those whose files are wrong.
+    /// Returns the names of all agents, including those with invalid files.
     pub fn names(&self) -> Vec<&str> {
         let right = self.agents.iter().map(|agent| agent.definition.name.as_str());
         let all: BTreeSet<&str> = right.chain(self.errors.iter().map(|error| error.name.as_str())).collect();
         all.into_iter().collect()
     }
 
-    /// What flags and settings say of agents, where that is about an agent there is. The first name that is not is told.
+    /// Checks that flags and settings name existing agents. The error holds the first unknown name.
     pub fn check(&self, wish: &Wish) -> Result<(), UnknownAgent> {
         let is_right = |name: &str| self.agents.iter().any(|agent| agent.definition.name == name);
         let names = self.names();
@@ -89,8 +86,8 @@ impl LoadResult {
     }
 }
 
-/// Reads every agent of a project and those that come with Saihai. A file that is wrong skips only itself; what is not
-/// even a directory of agents is an error.
+/// Reads the project's agents and the built-in ones. An invalid file is skipped; an unreadable
+/// agent directory is an error.
 pub fn load(source: &dyn Source, places: &Places, language: Language) -> Result<LoadResult, Diagnostics> {
     let mut loading = Loading::new(source, places, language);
     let mut refused = Diagnostics::new();
@@ -104,7 +101,7 @@ pub fn load(source: &dyn Source, places: &Places, language: Language) -> Result<
     if refused.has_errors() { Err(refused) } else { Ok(loading.finish()) }
 }
 
-/// Everything wrong with one agent's file, or worth knowing of it.
+/// Returns all errors and warnings about one agent file.
 pub fn check_agent(source: &dyn Source, places: &Places, path: &Path) -> Diagnostics {
     let mut loading = Loading::new(source, places, Language::default());
     loading.file(path.to_owned());
@@ -120,11 +117,10 @@ struct Loading<'a> {
     language: Language,
     result: LoadResult,
     own: Vec<(PathBuf, Read)>,
-    /// For the patterns of all files together.
+    /// Memory budget shared by the patterns of all files.
     room: Room,
 }
 
-/// What a file turned out to be.
 enum Read {
     Agent(Box<ReadAgent>),
     Copy(&'static builtin::BuiltIn),
@@ -136,7 +132,7 @@ impl<'a> Loading<'a> {
         Self { source, places, language, result, own, room }
     }
 
-    /// The files of a directory that count as agents: exactly those that end in `.toml`.
+    /// Returns the agent files of a directory: exactly those that end in `.toml`.
     fn files(&self, directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
         let refuse = |why: &str| {
             let name = self.places.shown(directory);
@@ -198,7 +194,7 @@ impl<'a> Loading<'a> {
         read(&document, &mut self.room, found).map(|agent| Read::Agent(Box::new(agent)))
     }
 
-    /// The agent that a file is about which cannot be used. Flags and settings may name it all the same.
+    /// Returns the agent name of an invalid file, because flags and settings may still refer to it.
     fn name_of(&self, path: &Path) -> String {
         let bytes = self.source.read(path, LARGEST_FILE).unwrap_or_default();
         let document = Document::parse(&bytes, Format::Toml, "", Area::Review, &mut Diagnostics::new());
@@ -207,7 +203,7 @@ impl<'a> Loading<'a> {
         given.unwrap_or_else(stem)
     }
 
-    /// settings of another tool are not read, and somebody may wonder.
+    /// reports that Saihai does not read the settings of another tool.
     fn foreign_settings(&mut self) {
         let path = self.places.root.join(".hachimoku/config.toml");
         if self.source.is_file(&path) {
@@ -217,7 +213,7 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// who stands in for whom.
+    /// decides which agent replaces which.
     fn finish(mut self) -> LoadResult {
         let mut agents: IndexMap<String, Agent> = IndexMap::new();
         for built_in in builtin::all() {
@@ -277,7 +273,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// files by which later versions of another tool describe their own machinery.
+/// detects files in which newer versions of another tool configure its own internals.
 fn is_of_another_tool(path: &Path, document: &Document) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let name = document.root.get("name").and_then(|name| name.as_text());

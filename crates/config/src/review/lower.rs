@@ -1,4 +1,4 @@
-//! Selected agents and what they review become a workflow (section "Lowering" of the dialect).
+//! Lowers selected agents and their subject to a workflow (section "Lowering" of the dialect).
 
 use std::collections::BTreeMap;
 
@@ -20,68 +20,67 @@ use super::speech::{Speech, Words};
 use super::{Agent, LoadResult, Phase, Selection, Why, reviewer};
 use crate::{Area, Diagnostic, Loaded, Places, Settings, list_of, quoted};
 
-/// What was typed about a review; what is absent is as the settings say.
+/// Command-line options of a review. An absent option falls back to the settings.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewOptions {
-    /// Where else in the repository lies what decides about a review, because links lead there.
+    /// Further paths that configure reviews, reached through symbolic links.
     pub led_to: Vec<String>,
-    /// What else stands at the head of the report.
+    /// Further warnings for the top of the report.
     pub warnings: Vec<String>,
     pub provider: Option<ProviderName>,
     pub model: Option<String>,
-    /// How many agents at the same time.
+    /// Maximum number of agents that run in parallel.
     pub concurrency: Option<u32>,
-    /// How long one agent has.
+    /// Time limit of one agent.
     pub timeout: Option<Millis>,
-    /// Model calls of one agent.
+    /// Maximum number of model calls per agent.
     pub max_turns: Option<u32>,
-    /// The least severity that fails the review.
+    /// Lowest severity that fails the review.
     pub fail_on: Option<String>,
-    /// Findings less certain are put aside.
+    /// Lowest confidence of a finding that the report keeps.
     pub min_confidence: Option<u8>,
-    /// Bytes that one turn is shown.
+    /// Maximum number of subject bytes per turn.
     pub max_diff_bytes: Option<u64>,
     pub max_chunks: Option<u32>,
     pub budget: Budget,
-    /// How long it may be driven.
+    /// Maximum active run time.
     pub run_timeout: Option<Millis>,
-    /// Whether every agent must deliver.
+    /// Fail the review if an agent delivers no result.
     pub require_all: bool,
-    /// Whether it does not matter that something was left out.
+    /// Accept a review that left parts out.
     pub allow_partial: bool,
-    /// What the project decided not to hear of.
+    /// Suppressed findings.
     pub ignores: Vec<PlannedIgnore>,
-    /// The branch that is reviewed.
+    /// Reviewed branch.
     pub branch: Option<String>,
-    /// The commit whose files are put into a directory of their own, in which agents look.
+    /// Commit to check out into a separate directory where agents can read files.
     pub checkout: Option<String>,
-    /// The revision that agents, settings and ignores were read from; absent: the files as they are.
+    /// Revision that provides agents, settings and suppressions; absent means the working tree.
     pub definitions_from: Option<String>,
-    /// Whether answers to an unchanged question are used again.
     pub cache: Cached,
-    /// How the report is printed, where that is not the usual way.
+    /// Report format, if not the default.
     pub format: Option<String>,
-    /// The files it is written to as well.
+    /// Additional output files of the report.
     pub written: Vec<PlannedFile>,
 }
 
-/// Whether answers to an unchanged question are used again.
+/// Reuse of replies to unchanged questions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cached {
     #[default]
     Never,
-    /// They are, of agents that see nothing but what they are shown.
+    /// Reuse replies of agents without tools.
     Blind,
-    /// They are, of the others too, as long as all they can look at is the same: it has this hash.
+    /// Reuse replies of agents with tools too, while the tree they can read keeps this hash.
     Seeing(String),
 }
 
-/// Everything a review is made of.
+/// Input of the lowering.
 #[derive(Debug, Clone, Copy)]
 pub struct Reviewing<'a> {
-    /// All agents, and those that were refused.
+    /// All agents, including the rejected ones.
     pub loaded: &'a LoadResult,
-    /// Which of them take part.
+    /// Agents that take part.
     pub selection: &'a Selection<'a>,
     pub subject: &'a Subject,
     pub options: &'a ReviewOptions,
@@ -89,32 +88,32 @@ pub struct Reviewing<'a> {
     pub places: &'a Places,
 }
 
-/// A review that can be run: its workflow, and the texts that its prompts name.
+/// A runnable review: its workflow and the texts that its prompts refer to.
 #[derive(Debug, Clone, Default)]
 pub struct LoweredReview {
-    /// The workflow and what is to be said about it. Nothing in it where nobody is asked.
+    /// Workflow and its diagnostics. The workflow is absent if no agent takes part.
     pub loaded: Loaded,
     pub texts: BTreeMap<String, Json>,
-    /// What was decided, as it is frozen in the workflow.
+    /// Decisions about the review, frozen into the workflow.
     pub plan: Plan,
-    /// What a person should know before it begins.
+    /// Warnings to show before the review starts.
     pub warnings: Vec<String>,
 }
 
-/// The stage that makes the report.
+/// Name of the stage that builds the report.
 const REPORT: &str = "report";
 
-/// What a finished review is called by the action that makes its report, and what that means for the run.
+/// Outcomes of a review, as labels of the report action and as results of the run.
 pub mod ending {
-    /// Nothing that counts was found.
+    /// No finding that fails the review.
     pub const PASSED: &str = "passed";
-    /// Something that counts was found.
+    /// At least one finding that fails the review.
     pub const FINDINGS: &str = "findings";
     pub const PARTIAL: &str = "partial";
     pub const UNDELIVERED: &str = "undelivered";
 }
 
-/// Makes a workflow of a review.
+/// Lowers a review to a workflow.
 pub fn lower(review: Reviewing<'_>) -> LoweredReview {
     let mut lowering = Lowering {
         review,
@@ -145,7 +144,7 @@ struct Lowering<'a> {
     review: Reviewing<'a>,
     lowered: LoweredReview,
     gaps: Vec<PlannedGap>,
-    /// The files that agents are shown who are not shown all of them at once, turn by turn.
+    /// Files per turn, for agents that do not see all files in one turn.
     shown: BTreeMap<String, Vec<Vec<String>>>,
     shortfalls: Shortfalls,
 }
@@ -161,7 +160,7 @@ impl Lowering<'_> {
         turns
     }
 
-    /// The turns of one agent: one, or one for each part of what it is shown.
+    /// Returns the turns of one agent: one for each part of its share.
     fn agent(&mut self, phase: Phase, agent: &Agent, why: &Why) -> Vec<Turn> {
         let Reviewing { subject, options, settings, .. } = self.review;
         let definition = &agent.definition;
@@ -223,7 +222,8 @@ impl Lowering<'_> {
             asked_permission: None,
             tools: granted.tools,
             session: SessionPolicy::Fresh,
-            // what an agent has is said for reviews, whatever a turn of its provider may take elsewhere.
+            // the review's own time limit applies here, not the provider's general turn
+            // limit.
             timeout: None,
             within: Some(timeout.unwrap_or(settings.review.timeout)),
             max_calls: Some(max_turns.unwrap_or(settings.review.max_turns)),
@@ -241,8 +241,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// All a reviewer may do is look. Where the settings let somebody review who cannot be held to that, what is true is
-    /// said.
+    /// Returns read-only permission. If the settings allow a provider that cannot enforce it,
+    /// returns the permission that actually applies.
     fn permission(&self, provider: Option<&ProviderSettings>) -> Permission {
         let is_loose = provider.is_some_and(|provider| !provider.can_enforce(Permission::ReadOnly));
         let is_allowed = self.review.settings.review.allow_unconfined;
@@ -275,7 +275,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The stage that makes the report, whose label is how the review ended.
+    /// Returns the stage that builds the report. Its label is the outcome of the review.
     fn report(&self) -> Stage {
         let is = |label: &str, then: Target| Rule { when: Holds::Is(Label::from(label)), then };
         let rules = vec![
@@ -340,7 +340,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Every agent that was considered, with its reason and what it is shown.
+    /// Returns every considered agent with the reason and its share of the files.
     fn considered(&self) -> Vec<PlannedAgent> {
         let Reviewing { selection, places, .. } = self.review;
         let mut considered = plan::considered(selection, places);
@@ -365,7 +365,7 @@ impl Lowering<'_> {
                 budget: set.replaced_by(&options.budget),
                 ..Limits::default()
             },
-            // what our own clock ended is not tried again.
+            // do not retry after our own time limit.
             retry: Retry { after_deadline: false, ..settings.retry() },
             afterwards: Some(StageId::from(REPORT)),
             provider: None,
@@ -375,7 +375,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// K-25, R-41: somebody must answer, and under a name that is known.
+    /// K-25, R-41: every agent needs a provider with a known name.
     fn check_providers(&mut self) {
         let Reviewing { selection, options, settings, .. } = self.review;
         let mut found = settings.review.check_providers(settings);
@@ -393,7 +393,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What a turn is made of beside its agent.
+/// Properties of a turn that do not come from its agent.
 #[derive(Clone, Copy)]
 struct Told<'a> {
     answerer: &'a Answerer,
@@ -403,7 +403,7 @@ struct Told<'a> {
 
 const SCRIPT: &str = "script";
 
-/// Each phase leads to the next; the last one completes.
+/// Connects each phase to the next. The last phase completes the run.
 fn chain(stages: &mut IndexMap<StageId, Stage>) {
     let next: Vec<StageId> = stages.keys().skip(1).cloned().collect();
     for (stage, next) in stages.values_mut().zip(next) {
@@ -416,8 +416,8 @@ fn always(then: Target) -> Exit {
     Exit::Rules { rules, question: None, otherwise: then }
 }
 
-/// Whether a provider is given the schema beside the prompt, and everybody too to whom it hands over: a prompt is not
-/// written anew for them.
+/// Returns true if the provider and all its fallbacks receive the schema separately. The prompt
+/// stays the same for a fallback, so it must suit all of them.
 pub(super) fn all_take_schema(provider: &ProviderName, settings: &Settings) -> bool {
     let mut seen: Vec<ProviderName> = Vec::new();
     let mut next = Some(provider.clone());
@@ -432,7 +432,7 @@ pub(super) fn all_take_schema(provider: &ProviderName, settings: &Settings) -> b
     true
 }
 
-/// Whether a provider is given the schema beside the prompt, and holds its model to it.
+/// Returns true if the provider takes the schema separately and makes its model follow it.
 fn takes_schema(kind: ProviderKind) -> bool {
     match kind {
         ProviderKind::Claude | ProviderKind::Codex | ProviderKind::Anthropic | ProviderKind::Openai => true,

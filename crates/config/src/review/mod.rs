@@ -1,7 +1,8 @@
-//! Review agents: specialists, one file each, that are chosen by what a change holds.
+//! Review agents: specialists with one file each, selected by the content of a change.
 //!
-//! [`load`] reads all of them, whatever is wrong with some; [`select`] says which of them a subject needs, and why.
-//! Choosing asks no model: the same files and the same change give the same agents.
+//! [`load`] reads all agents and skips invalid files. [`select`] returns the agents that a subject
+//! needs, with reasons. Selection asks no model: the same files and the same change give the same
+//! agents.
 
 mod agent;
 mod answerer;

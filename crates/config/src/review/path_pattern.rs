@@ -2,7 +2,8 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A pattern that a path from the project's root is held against. One that ends in `/` takes all below it.
+/// A pattern for paths relative to the project root. A pattern that ends in `/` matches everything
+/// below it.
 #[derive(Debug, Clone)]
 pub(super) struct PathPattern {
     source: String,
@@ -10,7 +11,7 @@ pub(super) struct PathPattern {
 }
 
 impl PathPattern {
-    /// Reads a pattern; why it is none, in a few words.
+    /// Parses a pattern. The error is a short reason.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
         let below = if pattern.ends_with('/') { "**" } else { "" };
         let whole = format!("{pattern}{below}");
@@ -23,7 +24,6 @@ impl PathPattern {
         &self.source
     }
 
-    /// Whether it takes a path.
     pub(super) fn takes(&self, path: &str) -> bool {
         self.matcher.is_match(path)
     }

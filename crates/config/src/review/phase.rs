@@ -1,6 +1,4 @@
-//! When in a review an agent is asked.
-
-/// When in a review an agent is asked.
+/// The part of a review in which an agent runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Phase {
     Early,
@@ -10,10 +8,10 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them, in order.
+    /// All phases, in order.
     pub const ALL: [Self; 3] = [Self::Early, Self::Main, Self::Final];
 
-    /// Its word in files and for people.
+    /// Returns the name used in files and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Early => "early",
@@ -22,7 +20,7 @@ impl Phase {
         }
     }
 
-    /// The phase of that word.
+    /// Parses that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.name() == name)
     }

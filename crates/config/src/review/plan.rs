@@ -1,4 +1,4 @@
-//! What was decided about a review before anybody is asked.
+//! Decisions about a review that precede the first question to an agent.
 
 use saihai_model::{Action, Activity, Json, Workflow};
 use serde::{Deserialize, Serialize};
@@ -6,121 +6,119 @@ use serde::{Deserialize, Serialize};
 use super::{AgentOrigin, LoadResult, Selection};
 use crate::Places;
 
-/// What was decided about a review before anybody is asked. It is frozen into the workflow, so that the report needs
-/// nothing but the run, and whoever asks later why an agent took part is told what was true then.
+/// Decisions about a review, frozen into the workflow. The report therefore needs only the run, and
+/// later questions about the selection get the original reasons.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Plan {
-    /// The least severity that fails the review.
+    /// Lowest severity that fails the review.
     pub fail_on: String,
-    /// How near to the change a finding must be to fail it.
+    /// Maximum distance from the change at which a finding still fails the review.
     pub fail_scope: String,
-    /// Findings less certain are put aside.
+    /// Lowest confidence of a finding that the report keeps.
     pub min_confidence: u8,
-    /// Whether every agent must deliver.
+    /// Fail the review if an agent delivers no result.
     pub require_all: bool,
-    /// Whether it does not matter that something was left out.
+    /// Accept a review that left parts out.
     pub allow_partial: bool,
-    /// Whether what the change says of its own review does not count.
+    /// Disregard instructions in the change about its own review.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub distrusts_change: bool,
-    /// The language of the report.
+    /// Language of the report.
     pub language: String,
-    /// Every agent that was considered, in the order in which they work.
+    /// Every considered agent, in working order.
     pub selection: Vec<PlannedAgent>,
     pub load_errors: Vec<PlannedError>,
-    /// What agents are not shown.
+    /// Parts of the subject that agents do not see.
     pub left_out: Vec<PlannedGap>,
-    /// What a person should know first.
+    /// Warnings for the top of the report.
     pub warnings: Vec<String>,
-    /// What the project decided not to hear of.
+    /// Suppressed findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignores: Vec<PlannedIgnore>,
-    /// The branch that was reviewed.
+    /// Reviewed branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The commit whose files were put into a directory of their own, in which agents look.
+    /// Commit checked out into a separate directory where agents can read files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkout: Option<String>,
-    /// How the report is printed, where that is not the usual way.
+    /// Report format, if not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// The files it is written to as well.
+    /// Additional output files of the report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<PlannedFile>,
 }
 
-/// A file that the report is written to.
+/// An output file of the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedFile {
     pub format: String,
     pub path: String,
-    /// It is what later reviews are compared with.
+    /// True if the file is the baseline for later reviews.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline: bool,
-    /// The root of the project, where it lies in there.
+    /// Project root, if the file lies inside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
 }
 
-/// An agent that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedAgent {
     pub agent: String,
-    /// What it is for, in one line.
+    /// One-line purpose of the agent.
     pub description: String,
-    /// Where its definition comes from: `built-in`, or its file.
+    /// Source of the definition: `built-in` or a file path.
     pub origin: String,
     pub phase: String,
     pub selected: bool,
     pub why: String,
-    /// The files each of its turns is shown; nothing for one turn that is shown all of them.
+    /// Files per turn; empty if one turn shows all files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<Vec<String>>,
 }
 
-/// A definition that was refused.
+/// A rejected agent file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedError {
     pub file: String,
-    /// What is wrong with it.
     pub message: String,
 }
 
-/// Something an agent is not shown.
+/// A part of the subject that an agent does not see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedGap {
     pub file: String,
-    /// The agent; absent: all of them.
+    /// Agent name; absent means all agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Why: `binary`, `submodule` or `size`.
+    /// One of `binary`, `submodule` and `size`.
     pub reason: String,
 }
 
-/// A decision not to hear of something.
+/// A suppression of findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedIgnore {
-    /// The finding of this name.
+    /// Fingerprint of the suppressed finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What is found in files this pattern takes.
+    /// Pattern of the files whose findings are suppressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub reason: String,
-    /// The last day on which it holds.
+    /// Last day on which the suppression applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// The file in which it is written.
+    /// File that contains this entry.
     pub file: String,
-    /// The lines on which it is written, first and last.
+    /// First and last line of this entry.
     pub lines: (u32, u32),
 }
 
 impl Plan {
-    /// The plan of a workflow, where it is a review.
+    /// Returns the plan of a workflow, if it is a review.
     pub fn of(workflow: &Workflow) -> Option<Self> {
         let stage = workflow.stage(workflow.afterwards.as_ref()?)?;
         match &stage.does {
@@ -147,13 +145,13 @@ impl Plan {
         }
     }
 
-    /// The plan as it was frozen.
+    /// Parses a frozen plan.
     pub fn read(settings: &Json) -> Option<Self> {
         serde_json::from_value(settings.clone()).ok()
     }
 }
 
-/// Every agent that was considered, with its reason.
+/// Returns every considered agent with its reason.
 pub(super) fn considered(selection: &Selection<'_>, places: &Places) -> Vec<PlannedAgent> {
     let planned = selection.agents.iter().map(|one| {
         let definition = &one.agent.definition;
@@ -176,7 +174,7 @@ pub(super) fn considered(selection: &Selection<'_>, places: &Places) -> Vec<Plan
     planned.collect()
 }
 
-/// Every file that was skipped, each with the first of its errors.
+/// Returns every skipped file with its first error.
 pub(super) fn refused(loaded: &LoadResult, places: &Places) -> Vec<PlannedError> {
     let errors = loaded.errors.iter().flat_map(|error| {
         let file = error.files.first().map(|file| places.shown(file)).unwrap_or_default();

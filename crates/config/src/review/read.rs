@@ -1,4 +1,4 @@
-//! Reading one agent's file.
+//! Reads one agent file.
 
 use saihai_model::Millis;
 
@@ -11,15 +11,15 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Located, Location, did_you_mean
 use crate::document::Document;
 use crate::fields::Fields;
 
-/// An agent, and where its file gives its name.
+/// An agent and the position of its name in the file.
 #[derive(Debug)]
 pub(super) struct ReadAgent {
     pub(super) definition: AgentDefinition,
     pub(super) named: Location,
 }
 
-/// Reads an agent, whose patterns take their part of the room there is. Without one, errors were added and nothing is
-/// taken.
+/// Reads an agent and charges its patterns to the memory budget. If it returns `None`, it has added
+/// errors and charged nothing.
 pub(super) fn read(document: &Document, room: &mut Room, diagnostics: &mut Diagnostics) -> Option<ReadAgent> {
     let mut found = Diagnostics::new();
     let mut left = room.clone();
@@ -33,7 +33,7 @@ pub(super) fn read(document: &Document, room: &mut Room, diagnostics: &mut Diagn
     agent
 }
 
-/// Says what a number counts that is outside of its range.
+/// Adds an explanation to an out-of-range error.
 fn explained(diagnostic: Diagnostic) -> Diagnostic {
     let counts = match diagnostic.location.as_ref().and_then(|place| place.path.last_key()) {
         Some("timeout") => "seconds",
@@ -53,7 +53,7 @@ struct Reader<'r, 'd> {
 }
 
 impl Reader<'_, '_> {
-    /// Every field is read even where one before it is wrong: a person wants all errors at once.
+    /// Reads every field even after an error, to report all errors at once.
     fn agent(mut self) -> Option<ReadAgent> {
         let name = self.name();
         let description = self.filled("description");
@@ -152,14 +152,15 @@ impl Reader<'_, '_> {
             path_patterns: self.each(&fields, "path_patterns", path_pattern),
             exclude_patterns: self.each(&fields, "exclude_patterns", path_pattern),
         };
-        // What is left of a list that is wrong says nothing about what was meant.
+        // The remaining entries of an invalid list do not show the author's intent.
         if !self.found.has_errors() {
             lint::patterns(&fields, &applicability, self.found);
         }
         applicability
     }
 
-    /// Once there is no room left, the others are not tried: each would cost as much and say the same.
+    /// Stops at the first pattern that exceeds the budget: the next ones would cost as much and
+    /// fail the same way.
     fn content_patterns(&mut self, fields: &Fields<'_>) -> Vec<PythonRegex> {
         let mut patterns = Vec::new();
         for pattern in fields.texts("content_patterns").unwrap_or_default() {
@@ -194,7 +195,7 @@ fn refused(pattern: &Located<String>, bad: &BadPattern) -> Diagnostic {
 }
 
 pub(super) fn path_pattern(pattern: &Located<String>, found: &mut Diagnostics) -> Option<PathPattern> {
-    // Such a one would take nothing, and whoever wrote it would not hear of it.
+    // Such a pattern would silently match nothing.
     if let Some(rest) = ["./", "/"].iter().find_map(|begin| pattern.value.strip_prefix(begin)) {
         let message =
             format!("{} takes no path: paths begin below the project's root", quoted(&pattern.value));

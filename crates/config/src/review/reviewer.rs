@@ -1,4 +1,4 @@
-//! A review agent as a turn of another definition (P-61).
+//! Review agents as turns of other definitions (P-61).
 
 use saihai_model::{
     Changes, Checked, Form, Json, Output, OutputSchema, Part, Prompt, ProviderKind, ProviderName, Reads,
@@ -12,33 +12,34 @@ use super::lower::all_take_schema;
 use super::speech::Words;
 use crate::{Language, Settings};
 
-/// A review agent that another definition asks.
+/// A review agent that another definition calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reviewer<'a> {
     pub(crate) definition: &'a AgentDefinition,
     pub(crate) settings: &'a Settings,
-    /// The language of the definition that asks it, in which its findings are passed on.
+    /// Language of the calling definition, used to pass on the findings.
     pub(crate) language: Language,
 }
 
-/// Who answers for it, as far as the agent and the settings of reviews say.
+/// Provider and model, as far as the agent and the review settings name them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) provider: Option<ProviderName>,
     pub(crate) model: Option<String>,
-    /// What a person should know about it.
+    /// Warning to show to the person.
     pub(crate) note: Option<String>,
 }
 
 impl Reviewer<'_> {
-    /// Who answers for it, where the definition that asks it says this much.
+    /// Returns provider and model, given those that the calling definition names.
     pub(crate) fn named(&self, provider: Option<&ProviderName>, model: Option<&str>) -> Named {
         let Answerer { provider, model, note } =
             Answerer::of(self.definition, Typed { provider, model }, self.settings);
         Named { provider, model, note }
     }
 
-    /// Its turn. What is not the agent's own is as in `turn`, which says who answers. With it, the tools it must do without.
+    /// Returns the agent's turn and the tools it lacks. `turn` supplies the provider and everything
+    /// else the agent does not define.
     pub(crate) fn turn(&self, turn: Turn) -> (Turn, Vec<&'static str>) {
         let (definition, settings) = (self.definition, self.settings);
         let kind = self.kind(&turn.provider);
@@ -66,7 +67,7 @@ impl Reviewer<'_> {
         (turn, granted.missing)
     }
 
-    /// The tokens of its prompt that are our words.
+    /// Returns the tokens of the prompt that Saihai adds.
     pub(crate) fn added_tokens(&self, provider: &ProviderName) -> u64 {
         let schema = self.definition.output_schema.json();
         let in_words = Some(&schema).filter(|_| !all_take_schema(provider, self.settings));
@@ -90,7 +91,7 @@ impl Reviewer<'_> {
     }
 }
 
-/// What is demanded of an agent's reply: what is right in it is kept, whatever is wrong with the rest.
+/// Returns the reply contract of an agent. Valid parts of a partly invalid reply are kept.
 pub(super) fn output(correction: Prompt, schema: Json) -> Output {
     Output {
         schema: OutputSchema { schema, required: true },

@@ -1,25 +1,25 @@
-//! What an agent's reply must look like: a fixed register of six schemas.
+//! Reply schemas of review agents: a fixed set of six.
 //!
-//! They are written in the form every structured-output mode takes: all properties required, those that may be absent
-//! nullable, no others.
+//! All structured-output modes accept their form: every property is required, optional ones are
+//! nullable, others are forbidden.
 
 use serde_json::{Value as Json, json};
 
-/// What an agent's reply must look like.
+/// Reply schema of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OutputSchema {
     CategoryClassification,
     ImprovementSuggestions,
     MultiDimensionalAnalysis,
     ScoredIssues,
-    /// Issues, in lists by severity.
+    /// Issues, listed by severity.
     SeverityClassified,
-    /// What tests leave out, and how risky that is.
+    /// Missing tests and their risk.
     TestGapAssessment,
 }
 
 impl OutputSchema {
-    /// All of them, by name.
+    /// All schemas, sorted by name.
     pub const ALL: [Self; 6] = [
         Self::CategoryClassification,
         Self::ImprovementSuggestions,
@@ -29,7 +29,7 @@ impl OutputSchema {
         Self::TestGapAssessment,
     ];
 
-    /// Its name in agents' files.
+    /// Returns the name used in agent files.
     pub fn name(self) -> &'static str {
         match self {
             Self::CategoryClassification => "category_classification",
@@ -41,12 +41,12 @@ impl OutputSchema {
         }
     }
 
-    /// The schema of that name.
+    /// Parses that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|schema| schema.name() == name)
     }
 
-    /// What it describes, for lists.
+    /// Returns a short description for lists.
     pub fn about(self) -> &'static str {
         match self {
             Self::CategoryClassification => "a reviewer's reply: issues by category",
@@ -113,7 +113,7 @@ fn location() -> Json {
     object(json!({"file_path": text(), "line_number": line(), "end_line": or_null(line())}))
 }
 
-/// An object that has all of these properties and no others.
+/// Returns an object schema with exactly these properties.
 fn object(properties: Json) -> Json {
     let names: Vec<&String> = properties.as_object().into_iter().flat_map(|map| map.keys()).collect();
     json!({"type": "object", "required": names, "additionalProperties": false, "properties": properties})

@@ -1,4 +1,4 @@
-//! Which agents a subject needs, and why. No model is asked.
+//! Selects the agents that a subject needs, with reasons. No model is asked.
 
 mod place;
 
@@ -9,77 +9,74 @@ use super::{Agent, Applicability, share};
 use crate::diagnostic::quoted;
 use place::place;
 
-/// What was asked for beside what the agents say themselves.
+/// Agents requested or excluded by flags and settings.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
-    /// Exactly these, whether or not they apply; empty: whichever apply.
+    /// Run exactly these agents, applicable or not; empty means all applicable agents.
     pub only: Vec<String>,
     pub skip: Vec<String>,
-    /// Not these either: the settings say so.
+    /// Agents that the settings disable.
     pub disabled: Vec<String>,
 }
 
-/// Every agent, and whether it is selected.
+/// Every agent with its verdict.
 #[derive(Debug, Clone)]
 pub struct Selection<'a> {
-    /// By phase, then by name.
+    /// Sorted by phase, then by name.
     pub agents: Vec<Considered<'a>>,
 }
 
-/// An agent that was considered.
 #[derive(Debug, Clone)]
 pub struct Considered<'a> {
     pub agent: &'a Agent,
-    /// Why it is selected, or why it is not.
     pub verdict: Result<Why, WhyNot>,
 }
 
-/// Why an agent is selected.
+/// Reason to select an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// It was asked for by name.
+    /// The person named it.
     Asked,
-    /// It is for every change.
+    /// It applies to every change.
     Always,
-    /// A pattern takes the name of a file.
+    /// A pattern matches a file name.
     FileName { pattern: String, file: String },
-    /// A pattern takes the path of a file.
+    /// A pattern matches a file path.
     Path { pattern: String, file: String },
-    /// A pattern is found in a text.
+    /// A pattern matches the text of a file.
     Content {
         pattern: String,
         file: String,
-        /// The line in it, where it has one: headers of a diff have none.
+        /// Line number; absent for diff headers.
         line: Option<u32>,
-        /// That line, cut where it is long.
+        /// Matching line, shortened if long.
         text: String,
     },
-    /// Whether a pattern is found could not be known within the limits of a search.
+    /// The search for a pattern exceeded its limit, so its result is unknown.
     Limit { pattern: String, file: String },
 }
 
-/// Why an agent is not selected.
+/// Reason not to select an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhyNot {
-    /// None of its patterns matches.
     NothingMatches,
     NoPatterns,
-    /// It would be shown nothing: all that it is for is no text, or excluded.
+    /// Every file it applies to is excluded or not text.
     NothingToRead,
-    /// Only others were asked for.
+    /// The person named other agents only.
     NotAsked,
-    /// It was to be skipped.
+    /// A flag or setting skips it.
     Skipped,
     Disabled,
 }
 
-/// A name of no agent that could be asked.
+/// A name without a usable agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownAgent {
     pub name: String,
-    /// Whether there is a file for it, which cannot be used.
+    /// True if a file exists for the name but is invalid.
     pub is_refused: bool,
-    /// What was probably meant, or what there is.
+    /// Closest existing name, or a list of all names.
     pub hint: String,
 }
 
@@ -95,7 +92,7 @@ impl Wish {
             (false, true) if has(&self.disabled) => return Err(WhyNot::Disabled),
             (false, true) => why(&agent.definition.applicability, subject)?,
         };
-        // whoever is shown nothing finds nothing, and is paid for it.
+        // an agent without input finds nothing but still costs money.
         if share::is_empty(&agent.definition, &why, subject) { Err(WhyNot::NothingToRead) } else { Ok(why) }
     }
 }
@@ -105,7 +102,7 @@ impl<'a> Selection<'a> {
         self.agents.iter().filter_map(|one| one.verdict.as_ref().ok().map(|why| (one.agent, why)))
     }
 
-    /// what a person should know of searches that were given up.
+    /// warns about searches that exceeded their limit.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         self.selected().filter_map(|(agent, why)| match why {
             Why::Limit { .. } => {
@@ -116,7 +113,7 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Says of every agent whether a subject needs it. The order of the agents does not matter.
+/// Returns a verdict for every agent. The order of the agents does not matter.
 pub fn select<'a>(agents: &'a [Agent], subject: &Subject, wish: &Wish) -> Selection<'a> {
     let considered = agents.iter().map(|agent| Considered { agent, verdict: wish.verdict(agent, subject) });
     let mut agents: Vec<Considered<'a>> = considered.collect();
@@ -127,7 +124,7 @@ pub fn select<'a>(agents: &'a [Agent], subject: &Subject, wish: &Wish) -> Select
     Selection { agents }
 }
 
-/// any condition is enough; names are looked at before texts, because that costs less.
+/// one condition is enough. Names are checked before texts, because that costs less.
 fn why(applicability: &Applicability, subject: &Subject) -> Result<Why, WhyNot> {
     if applicability.always {
         return Ok(Why::Always);
@@ -150,24 +147,27 @@ fn why(applicability: &Applicability, subject: &Subject) -> Result<Why, WhyNot> 
     by_name.or_else(by_path).or_else(by_content).ok_or(WhyNot::NothingMatches)
 }
 
-/// Whether the texts alone would select an agent. A search that was given up counts as found, as everywhere.
+/// Returns true if the texts alone would select the agent. A search over its limit counts as a
+/// match, as everywhere.
 pub(super) fn decides_by_content(applicability: &Applicability, subject: &Subject) -> bool {
     let files = counted(applicability, subject);
     found_in(&applicability.content_patterns, &files, &subject.mode).is_some()
 }
 
-/// The files that an agent does not exclude. Every pattern is held against them, so this is asked once.
+/// Returns the files that an agent does not exclude. All patterns use this list, so it is computed
+/// once.
 fn counted<'s>(applicability: &Applicability, subject: &'s Subject) -> Vec<&'s SubjectFile> {
     subject.files.iter().filter(|file| !applicability.excludes(&file.path)).collect()
 }
 
-/// Where the first of these patterns that is found anywhere is found first. A search that was given up counts only if no
-/// other file decides.
+/// Returns the first match of the first pattern that matches any file. A search over its limit
+/// counts only if no other file decides.
 ///
-/// All of them are searched for in one file before the next is looked at: a text that was just read is still near.
+/// The loop searches one file for all patterns before the next file, while its text is still in the
+/// CPU cache.
 fn found_in(patterns: &[PythonRegex], files: &[&SubjectFile], mode: &SubjectMode) -> Option<Why> {
     let search = |pattern| Search { pattern, left: LONGEST_BACKTRACKED, given_up: None };
-    // Those that could still decide: none behind one that does.
+    // Patterns that can still decide: none after one that has matched.
     let mut open: Vec<Search<'_>> = patterns.iter().map(search).collect();
     let mut found = None;
     for file in files.iter().filter(|file| file.left_out.is_none()) {
@@ -191,12 +191,12 @@ fn found_in(patterns: &[PythonRegex], files: &[&SubjectFile], mode: &SubjectMode
     })
 }
 
-/// One pattern on its way through the files.
+/// State of one pattern while the search goes through the files.
 struct Search<'a> {
     pattern: &'a PythonRegex,
-    /// How much may still be searched by going back and forth.
+    /// Bytes that backtracking may still search.
     left: usize,
-    /// The first file in which it was given up.
+    /// First file whose search exceeded the limit.
     given_up: Option<&'a str>,
 }
 

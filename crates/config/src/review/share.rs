@@ -1,4 +1,4 @@
-//! What an agent is shown of a subject.
+//! Parts of a subject that an agent sees.
 
 use saihai_model::{LeftOut, Subject, SubjectFile, SubjectMode};
 
@@ -6,36 +6,36 @@ use super::plan::PlannedGap;
 use super::select::decides_by_content;
 use super::{AgentDefinition, Why};
 
-/// How much an agent is shown.
+/// Size limits of an agent's share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) bytes: usize,
     pub(super) parts: usize,
 }
 
-/// What an agent is shown, one part for each of its turns, and what it is not.
+/// An agent's share of the subject, split by turn, and the files left out.
 #[derive(Debug, Default)]
 pub(super) struct Share<'a> {
     pub(super) parts: Vec<Shown<'a>>,
-    /// Files that are more than it is given.
+    /// Files beyond the size limit.
     pub(super) left_out: Vec<&'a SubjectFile>,
 }
 
-/// What one turn is shown.
+/// Content of one turn.
 #[derive(Debug, Default)]
 pub(super) struct Shown<'a> {
     pub(super) files: Vec<&'a SubjectFile>,
-    /// Their texts, one after the other.
+    /// Concatenated file texts.
     pub(super) text: String,
 }
 
 impl<'a> Share<'a> {
-    /// The share of an agent that was chosen for a reason.
+    /// Returns the share of an agent with this selection reason.
     pub(super) fn of(agent: &AgentDefinition, why: &Why, subject: &'a Subject, bounds: Bounds) -> Self {
         Self::of_files(files(agent, why, subject), &subject.mode, bounds)
     }
 
-    /// The share of whoever is shown these files.
+    /// Returns the share that consists of these files.
     pub(super) fn of_files(
         files: impl Iterator<Item = &'a SubjectFile>,
         mode: &SubjectMode,
@@ -69,19 +69,19 @@ impl<'a> Share<'a> {
         }
     }
 
-    /// Whether everything there is to be shown stands in one turn.
+    /// Returns true if one turn shows the whole subject.
     pub(super) fn is_all_at_once(&self, subject: &Subject) -> bool {
         let all = subject.files.iter().filter(|file| file.left_out.is_none()).count();
         matches!(self.parts.as_slice(), [one] if one.files.len() == all)
     }
 
-    /// The files of each turn.
+    /// Returns the file paths of each turn.
     pub(super) fn paths(&self) -> Vec<Vec<String>> {
         let parts = self.parts.iter().map(|part| part.files.iter().map(|file| file.path.clone()).collect());
         parts.collect()
     }
 
-    /// What is told about what it is not shown, in a report.
+    /// Returns the report entries for files that the agent does not see.
     pub(super) fn gaps(&self, agent: &str) -> impl Iterator<Item = PlannedGap> {
         self.left_out.iter().map(move |file| PlannedGap {
             file: file.path.clone(),
@@ -98,9 +98,9 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Whether there is nothing in a change that an agent could read. A file that is too large is something: it is text, and whoever
-/// has tools can look into it. Whoever is for files of a name is asked about them though they are binary: somebody wrote
-/// that.
+/// Returns true if the change holds nothing that the agent can read. A file over the size limit
+/// counts as readable, because tools can open it. An agent selected by file name also runs for
+/// binary files: its author asked for them.
 pub(super) fn is_empty(agent: &AgentDefinition, why: &Why, subject: &Subject) -> bool {
     let applies = &agent.applicability;
     let mut files = subject.files.iter().filter(|file| !applies.excludes(&file.path));
@@ -114,7 +114,8 @@ pub(super) fn is_empty(agent: &AgentDefinition, why: &Why, subject: &Subject) ->
     }
 }
 
-/// whoever was chosen by names alone is shown the files of these names; nobody is shown what they exclude.
+/// an agent selected by names alone sees only the files of these names. Excluded files are
+/// never shown.
 fn files<'a>(
     agent: &AgentDefinition,
     why: &Why,
@@ -128,8 +129,8 @@ fn files<'a>(
     files.filter(move |file| !by_name || applies.takes_file(&file.path))
 }
 
-/// The text of a file as it is shown, and whether that is all of it. Whole files are named above their texts; diffs name
-/// theirs themselves.
+/// Returns the shown text of a file, and true if it is complete. Whole files get a heading with
+/// their path; diffs already contain it.
 fn section(file: &SubjectFile, mode: &SubjectMode, most: usize) -> (String, bool) {
     let head = match mode {
         SubjectMode::Changes { .. } => String::new(),
@@ -142,7 +143,7 @@ fn section(file: &SubjectFile, mode: &SubjectMode, most: usize) -> (String, bool
     (format!("{head}{text}{end}"), whole)
 }
 
-/// As much of a text as there is room for, ended where a hunk ends, or, where not even one has room, where a line does.
+/// Cuts a text at the last hunk that fits or, if none fits, at the last line.
 fn cut(text: &str, room: usize) -> &str {
     let mut end = room.min(text.len());
     while !text.is_char_boundary(end) {
@@ -150,14 +151,14 @@ fn cut(text: &str, room: usize) -> &str {
     }
     let begin = &text[..end];
     let hunks = begin.rmatch_indices("\n@@ -").map(|(at, _)| at + 1);
-    // The first hunk ends where the second begins; before it there are only headers.
+    // The first hunk ends at the start of the second one. Only headers precede it.
     let first = text.find("\n@@ -").map(|at| at + 1);
     let hunk = hunks.into_iter().next().filter(|at| first.is_some_and(|first| *at > first));
     let line = || begin.rfind('\n').map(|at| at + 1);
     &begin[..hunk.or_else(line).unwrap_or(0)]
 }
 
-/// A path that cannot begin a line of its own.
+/// Returns a path that cannot start a line of its own.
 pub(super) fn shown_path(path: &str) -> String {
     if path.contains(char::is_control) { format!("{path:?}") } else { path.to_owned() }
 }

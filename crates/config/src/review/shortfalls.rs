@@ -1,4 +1,4 @@
-//! What providers cannot do of what agents ask for.
+//! Requested tools that providers lack.
 
 use indexmap::IndexMap;
 use saihai_model::ProviderName;
@@ -6,16 +6,16 @@ use saihai_model::ProviderName;
 use super::granted::Granted;
 use crate::diagnostic::list_of;
 
-/// What providers cannot do of what agents ask for. It is said once for each of them, whatever number of agents asked.
+/// Requested tools that providers lack. Each provider gets one warning, however many agents ask.
 #[derive(Debug, Default)]
 pub(super) struct Shortfalls {
     missing: IndexMap<ProviderName, Vec<&'static str>>,
-    /// Those that have tools of their own also where none are asked for.
+    /// Providers that always enable some tools, even if an agent requests none.
     unheld: Vec<ProviderName>,
 }
 
 impl Shortfalls {
-    /// Takes in what one agent is given.
+    /// Adds the shortfall of one agent.
     pub(super) fn add(&mut self, provider: &ProviderName, granted: &Granted) {
         for tool in &granted.missing {
             let tools = self.missing.entry(provider.clone()).or_default();
@@ -28,7 +28,7 @@ impl Shortfalls {
         }
     }
 
-    /// In words. `web` says whether agents may look things up there.
+    /// Returns the warnings. `web` is true if agents may use web tools.
     pub(super) fn warnings(&self, web: bool) -> Vec<String> {
         let missing = self.missing.iter().map(|(provider, tools)| {
             let names = list_of(tools.iter().copied(), "and");

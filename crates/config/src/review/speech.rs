@@ -1,4 +1,4 @@
-//! What a review agent is told beside its own role.
+//! Prompt text that Saihai adds to a review agent's role.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::share::{Shown, shown_path};
 use crate::Language;
 
-/// The engine's words, in one language. They are part of the format.
+/// Saihai's own prompt text in one language. It is part of the format.
 #[derive(Debug)]
 pub(super) struct Words {
     subject: &'static str,
@@ -22,7 +22,6 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The words of a language.
     pub(super) fn of(language: Language) -> &'static Self {
         match language {
             Language::English => &ENGLISH,
@@ -49,22 +48,22 @@ static JAPANESE: Words = Words {
     wrong: "返答がスキーマに一致していません:",
 };
 
-/// The most files that are named as not included; a change of generated files may leave out thousands.
+/// Maximum number of left-out files named in the prompt. Generated files may number thousands.
 const NAMED: usize = 200;
 
-/// What a turn is told: a prompt that names texts, and these texts.
+/// A prompt that refers to texts, and these texts.
 pub(super) struct Speech<'a> {
     pub(super) words: &'static Words,
     pub(super) subject: &'a Subject,
     pub(super) shown: &'a Shown<'a>,
-    /// Files it is not shown although it would have been.
+    /// Applicable files that the turn does not show.
     pub(super) left_out: &'a [&'a SubjectFile],
-    /// The schema, where it must be told in words.
+    /// Schema to spell out in the prompt, if the provider does not take one.
     pub(super) schema: Option<&'a Json>,
 }
 
 impl Speech<'_> {
-    /// The prompt. The texts it shows are put with the others, each once under a name made of its content.
+    /// Builds the prompt. Adds each text to `texts` once, under a name derived from its content.
     pub(super) fn prompt(&self, texts: &mut BTreeMap<String, Json>) -> Prompt {
         let words = self.words;
         let about = keep("about", self.about(), texts);
@@ -90,7 +89,7 @@ impl Speech<'_> {
         Prompt { sections, ..Prompt::default() }
     }
 
-    /// Mode, base, head and the files.
+    /// Returns mode, base, head and the files.
     fn about(&self) -> String {
         let mut lines = match &self.subject.mode {
             SubjectMode::Changes { base, merge_base, head, pull_request } => {
@@ -129,7 +128,7 @@ impl Speech<'_> {
 }
 
 impl Words {
-    /// What an agent is told where its reply is not what it should be.
+    /// Returns the prompt that reports an invalid reply to the agent.
     pub(super) fn correction(&self, schema: Option<&Json>) -> Prompt {
         let body = vec![
             Part::Fixed(format!("{}\n\n", self.wrong).into()),
@@ -140,12 +139,12 @@ impl Words {
         Prompt { sections: vec![told, fixed(&demand)], ..Prompt::default() }
     }
 
-    /// How a reply is asked for where the schema must be told in words.
+    /// Returns the section that asks for a reply with this schema.
     pub(super) fn demand(&self, schema: &Json) -> Section {
         fixed(&demand(self, schema))
     }
 
-    /// The words that are ours: everything but the texts under review and the schema.
+    /// Returns Saihai's own words: everything except the subject's texts and the schema.
     pub(super) fn own(&self, schema: Option<&Json>) -> String {
         let marks = "==== begin 0123456789abcdef ====\n==== end 0123456789abcdef ====";
         let reply = schema.map(|_| self.reply).unwrap_or_default();
@@ -153,7 +152,7 @@ impl Words {
     }
 }
 
-/// Sixteen digits of a text's hash: whoever wrote the text cannot have known them.
+/// Returns sixteen hash digits of a text. The author of the text cannot know them in advance.
 pub(super) fn digits(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

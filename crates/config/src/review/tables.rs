@@ -1,10 +1,8 @@
-//! The keys of a review agent's file.
-
 use crate::fields::{Field, Kind, Object};
 
 const TEXTS: Kind = Kind::List(&Kind::Text);
 
-/// The keys of a review agent's file.
+/// Keys of a review agent file.
 pub static AGENT: Object = Object {
     title: "a review agent",
     fields: &[
@@ -52,7 +50,7 @@ pub static IGNORES: Object = Object {
     fields: &[Field::new("ignore", Kind::List(&Kind::Object(&IGNORE))).about("findings not to hear of")],
 };
 
-/// The keys of one entry of it.
+/// Keys of one suppression.
 pub static IGNORE: Object = Object {
     title: "an entry of `ignore`",
     fields: &[

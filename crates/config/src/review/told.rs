@@ -1,4 +1,4 @@
-//! What has changed, told to an agent of another definition (P-61).
+//! Change descriptions for agents of other definitions (P-61).
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::share::{Bounds, Share, Shown};
 use super::speech::{Speech, Words};
 use crate::Language;
 
-/// What has changed, in words.
+/// A change described in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     pub text: String,
-    /// Files that are not in it, or not to their end, because they are too much.
+    /// Files left out or cut off because of their size.
     pub left_out: Vec<String>,
 }
 
-/// What has changed, in the words in which a review tells it.
+/// Describes a change in the words of a review prompt.
 pub fn tell(changes: &Changes, subject: &Subject) -> Told {
     let excluded: Vec<PathPattern> =
         changes.excluded.iter().filter_map(|pattern| PathPattern::new(pattern).ok()).collect();
@@ -38,7 +38,7 @@ pub fn tell(changes: &Changes, subject: &Subject) -> Told {
     Told { text: spelt_out(&prompt, &texts), left_out }
 }
 
-/// A prompt that shows nothing but fixed texts and these.
+/// Expands a prompt that contains only fixed text and these texts.
 fn spelt_out(prompt: &Prompt, texts: &BTreeMap<String, Json>) -> String {
     let part = |part: &Part| match part {
         Part::Fixed(text) => text.inline().unwrap_or_default().to_owned(),

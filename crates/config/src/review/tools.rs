@@ -1,8 +1,8 @@
-//! What an agent may use while it reviews. All of it only looks.
+//! Tools of review agents. All of them are read-only.
 
 use crate::diagnostic::did_you_mean;
 
-/// Categories, and the tools each of them means.
+/// Categories and their tools.
 const CATEGORIES: [(&str, &[&str]); 4] = [
     ("file_read", &["read_file", "list_files", "grep"]),
     ("git_read", &["git_diff", "git_log", "git_show", "git_blame"]),
@@ -10,7 +10,7 @@ const CATEGORIES: [(&str, &[&str]); 4] = [
     ("web_fetch", &["web_fetch"]),
 ];
 
-/// Names of other programs for the same thing.
+/// Tool names of other programs.
 const FOREIGN: [(&str, &str); 5] = [
     ("Read", "read_file"),
     ("Grep", "grep"),
@@ -19,18 +19,18 @@ const FOREIGN: [(&str, &str); 5] = [
     ("WebFetch", "web_fetch"),
 ];
 
-/// What would write or run something, and the category to use instead.
+/// Tools that write or run something, with the category to use instead.
 const REFUSED: [(&str, &str); 4] =
     [("Write", "file_read"), ("Edit", "file_read"), ("Bash", "git_read"), ("run_git", "git_read")];
 
-/// Why a name is no tool of a reviewer.
+/// Reason why a name is not a review tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoTool {
     pub(super) why: &'static str,
     pub(super) hint: String,
 }
 
-/// The single tools a name means.
+/// Returns the tools that a name refers to.
 pub(super) fn resolve(name: &str) -> Result<Vec<&'static str>, NoTool> {
     if let Some((_, tools)) = CATEGORIES.iter().find(|(category, _)| *category == name) {
         return Ok(tools.to_vec());
@@ -49,7 +49,7 @@ pub(super) fn resolve(name: &str) -> Result<Vec<&'static str>, NoTool> {
     Err(NoTool { why: "no tool has this name", hint })
 }
 
-/// All single tools, in a fixed order.
+/// Returns all tools in a fixed order.
 pub(super) fn every() -> impl Iterator<Item = &'static str> {
     CATEGORIES.iter().flat_map(|(_, tools)| tools.iter().copied())
 }

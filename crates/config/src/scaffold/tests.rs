@@ -62,7 +62,7 @@ fn the_first_definition_is_faultless_and_in_its_language() {
     }
 }
 
-/// What settings say, and what is wrong with them.
+/// Reads settings and their diagnostics.
 fn settings(text: &str) -> (Settings, Diagnostics) {
     let source = MemorySource::new([("/p/.saihai/config.toml", text)]);
     let variables = Variables::default();
@@ -200,7 +200,7 @@ fn an_agent_that_was_ejected_takes_the_place_of_the_built_in_and_is_the_same_wor
     }
 }
 
-// P-2: two files of one name would mean nothing
+// P-2: two files with the same name are ambiguous
 #[test]
 fn what_is_ejected_goes_to_the_file_that_has_the_name_already() {
     let source = MemorySource::new([("/p/.saihai/pieces/minimal.yml", "name: own")]);

@@ -1,26 +1,26 @@
-//! From tables of keys to schemas of objects.
+//! Converts key tables to object schemas.
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::fields::{Field, Kind, Object};
 
-/// The schemas of tables, each made once and referred to: tables can contain themselves.
+/// Schemas of tables, each defined once and referenced, because tables can contain themselves.
 #[derive(Default)]
 pub(super) struct Tables(Map<String, Json>);
 
 impl Tables {
-    /// All of them, as the value of `$defs`.
+    /// Returns all definitions as the value of `$defs`.
     pub(super) fn into_definitions(self) -> Json {
         Json::Object(self.0)
     }
 
-    /// The schema of a table that was described before.
+    /// Returns the schema of a table that already has a definition.
     pub(super) fn definition(&mut self, object: &Object) -> &mut Map<String, Json> {
         let definition = self.0.get_mut(&key(object)).and_then(Json::as_object_mut);
         definition.expect("the table was described before")
     }
 
-    /// What a value must be.
+    /// Returns the schema of a kind.
     pub(super) fn kind(&mut self, kind: &Kind) -> Json {
         match kind {
             Kind::Text => json!({"type": "string"}),
@@ -51,7 +51,7 @@ impl Tables {
     fn reference(&mut self, object: &'static Object) -> Json {
         let key = key(object);
         if !self.0.contains_key(&key) {
-            // Holds the place while its own keys are described, among which it may be itself.
+            // A placeholder stops the recursion if the object contains itself.
             self.0.insert(key.clone(), Json::Null);
             let described = self.object(object);
             self.0.insert(key.clone(), described);
@@ -103,14 +103,14 @@ impl Tables {
     }
 }
 
-/// Where its schema stands: `a judge's rule` is `judges-rule`.
+/// Returns the definition key: `judges-rule` for `a judge's rule`.
 fn key(object: &Object) -> String {
     let title = object.title;
     let noun = ["a ", "an ", "the "].iter().find_map(|article| title.strip_prefix(article)).unwrap_or(title);
     noun.replace(['`', '\''], "").replace(' ', "-")
 }
 
-/// A key with several spellings is given in one of them.
+/// Allows only one spelling of a key with aliases.
 fn one_spelling(field: &Field) -> Json {
     let all: Vec<&str> = std::iter::once(field.name).chain(field.aliases.iter().copied()).collect();
     let mut alone: Vec<Json> = all.iter().map(|one| json!({"required": [one]})).collect();
@@ -129,7 +129,7 @@ fn integer(min: i64, max: i64) -> Json {
     schema
 }
 
-/// Whole seconds, or a text with a unit.
+/// Accepts whole seconds or a text with a unit.
 fn duration(zero: bool) -> Json {
     let pattern = if zero { "^[0-9]+[smh]?$" } else { "^0*[1-9][0-9]*[smh]?$" };
     let least = i64::from(!zero);

@@ -7,7 +7,7 @@ fn piece() -> Json {
     schema("piece").unwrap()
 }
 
-/// Compares whether the schema of that name accepts a value.
+/// Checks that the named schema accepts or rejects a value.
 #[track_caller]
 fn check(name: &str, value: &Json, accepted: bool) {
     let schema = schema(name).unwrap();
@@ -131,12 +131,12 @@ fn a_script_is_ours_or_a_scenario() {
     check("script", &json!({"script": 2, "replies": []}), false);
     check("script", &json!({"script": 1, "replies": [{"txt": "x"}]}), false);
     check("script", &json!({"script": 1, "replies": [{"visit": 0}]}), false);
-    // TAKT reads over keys it does not know, but needs `content`.
+    // TAKT ignores unknown keys but requires `content`.
     check("script", &json!([{"content": "x", "new_in_takt": 1}]), true);
     check("script", &json!([{"agent": "coder"}]), false);
 }
 
-/// Every object of a schema.
+/// Collects every object of a schema.
 fn objects<'a>(schema: &'a Json, found: &mut Vec<&'a Json>) {
     match schema {
         Json::Object(map) => {

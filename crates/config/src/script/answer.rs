@@ -1,4 +1,4 @@
-//! What a script answers at a gate.
+//! Gate answers in a script.
 
 use saihai_model::{ScriptAnswer, StageId, Wants};
 
@@ -8,7 +8,7 @@ use super::target::Names;
 use crate::diagnostic::Diagnostics;
 use crate::fields::{Cursor, Fields};
 
-/// Reads one answer. It must be of the form its gate takes, where that is known.
+/// Reads one answer. If the gate is known, the answer must have the form that it expects.
 pub(super) fn read(
     cursor: &Cursor<'_>,
     names: &Names<'_>,

@@ -1,4 +1,4 @@
-//! What a script expects of the run that plays it.
+//! Expectations of a script about its run.
 
 use saihai_model::{CallId, Expectation, ExpectedPrompt};
 
@@ -6,7 +6,7 @@ use super::tables::{EXPECT, PROMPT};
 use crate::diagnostic::{Diagnostics, quoted};
 use crate::fields::{Cursor, Fields};
 
-/// Reads `expect`. Names of stages are not looked up: one that does not exist any more is a difference to be told of.
+/// Reads `expect`. Stage names are not checked: a missing stage shows up as a difference.
 pub(super) fn read(script: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Expectation> {
     let fields = script.object("expect", &EXPECT, diagnostics)?;
     let stages = fields.texts("stages");

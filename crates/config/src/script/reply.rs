@@ -1,4 +1,4 @@
-//! One reply of a script.
+//! Replies of a script.
 
 use regex::Regex;
 use saihai_model::{
@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostics, Located, quoted};
 use crate::document::{Node, Value};
 use crate::fields::{Cursor, Fields};
 
-/// The longest pattern for prompts, in bytes.
+/// Maximum length of a prompt pattern in bytes.
 const LONGEST_PATTERN: usize = 8 * 1024;
 
 pub(super) fn read(
@@ -47,7 +47,7 @@ pub(super) fn read(
     })
 }
 
-/// A failure says nothing; what hangs neither says anything nor fails.
+/// Reports conflicting keys: `fail` excludes a text, and `hang` makes both ineffective.
 fn check_conflicts(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     let given = |name: &'static str| fields.key(name).map(|key| (name, key));
     if let Some(fail) = fields.key("fail") {
@@ -64,7 +64,7 @@ fn check_conflicts(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// A visit, a list of visits, or `"2.."`.
+/// Parses a visit, a list of visits, or `"2.."`.
 pub(super) fn visits(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Visits> {
     match &cursor.node().value {
         Value::Integer(_) => visit(cursor, diagnostics).map(|one| Visits::These(vec![one])),
@@ -128,7 +128,7 @@ fn checked_pattern(pattern: Located<String>, diagnostics: &mut Diagnostics) -> O
     }
 }
 
-/// Any value; numbers that JSON cannot write are refused.
+/// Converts any value to JSON. Rejects numbers that JSON lacks.
 pub(super) fn json(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Json> {
     if has_strange_number(cursor.node()) {
         let message = "infinity and `.nan` cannot be written as JSON";
@@ -197,7 +197,6 @@ fn moment(until: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Mome
     moment
 }
 
-/// A file that is written.
 pub(super) fn write(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptWrite> {
     let fields = Fields::read(cursor, &WRITE, diagnostics)?;
     let path = fields.text("path").and_then(|path| inside(path, diagnostics));
@@ -214,7 +213,7 @@ fn edit(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptEdit
     Some(ScriptEdit { path: path?, find: find.value, replace: fields.text("replace")?.value })
 }
 
-/// A path that stays in the working directory.
+/// Accepts only a path inside the working directory.
 fn inside(path: Located<String>, diagnostics: &mut Diagnostics) -> Option<String> {
     let written = path.value.as_str();
     let absolute = written.starts_with(['/', '\\', '~']) || written.as_bytes().get(1) == Some(&b':');

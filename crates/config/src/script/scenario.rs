@@ -1,4 +1,5 @@
-//! TAKT's mock scenario: a list of entries, each used once, those for a persona before those for anybody.
+//! TAKT mock scenarios: a list of entries, each used once. Entries for a persona take precedence
+//! over general ones.
 
 use saihai_model::{FailureClass, Millis, Script, ScriptFailure, ScriptReply};
 
@@ -41,7 +42,7 @@ fn entry(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptRep
     })
 }
 
-/// The fields of an entry. TAKT reads over keys it does not know, so they are warned about and no more.
+/// Reads the fields of an entry. TAKT ignores unknown keys, so they only cause a warning.
 fn fields<'d>(cursor: &Cursor<'d>, diagnostics: &mut Diagnostics) -> Option<Fields<'d>> {
     let mut found = Diagnostics::new();
     let fields = Fields::read(cursor, &ENTRY, &mut found);
@@ -71,7 +72,7 @@ fn failure(fields: &Fields<'_>, content: &str) -> Option<ScriptFailure> {
     Some(ScriptFailure { class, message, retry_after: None, until: None })
 }
 
-/// What is shown while it runs: its tools, then its pieces of text.
+/// Returns the progress to show: the tools, then the pieces of text.
 fn progress(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<String> {
     let mut progress = Vec::new();
     for event in fields.list("stream_events") {

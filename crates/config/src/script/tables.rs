@@ -1,9 +1,9 @@
-//! The keys of script files, as data.
+//! Key tables of script files.
 
 use crate::fields::{Field, Kind, Object};
 
 const MANY: i64 = u32::MAX as i64;
-/// How often, or at which visit.
+/// A number of times, or a visit number.
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MANY };
 const TOKENS: Kind = Kind::Integer { min: 0, max: i64::MAX };
 
@@ -26,7 +26,7 @@ pub static SCRIPT: Object = Object {
     ],
 };
 
-/// The words for how a run ends; a test holds them against the model.
+/// Names of run outcomes. A test compares them with the model.
 pub(super) const OUTCOMES: [&str; 6] =
     ["completed", "failed", "declined", "cancelled", "incomplete", "undelivered"];
 
@@ -117,7 +117,7 @@ pub(super) static FAIL: Object = Object {
     ],
 };
 
-/// The names of the failure classes; a test holds them against the model.
+/// Names of failure classes. A test compares them with the model.
 pub(super) const CLASSES: [&str; 10] = [
     "transient",
     "rate_limited",
@@ -158,7 +158,6 @@ pub(super) static RUN: Object = Object {
     ],
 };
 
-/// An entry of a TAKT mock scenario.
 pub(crate) static ENTRY: Object = Object {
     title: "a scenario entry",
     fields: &[

@@ -1,13 +1,13 @@
-//! Whom a reply is for.
+//! Targets of script replies.
 
 use saihai_model::{Activity, ScriptTarget, Stage, StageId, TurnId, Wants, Workflow};
 
 use crate::diagnostic::{Diagnostics, Located, quoted};
 
-/// What marks the questions about a stage.
+/// Suffix for the judge questions of a stage.
 const JUDGE: &str = "#judge";
 
-/// The stages and turns of a workflow, if it is known.
+/// Stages and turns of the workflow, if it is known.
 pub(super) struct Names<'a>(Option<&'a Workflow>);
 
 impl<'a> Names<'a> {
@@ -15,7 +15,7 @@ impl<'a> Names<'a> {
         Self(workflow)
     }
 
-    /// Reads `stage`, `stage/turn` or either of them followed by `#judge`.
+    /// Parses `stage` or `stage/turn`, with an optional `#judge`.
     pub(super) fn target(
         &self,
         written: &Located<String>,
@@ -36,7 +36,8 @@ impl<'a> Names<'a> {
         Some(ScriptTarget { stage, turn, judge })
     }
 
-    /// What the gate of that name takes; none where the workflow is not known. A name that is no gate's is reported.
+    /// Returns the answer form of the named gate, or `None` without a workflow. Reports a name that
+    /// is not a gate.
     pub(super) fn gate(&self, written: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Wants> {
         let gates = |(id, stage): (&'a StageId, &'a Stage)| match &stage.does {
             Activity::Gate(gate) => Some((id.as_str(), gate.wants)),
@@ -74,7 +75,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The stage and turn of a name. A stage's own name may contain a `/`, so what exists decides.
+/// Finds stage and turn by name. Stage names may contain a `/`, so the existing names decide.
 fn find(workflow: &Workflow, name: &str) -> Option<(StageId, Option<TurnId>)> {
     if workflow.stages.contains_key(name) {
         return Some((StageId::from(name), None));
@@ -96,7 +97,7 @@ fn split(name: &str) -> Option<(StageId, Option<TurnId>)> {
     right.then(|| (StageId::from(stage), turn.map(TurnId::from)))
 }
 
-/// Every name a reply can be for: all stages that ask, and their turns where there are several.
+/// Returns every valid target: all stages, and the turns of stages with several turns.
 fn all(workflow: &Workflow) -> Vec<String> {
     let mut names = Vec::new();
     for (id, stage) in &workflow.stages {

@@ -1,5 +1,5 @@
-//! A script as a file that can be read back (C-75). Only what generated and recorded replies hold is written:
-//! conditions, words, values, what they cost and change, failures, answers and what is expected.
+//! Writes a script as a file that Saihai can read back (C-75). Covers the content of generated and
+//! recorded replies: conditions, text, values, cost, changes, failures, answers and expectations.
 
 mod yaml;
 
@@ -9,10 +9,10 @@ use saihai_model::{
 };
 use serde_json::json;
 
-/// The keys of a mapping in the order they are written.
+/// Keys of a mapping in output order.
 type Keys = Vec<(&'static str, Json)>;
 
-/// The text of a script file: JSON, one reply a line.
+/// Writes a script as JSON, one reply per line.
 pub fn script_file(script: &Script) -> String {
     let replies: Vec<_> =
         script.replies.iter().map(|reply| format!("    {}", object(of_reply(reply)))).collect();
@@ -25,7 +25,7 @@ pub fn script_file(script: &Script) -> String {
     )
 }
 
-/// The text of a script file: YAML, as a person would write it.
+/// Writes a script as human-readable YAML.
 pub fn script_yaml(script: &Script) -> String {
     let mut text = format!("script: 1\nstrict: {}\n", script.strict);
     for (key, value) in of_head(script) {
@@ -61,7 +61,7 @@ fn of_rest(script: &Script) -> Keys {
     of_head(script).into_iter().chain(answers).chain(expect).collect()
 }
 
-/// What stands before the replies.
+/// Returns the keys before the replies.
 fn of_head(script: &Script) -> Keys {
     let keys = [
         ("recorded", script.recorded.as_ref().map(|run| json!(run))),
@@ -155,7 +155,7 @@ fn of_usage(usage: &Usage) -> Option<Json> {
     (!known.is_empty()).then(|| object(known))
 }
 
-/// A target as a script names it.
+/// Returns the script notation of a target.
 pub fn of_target(target: &ScriptTarget) -> String {
     let turn = target.turn.as_ref().map(|turn| format!("/{turn}")).unwrap_or_default();
     let judge = if target.judge { "#judge" } else { "" };

@@ -162,7 +162,7 @@ fn a_script_without_replies_is_one() {
     check(&Script { replies: vec![ScriptReply::default()], ..Script::default() });
 }
 
-/// Texts of which YAML would make something else if they were not written with care.
+/// Generates texts that YAML misreads without proper quoting.
 fn any_text() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "\n", "\n\n", " ", "  ", "\t", "- ", ": ", " #", "'", "\"", "\\", "yes", "1", "1e3", "~", "{",

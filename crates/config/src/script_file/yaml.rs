@@ -1,4 +1,4 @@
-//! Values as YAML that a person likes to read: texts of several lines as blocks, everything else in one line.
+//! Writes readable YAML: multi-line texts as blocks, everything else on one line.
 
 use std::fmt::Write as _;
 
@@ -6,18 +6,17 @@ use saihai_model::Json;
 
 use super::Keys;
 
-/// An item of a list of mappings.
+/// Writes a list item that is a mapping.
 pub(super) fn item(indent: usize, keys: &Keys) -> String {
     let mut text: String = keys.iter().map(|(key, value)| entry(indent + 2, key, value)).collect();
     match text.get_mut(indent..=indent) {
-        // The first key stands on the line of the dash.
+        // The first key shares the line with the dash.
         Some(_) => text.replace_range(indent..=indent, "-"),
         None => text = format!("{:indent$}- {{}}\n", ""),
     }
     text
 }
 
-/// A key and its value.
 pub(super) fn entry(indent: usize, key: &str, value: &Json) -> String {
     let margin = " ".repeat(indent);
     match value {
@@ -38,7 +37,7 @@ pub(super) fn entry(indent: usize, key: &str, value: &Json) -> String {
     }
 }
 
-/// Whether a text can stand as a block and be read back byte for byte.
+/// Returns true if a block scalar preserves the text byte for byte.
 fn is_block(text: &str) -> bool {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let plain = |character: char| character == '\n' || !needs_escape(character);
@@ -46,11 +45,11 @@ fn is_block(text: &str) -> bool {
         && !body.starts_with([' ', '\n'])
         && !body.ends_with('\n')
         && text.chars().all(plain)
-        // Lines of blanks alone are cut or kept depending on what stands around them.
+        // YAML may cut or keep whitespace-only lines, depending on their context.
         && body.lines().all(|line| line.is_empty() || !line.trim_matches(' ').is_empty())
 }
 
-/// A value in one line.
+/// Writes a value on one line.
 fn flow(value: &Json) -> String {
     match value {
         Json::Null => "null".to_owned(),
@@ -65,12 +64,12 @@ fn flow(value: &Json) -> String {
     }
 }
 
-/// A text in one line; in quotes unless it can mean nothing else.
+/// Writes a text on one line, quoted unless it is unambiguous.
 fn scalar(text: &str) -> String {
     if is_word(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Words that some reader of YAML takes for something else than a text.
+/// Words that some YAML readers do not treat as text.
 const NO_TEXT: [&str; 10] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan"];
 
 fn is_word(text: &str) -> bool {
@@ -104,7 +103,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// What a reader may refuse, drop or take for the end of a line.
+/// Returns true for characters that a reader may reject, drop or treat as a line break.
 fn needs_escape(character: char) -> bool {
     let code = u32::from(character);
     character.is_control()

@@ -1,26 +1,21 @@
-//! Budgets: in settings a table, on a command line one text.
+//! Budgets: a table in settings, a single text on the command line.
 
 use saihai_model::{Budget, Millis, Usd};
 
 use super::values::Section;
 use crate::diagnostic::{Diagnostics, did_you_mean, quoted};
 
-/// The keys of a budget.
 const KEYS: [&str; 4] = ["usd", "tokens", "turns", "minutes"];
 
-/// Why a text is no budget.
+/// Reason why a text is not a budget.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadBudget {
-    /// A part has no key.
     #[error("{} has no key; write `usd=…`, `tokens=…`, `turns=…` or `minutes=…`, joined by commas", quoted(.0))]
     NoKey(String),
-    /// A key is none of the four.
     #[error("{} is none of the keys `usd`, `tokens`, `turns` and `minutes`{}", quoted(.0), suggestion(.0))]
     UnknownKey(String),
-    /// A key is given twice.
     #[error("`{0}` is given twice")]
     Twice(&'static str),
-    /// A value cannot be that of its key.
     #[error("{} is no value for `{key}`; it must be a {} greater than 0", quoted(.value), number_of(.key))]
     BadValue { key: &'static str, value: String },
 }
@@ -33,7 +28,7 @@ fn suggestion(key: &str) -> String {
     did_you_mean(key, KEYS).map_or(String::new(), |hint| format!("; {hint}"))
 }
 
-/// Reads `usd=5,tokens=2000000,turns=40,minutes=90`: any of the four, each once.
+/// Parses `usd=5,tokens=2000000,turns=40,minutes=90`: any of the four, each at most once.
 pub fn parse_budget(text: &str) -> Result<Budget, BadBudget> {
     let mut budget = Budget::default();
     for part in text.split(',').map(str::trim) {
@@ -57,7 +52,7 @@ pub fn parse_budget(text: &str) -> Result<Budget, BadBudget> {
     Ok(budget)
 }
 
-/// The budget of a table; amounts beyond what can be counted are reported.
+/// Reads a budget table. Reports amounts that are too large to represent.
 pub(super) fn read_budget(section: &Section<'_>, diagnostics: &mut Diagnostics) -> Budget {
     let mut amount = |name: &str, convert: fn(f64) -> Option<u64>| {
         let setting = section.get(name)?;
@@ -80,7 +75,7 @@ fn dollars(number: f64) -> Option<Usd> {
     Usd::from_dollars(number).filter(|usd| usd.0 > 0)
 }
 
-/// At most a century, like every length of time.
+/// Converts minutes, up to a century like every duration.
 fn minutes(number: f64) -> Option<Millis> {
     const CENTURY: f64 = 100.0 * 366.0 * 24.0 * 60.0;
     let within = number > 0.0 && number <= CENTURY;

@@ -1,4 +1,4 @@
-//! Whether providers can hold agents to what a workflow lets them do (C-43).
+//! Checks that providers can enforce the permissions of a workflow (C-43).
 
 use saihai_model::{
     Action, Activity, Choice, Permission, ProviderKind, ProviderName, ProviderSettings, Stage, Turn, Workflow,
@@ -8,8 +8,8 @@ use super::Settings;
 use crate::diagnostic::{Area, Diagnostic, Diagnostics};
 
 impl Settings {
-    /// Refuses providers that cannot hold an agent to what a turn may do at most, and warns of tools that they cannot
-    /// keep from it.
+    /// Rejects providers that cannot enforce the permission of a turn. Warns about tools that they
+    /// cannot disable.
     pub fn check_enforcement(&self, workflow: &Workflow) -> Diagnostics {
         let mut diagnostics = Diagnostics::new();
         let mut said: Vec<(&ProviderName, Permission)> = Vec::new();
@@ -42,7 +42,7 @@ impl Settings {
         diagnostics
     }
 
-    /// What a provider cannot hold an agent to.
+    /// Returns the permissions that a provider cannot enforce.
     pub(super) fn unfit(&self, name: &ProviderName) -> Vec<(ProviderName, Permission)> {
         let Some(provider) = self.provider(name.as_str()) else { return Vec::new() };
         let levels = Permission::ALL.into_iter().filter(|level| !provider.can_enforce(*level));
@@ -50,15 +50,15 @@ impl Settings {
     }
 }
 
-/// What is asked of whom.
+/// A requirement on a provider.
 struct Asked<'a> {
     provider: &'a ProviderName,
     permission: Permission,
-    /// Who needs it, for people.
+    /// Display name of the part that needs it.
     by: String,
 }
 
-/// Everything that is asked in a stage: its turns, and the questions about them, which only look.
+/// Returns the requirements of a stage: its turns, and the read-only questions about them.
 fn asked(stage: &Stage) -> Vec<Asked<'_>> {
     let mut all = Vec::new();
     for turn in stage.turns() {
@@ -76,7 +76,7 @@ fn judged<'a>(choice: &'a Choice, turn: &'a Turn) -> Option<Asked<'a>> {
     Some(Asked { provider, permission: Permission::ReadOnly, by: format!("a question about `{}`", turn.id) })
 }
 
-/// Only a review ends in one.
+/// Detects a review by its report stage. Other workflows have none.
 fn is_report_of_review(stage: &Stage) -> bool {
     matches!(&stage.does, Activity::Action(spec) if matches!(spec.does, Action::ReviewReport { .. }))
 }
@@ -118,7 +118,7 @@ fn unrestricted(turn: &Turn) -> Diagnostic {
         .hint("what it may do is held by its permission alone")
 }
 
-/// A read-only turn would be offered such a tool, and denied it.
+/// Rejects an MCP tool that a read-only turn would offer and then deny.
 fn unknown(turn: &Turn, tool: &str) -> Diagnostic {
     let message = format!("`{}` is read-only and names `{tool}`, a tool of an MCP server", turn.id);
     Diagnostic::error(Area::Provider.code("mcp-tool-in-read-only"), message).hint(
@@ -133,7 +133,7 @@ fn no_commands(turn: &Turn) -> Diagnostic {
         .hint("it edits files and cannot build or test: ask another provider, or `permission_mode: full`")
 }
 
-/// Whether an agent can be shown some tools and not others.
+/// Returns true if the provider can show an agent some tools and hide others.
 fn restricts_tools(kind: ProviderKind) -> bool {
     match kind {
         ProviderKind::Codex | ProviderKind::Gemini | ProviderKind::Acp => false,

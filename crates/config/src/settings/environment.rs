@@ -1,13 +1,13 @@
-//! What is known of the surroundings of a command, as data.
+//! The environment of a command, as data.
 
 use std::path::{Path, PathBuf};
 
 use crate::source::Source;
 
-/// What makes a directory a project where there is no git.
+/// Files that mark a project root without git.
 const MARKS: [&str; 5] = [".saihai", ".takt", ".agent", ".hachimoku", "orch.yml"];
 
-/// Variables of the environment. They are given, never read here.
+/// Environment variables. The caller passes them in; this crate never reads them itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Variables(Vec<(String, String)>);
 
@@ -16,7 +16,7 @@ impl Variables {
         Self(variables.into_iter().collect())
     }
 
-    /// The value of a variable; an empty one counts as unset.
+    /// Returns the value of a variable. An empty value counts as unset.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.iter().find(|(other, value)| *other == name && !value.is_empty());
         found.map(|(_, value)| value)
@@ -31,24 +31,24 @@ impl Variables {
         self.get(name).map(PathBuf::from)
     }
 
-    /// The user's Saihai directory: `$XDG_CONFIG_HOME/saihai`, else `~/.config/saihai`.
+    /// Returns the user's Saihai directory: `$XDG_CONFIG_HOME/saihai`, else `~/.config/saihai`.
     pub fn user_directory(&self) -> Option<PathBuf> {
         if cfg!(windows) {
             return self.get("APPDATA").map(|directory| Path::new(directory).join("saihai"));
         }
-        // A relative path there is to be ignored, by the rule that names the variable.
+        // The XDG specification requires ignoring a relative path.
         let own = self.get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|directory| directory.is_absolute());
         own.or_else(|| self.home().map(|home| home.join(".config"))).map(|directory| directory.join("saihai"))
     }
 
-    /// The locale of messages: `ja_JP.UTF-8`.
+    /// Returns the message locale, such as `ja_JP.UTF-8`.
     pub fn locale(&self) -> Option<&str> {
         ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.get(name))
     }
 }
 
-/// The project's root: the git top level; else the nearest ancestor that holds a project's files; else the
-/// directory itself.
+/// Returns the project root: the git top level, else the nearest ancestor with project files, else
+/// the directory itself.
 pub fn project_root(source: &dyn Source, directory: &Path) -> PathBuf {
     let holds = |names: &[&str]| {
         directory

@@ -1,10 +1,11 @@
-//! The keys of `review`, `work` and `distributed`: known and checked, so that a misspelt one is an error today.
+//! Keys of `review`, `work` and `distributed`. They are checked here, so that a misspelt key is an
+//! error.
 
 use super::tables::BUDGET;
 use crate::fields::{Field, Kind, Object};
 
 const TIME: Kind = Kind::Duration { zero: false };
-/// None at all is refused with the bounds that hold for it.
+/// The bounds check rejects zero, with a message that names the bounds.
 const DEADLINE: Kind = Kind::Duration { zero: true };
 const CALLS: Kind = Kind::Integer { min: 1, max: 1000 };
 

@@ -1,4 +1,4 @@
-//! One source of settings, flattened: a file, a variable, a flag.
+//! One source of settings, flattened: a file, a variable or a flag.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location, SourceFile, S
 use crate::document::{Document, Format, Node, Value};
 use crate::fields::{Cursor, Fields, Kind};
 
-/// What one source sets, in the order it says so.
+/// Values that one source sets, in source order.
 pub(super) type Layer = Vec<(DocumentPath, Setting)>;
 
-/// What a file sets. Only what is right is in it; the rest has been reported.
+/// Reads the values of a file. Reports invalid ones and leaves them out.
 pub(super) fn of_file(
     document: &Document,
     origin: fn(Location) -> SettingOrigin,
@@ -49,7 +49,7 @@ impl Flat<'_> {
             Kind::Map(kind) => {
                 for (_, value) in value.entries() {
                     self.value(&value, kind);
-                    // What is named and said nothing of is named all the same: the name may be wrong.
+                    // Keep an empty table: its name may be wrong and needs a check.
                     if kind.object().is_some() && value.entries().next().is_none() {
                         self.leaf(&value);
                     }
@@ -78,7 +78,7 @@ impl Flat<'_> {
     }
 }
 
-/// What one text sets one key to: a variable's or a flag's, shown under its own name. Lists are written as JSON.
+/// Reads one key from the text of a variable or a flag, under its display name. Lists are JSON.
 pub(super) fn of_text(
     key: DocumentPath,
     kind: &Kind,
@@ -126,8 +126,8 @@ fn number_of(text: &str) -> Value {
     number.unwrap_or_else(|| Value::Text(text.into()))
 }
 
-/// The key that a path of words in capitals means, and what its value must be: `["RETRY", "MAX_WAIT"]`. Names of
-/// providers are looked up among those known, because capitals and underscores hide how they are spelt.
+/// Resolves a path of upper-case words, such as `["RETRY", "MAX_WAIT"]`, to a key and its kind.
+/// Looks provider names up in `names`, because upper case and underscores hide their spelling.
 pub(super) fn key_of_words(words: &[&str], names: &[&str]) -> Option<(DocumentPath, Kind)> {
     let mut path = DocumentPath::root();
     let mut kind = Kind::Object(&SETTINGS);
@@ -146,7 +146,7 @@ pub(super) fn key_of_words(words: &[&str], names: &[&str]) -> Option<(DocumentPa
     (!kind.is_mapping()).then_some((path, kind))
 }
 
-/// How a name is written in a variable.
+/// Returns a name as variables spell it.
 fn fold(name: &str) -> String {
     name.to_ascii_uppercase().replace(['-', '.'], "_")
 }

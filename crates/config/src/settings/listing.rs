@@ -1,4 +1,4 @@
-//! The settings in force, one line each.
+//! Lists the effective settings, one per line.
 
 use saihai_model::Json;
 
@@ -8,24 +8,24 @@ use super::values::{Setting, SettingOrigin, provider_of};
 use crate::diagnostic::{Area, Diagnostic, DocumentPath, Step, did_you_mean, quoted};
 use crate::fields::{Field, Kind, Object};
 
-/// What stands in the place of a secret.
+/// Replacement for a secret.
 const MASK: &str = "***";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedSetting {
     pub key: String,
-    /// Its value, secrets masked; null where it is unset and has no default.
+    /// Value with secrets masked; null if it is unset and has no default.
     pub value: Json,
     pub origin: SettingOrigin,
 }
 
 impl Settings {
-    /// Every setting that has a value, in the order of the manual.
+    /// Returns every setting with a value, in the order of the manual.
     pub fn list(&self) -> Vec<ListedSetting> {
         self.all().into_iter().filter(|listed| !listed.value.is_null()).collect()
     }
 
-    /// The setting of a key, or all settings below it.
+    /// Returns the setting with a key, or all settings below it.
     pub fn find(&self, key: &str) -> Result<Vec<ListedSetting>, Box<Diagnostic>> {
         let all = self.all();
         if let Some(exact) = all.iter().find(|listed| listed.key == key) {
@@ -88,7 +88,7 @@ fn shown(key: &DocumentPath, setting: &Setting) -> ListedSetting {
     ListedSetting { key: key.to_string(), value, origin: setting.origin.clone() }
 }
 
-/// Whether a key holds a variable whose name says that it is a secret.
+/// Returns true if the key is a variable whose name suggests a secret.
 fn is_secret(key: &DocumentPath) -> bool {
     const WORDS: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
     let is_variable = provider_of(key).is_some() && key.key_at(2) == Some("env");
@@ -101,7 +101,7 @@ enum Found {
     Group,
 }
 
-/// What the tables say of a key.
+/// Returns the table entry of a key.
 fn field_at(path: &DocumentPath) -> Option<Found> {
     let mut kind = Kind::Object(&SETTINGS);
     let mut last = None;

@@ -1,4 +1,4 @@
-//! From files, variables and flags to settings.
+//! Loads settings from files, variables and flags.
 
 use std::path::{Path, PathBuf};
 
@@ -18,11 +18,11 @@ use crate::fields::{Kind, Object, duration_of};
 use crate::language::Language;
 use crate::source::{ReadError, Source};
 
-/// The project's settings file, below its root.
+/// Project settings file below the project root.
 const PROJECT_FILE: &str = ".saihai/config.toml";
-/// The user's settings file, in their directory.
+/// User settings file below the user directory.
 const USER_FILE: &str = "config.toml";
-/// Variables that are set for agents, or that are no settings.
+/// Variables that Saihai sets for agents, or that are not settings.
 const NO_SETTINGS: [&str; 5] = ["RUN", "RUN_DIRECTORY", "TURN", "PERMISSION", "TRUST_PROJECT"];
 
 const SCRIPT: [&str; 3] = ["PROVIDERS", "SCRIPT", "FILE"];
@@ -31,25 +31,24 @@ const SCRIPT: [&str; 3] = ["PROVIDERS", "SCRIPT", "FILE"];
 pub struct SettingsFrom<'a> {
     pub root: &'a Path,
     pub user: Option<&'a Path>,
-    /// Where the command was called; paths in variables and flags are relative to it.
+    /// Working directory of the command. Paths in variables and flags are relative to it.
     pub current: &'a Path,
     pub variables: &'a Variables,
     pub flags: &'a [SettingFlag],
-    /// Whether the project is trusted for this call.
+    /// Trust the project for this call.
     pub trust_project: bool,
 }
 
-/// A flag that is a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingFlag {
-    /// As it was typed: `--run-timeout`.
+    /// The flag as typed, such as `--run-timeout`.
     pub flag: String,
     pub key: String,
     pub value: String,
 }
 
 impl Settings {
-    /// Reads all layers. Everything wrong is reported at once; what is wrong is left out.
+    /// Reads all layers. Reports all errors at once and leaves invalid values out.
     pub fn load(source: &dyn Source, from: &SettingsFrom<'_>, diagnostics: &mut Diagnostics) -> Self {
         let mut loading = Loading { source, from, diagnostics };
         let user = loading.user_layer();
@@ -64,7 +63,7 @@ impl Settings {
         let mut held: Values = user.into_iter().collect();
         let mut untrusted = Vec::new();
         for (key, setting) in project {
-            // What the user's own file says as well needs no trust in the project's.
+            // A value that equals the user's own needs no trust.
             let same = held.get(&key).is_some_and(|own| own.node.value == setting.node.value);
             if trusted || same || !needs_trust(&key) {
                 held.extend([(key, setting)]);
@@ -93,7 +92,7 @@ impl Loading<'_, '_> {
             .unwrap_or_default()
     }
 
-    /// What the project's file says, and whether it is trusted.
+    /// Returns the values of the project file, and true if the file is trusted.
     fn project_layer(&mut self) -> (Layer, bool) {
         let path = self.from.root.join(PROJECT_FILE);
         let Some((content, document)) = self.read(&path) else { return (Layer::new(), false) };
@@ -123,7 +122,7 @@ impl Loading<'_, '_> {
         }
     }
 
-    /// What variables and flags say.
+    /// Returns the values of variables and flags.
     fn texts(&mut self, files: &Values) -> Layer {
         let names = provider_check::names(files);
         let mut layer = Layer::new();
@@ -164,7 +163,7 @@ impl Loading<'_, '_> {
             .push(Diagnostic::warning(Area::Settings.code("unknown-key"), message).maybe_hint(hint));
     }
 
-    /// Bounds that depend on more than the kind of a value.
+    /// Checks bounds that depend on more than the kind of a value.
     fn check_bounds(&mut self, said: &Values) {
         const DAY: u64 = 24 * 3600 * 1000;
         for (key, setting) in said.iter() {
@@ -231,8 +230,8 @@ impl Loading<'_, '_> {
         .with(section)
     }
 
-    /// All providers anything is said about. The kind is what was said even if it is not trusted: a provider that
-    /// is not trusted is refused when it is used, and is not unknown before.
+    /// Returns all configured providers. Uses the kind even from an untrusted file. An untrusted
+    /// provider is then rejected on use, instead of being reported as unknown.
     fn providers(&self, said: &Values, held: &Section<'_>) -> IndexMap<ProviderName, ProviderSettings> {
         let names = provider_check::names(said);
         let providers = names.into_iter().filter_map(|name| {
@@ -247,7 +246,7 @@ impl Loading<'_, '_> {
         providers.collect()
     }
 
-    /// What a written path means: relative to where it was written.
+    /// Resolves a path relative to the place that sets it.
     fn path(&self, setting: Option<&Setting>) -> Option<PathBuf> {
         let setting = setting?;
         let text = setting.node.as_text()?;
@@ -286,7 +285,7 @@ fn read_retry(section: &Section<'_>) -> Retry {
     }
 }
 
-/// The variables that set something, those of single providers and agents left out.
+/// Returns the variables that are settings, without those of individual providers and agents.
 fn known_variables() -> Vec<String> {
     let mut names = vec!["SAIHAI_SCRIPT".to_owned(), "SAIHAI_TRUST_PROJECT".to_owned()];
     collect(&SETTINGS, "SAIHAI_", &mut names);

@@ -1,11 +1,11 @@
-//! One provider, as the settings describe it.
+//! Provider settings.
 
 use indexmap::IndexMap;
 use saihai_model::{Millis, Price, Protocol, ProviderKind, ProviderName, ProviderSettings};
 
 use super::values::Section;
 
-/// A provider as it is set. `file` is resolved by whoever knows where it was written.
+/// Reads a provider. The caller resolves `file`, because it knows the base directory.
 pub(super) fn read(kind: ProviderKind, section: &Section<'_>) -> ProviderSettings {
     let unset = ProviderSettings::new(kind);
     let text = |name| section.text(name).map(str::to_owned);
@@ -42,7 +42,7 @@ fn variables(section: &Section<'_>) -> IndexMap<String, String> {
     each.filter_map(|(name, setting)| Some((name.to_owned(), setting.node.as_text()?.to_owned()))).collect()
 }
 
-/// Zero is none at all.
+/// Reads a time limit. Zero means no limit.
 fn timeout(section: &Section<'_>, name: &str, unset: Option<Millis>) -> Option<Millis> {
     match section.duration(name) {
         Some(Millis(0)) => None,

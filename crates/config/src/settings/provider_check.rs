@@ -1,4 +1,4 @@
-//! What can be wrong with a provider beyond the kinds of its values.
+//! Checks of provider settings beyond the kinds of values.
 
 use saihai_model::ProviderKind;
 
@@ -6,10 +6,10 @@ use super::reserved;
 use super::values::{Section, Setting, Values, provider_of};
 use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Location, did_you_mean, list_of, quoted};
 
-/// What the arguments of a `command` may contain.
+/// Placeholders in the arguments of a `command` provider.
 const PLACEHOLDERS: [&str; 6] = ["model", "session", "cwd", "permission", "persona_file", "schema_file"];
 
-/// The providers that are set, in the order they were first named.
+/// Returns the configured providers in order of first mention.
 pub(super) fn names(values: &Values) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (key, _) in values.iter() {
@@ -22,12 +22,12 @@ pub(super) fn names(values: &Values) -> Vec<&str> {
     names
 }
 
-/// The kind of a provider: what it says, or what its name says.
+/// Returns the kind of a provider: its `kind` key, else the kind of its name.
 pub(super) fn kind_of(name: &str, section: &Section<'_>) -> Option<ProviderKind> {
     ProviderKind::named(section.text("kind").unwrap_or(name))
 }
 
-/// Everything wrong with the providers.
+/// Reports all errors in provider settings.
 pub(super) fn check(values: &Values, diagnostics: &mut Diagnostics) {
     let names = names(values);
     for name in &names {
@@ -165,7 +165,7 @@ impl<'a> Check<'a, '_> {
                 self.report(setting.at.error("bad-value", message).label("not such an address"));
             }
             Some(authority) if authority.contains('@') => {
-                // The line itself is not shown: what is wrong with it is that it holds a secret.
+                // Omit the line from the message, because it contains a secret.
                 let at = Location { span: None, ..setting.at.clone() };
                 let message = format!("`{}` must not contain a user name or password", at.path);
                 let hint = "keys are passed in variables: see `env_pass`";
@@ -193,7 +193,8 @@ impl<'a> Check<'a, '_> {
 
     fn keys_of_other_kinds(&mut self) {
         use ProviderKind::{Acp, Anthropic, Claude, Command, Gemini, Openai, Script};
-        // Keys that decide how another kind is spoken to are errors; keys that merely do nothing are warned about.
+        // Keys that control the connection of a different kind are errors. Keys without effect
+        // cause a warning.
         let errors: [(&str, &[ProviderKind]); 4] =
             [("protocol", &[Command]), ("file", &[Script]), ("trust", &[Gemini]), ("edit_mode", &[Claude])];
         for (name, kinds) in errors {
@@ -225,7 +226,7 @@ impl<'a> Check<'a, '_> {
         setting.node.as_text().map(|text| (setting, text))
     }
 
-    /// The items of a list of texts, each with its own place.
+    /// Returns the items of a text list with their locations.
     fn items(&self, name: &str) -> Vec<(Location, &'a str)> {
         let Some(setting) = self.section.get(name) else { return Vec::new() };
         let items = setting.node.as_list().unwrap_or_default().iter().enumerate();
@@ -238,7 +239,7 @@ impl<'a> Check<'a, '_> {
     }
 }
 
-/// How what an argument decides can be said.
+/// Returns the setting that replaces an argument.
 fn instead_of(flag: &str) -> Option<String> {
     match flag {
         "-m" | "--model" => Some("set `model` instead".to_owned()),

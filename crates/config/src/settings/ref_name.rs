@@ -1,6 +1,6 @@
-//! What git takes for the name of a branch.
+//! Rules of git for branch names.
 
-/// Why a text cannot be the name of a branch, by git's own rules, with which it would refuse it much later.
+/// Returns the reason why git would reject a branch name. Checking here reports the error early.
 pub(super) fn problem(name: &str) -> Option<&'static str> {
     let parts = || name.split('/');
     if name.is_empty() || name == "@" {

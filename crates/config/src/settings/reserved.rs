@@ -1,11 +1,11 @@
-//! Arguments of agents' programs that cannot be set, because Saihai sets them, or what they decide, itself.
+//! Agent arguments that settings cannot contain, because Saihai sets them or controls their effect.
 //!
-//! These are the only words of agents' command lines outside the connection layer: a setting must be refused with
-//! its place in the file, before anything is connected.
+//! No other agent arguments appear outside the connection layer. These must be here, so that an
+//! error points into the settings file before any connection.
 
 use saihai_model::ProviderKind;
 
-/// The arguments of a kind that cannot be set.
+/// Returns the reserved arguments of a provider kind.
 pub(super) fn arguments(kind: ProviderKind) -> &'static [&'static str] {
     match kind {
         ProviderKind::Claude => &CLAUDE,
@@ -138,7 +138,7 @@ const COPILOT: [&str; 25] = [
 mod tests {
     use super::*;
 
-    // C-10, C-43: what a turn may do is said by the definition alone.
+    // C-10, C-43: only the definition decides the permission of a turn.
     #[test]
     fn no_argument_that_raises_a_permission_can_be_set() {
         let check = |kind, raising: &[&str]| {

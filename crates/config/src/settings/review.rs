@@ -1,4 +1,4 @@
-//! What the settings say of reviews.
+//! Review settings.
 
 use indexmap::IndexMap;
 use saihai_model::{Budget, Millis, ProviderName};
@@ -8,43 +8,40 @@ use super::budget::read_budget;
 use super::values::{Section, Values};
 use crate::diagnostic::{Diagnostics, DocumentPath, Location, Step, did_you_mean, list_of, quoted};
 
-/// What the settings say of reviews.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewSettings {
     pub provider: Option<ProviderName>,
     pub model: Option<String>,
-    /// The revision changes are compared with.
+    /// Base revision of the reviewed changes.
     pub base: Option<String>,
-    /// How many agents at the same time.
+    /// Maximum number of agents that run in parallel.
     pub concurrency: u32,
-    /// How long one agent has.
+    /// Time limit of one agent.
     pub timeout: Millis,
-    /// Model calls of one agent.
+    /// Maximum number of model calls per agent.
     pub max_turns: u32,
-    /// The least severity that fails a review.
+    /// Lowest severity that fails a review.
     pub fail_on: String,
-    /// How near to the change a finding must be to fail it.
+    /// Maximum distance from the change at which a finding still fails the review.
     pub fail_scope: String,
-    /// Findings less certain are put aside.
+    /// Lowest confidence of a finding that the report keeps.
     pub min_confidence: u8,
-    /// Bytes that one turn is shown.
+    /// Maximum number of subject bytes per turn.
     pub max_diff_bytes: u64,
     pub max_chunks: u32,
-    /// What a review may cost.
     pub budget: Budget,
-    /// Whether every agent must deliver.
+    /// Fail the review if an agent delivers no result.
     pub require_all: bool,
-    /// Whether answers to an unchanged question are used again.
+    /// Reuse replies to unchanged questions.
     pub cache: bool,
-    /// Whether agents may look things up on the web.
+    /// Allow web tools.
     pub web: bool,
-    /// Whether agents that cannot be kept from writing may review.
+    /// Allow providers that cannot enforce read-only permission.
     pub allow_unconfined: bool,
     pub agents: IndexMap<String, ReviewAgentSettings>,
     named: Vec<(ProviderName, Location)>,
 }
 
-/// What the settings say of one review agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewAgentSettings {
     pub enabled: bool,
@@ -112,13 +109,13 @@ impl ReviewSettings {
         }
     }
 
-    /// The agents that are not to review.
+    /// Returns the disabled agents.
     pub fn disabled(&self) -> Vec<String> {
         let disabled = self.agents.iter().filter(|(_, agent)| !agent.enabled);
         disabled.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Refuses settings of agents that do not exist.
+    /// Rejects settings for agents that do not exist.
     pub fn check_agents(&self, known: &[&str]) -> Diagnostics {
         let unknown = self.agents.iter().filter(|(name, _)| !known.contains(&name.as_str()));
         let errors = unknown.map(|(name, agent)| {
@@ -130,7 +127,7 @@ impl ReviewSettings {
         errors.collect()
     }
 
-    /// Refuses providers that do not exist.
+    /// Rejects providers that do not exist.
     pub(crate) fn check_providers(&self, settings: &Settings) -> Diagnostics {
         let mut found = Diagnostics::new();
         for (name, at) in self.named.iter().filter(|(name, _)| !settings.knows_provider(name.as_str())) {
@@ -142,7 +139,7 @@ impl ReviewSettings {
     }
 }
 
-/// The provider that a section names, and where.
+/// Returns the provider of a section and its location.
 fn provider(section: &Section<'_>) -> Option<(ProviderName, Location)> {
     let setting = section.get("provider")?;
     Some((setting.node.as_text()?.into(), setting.at.clone()))

@@ -1,13 +1,11 @@
-//! The keys of the settings, as data.
+//! Key tables of the settings.
 
 use super::later::{DISTRIBUTED, REVIEW, WORK};
 use crate::fields::{Field, Kind, Object};
 
-/// The providers that are built in.
 pub const BUILT_IN_PROVIDERS: [&str; 10] =
     ["claude", "codex", "opencode", "gemini", "copilot", "acp", "command", "anthropic", "openai", "script"];
 
-/// Everything that can be set.
 pub static SETTINGS: Object = Object {
     title: "the settings",
     fields: &[
@@ -49,7 +47,7 @@ static LIMITS: Object = Object {
     ],
 };
 
-/// A budget, wherever one can be set.
+/// Budget table, common to all places that accept a budget.
 pub(super) static BUDGET: Object = Object {
     title: "a budget",
     fields: &[

@@ -1,4 +1,4 @@
-//! Which files of projects the user trusts to run programs and to send secrets elsewhere.
+//! Project files that the user trusts to run programs and to send secrets to other hosts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location};
 use crate::document::{Document, Format, LARGEST_FILE, Value, cannot_read};
 use crate::source::{ReadError, Source};
 
-/// The file in the user's directory that remembers what is trusted.
+/// File in the user directory that stores the trusted files.
 pub const TRUST_FILE: &str = "trust.toml";
 
-/// What stands at the head of that file.
+/// Header of that file.
 const HEAD: &str = "# Files of projects that may run programs, and the content they had when they were trusted.\n\
                     # Written by `saihai trust`; a file that has changed since is asked about again.\n\n";
 
-/// The files that are trusted, with what was in them.
+/// Trusted files with the hashes of their contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trust {
     files: BTreeMap<String, String>,
 }
 
 impl Trust {
-    /// What the user's directory remembers. Nothing is trusted where that cannot be read.
+    /// Loads the trusted files. If the file is unreadable, nothing is trusted.
     pub fn load(source: &dyn Source, user: Option<&Path>, diagnostics: &mut Diagnostics) -> Self {
         let Some(path) = user.map(|directory| directory.join(TRUST_FILE)) else { return Self::default() };
         let name = path.to_string_lossy();
@@ -54,7 +54,7 @@ impl Trust {
         Self { files }
     }
 
-    /// The new content of the file, to be written by the caller.
+    /// Returns the new content of the file. The caller writes it.
     pub fn to_toml(&self) -> String {
         let files: toml::Table =
             self.files.iter().map(|(path, hash)| (path.clone(), toml::Value::String(hash.clone()))).collect();
@@ -63,43 +63,42 @@ impl Trust {
         format!("{HEAD}{table}")
     }
 
-    /// Whether a file with this content is trusted. The path is canonical.
+    /// Returns true if the file is trusted with this content. The path must be canonical.
     pub fn trusts(&self, path: &Path, content: &[u8]) -> bool {
         self.files.get(path.to_string_lossy().as_ref()).is_some_and(|known| *known == hash(content))
     }
 
-    /// Whether a file was trusted once, with this or another content.
+    /// Returns true if the file was ever trusted, with any content.
     pub fn knows(&self, path: &Path) -> bool {
         self.files.contains_key(path.to_string_lossy().as_ref())
     }
 
-    /// Trusts a file with this content.
     pub fn record(&mut self, path: &Path, content: &[u8]) {
         self.files.insert(path.to_string_lossy().into_owned(), hash(content));
     }
 
-    /// Trusts a file no longer; whether it was trusted.
+    /// Removes the trust in a file. Returns true if the file was trusted.
     pub fn revoke(&mut self, path: &Path) -> bool {
         self.files.remove(path.to_string_lossy().as_ref()).is_some()
     }
 
-    /// The trusted files with the hashes of their contents, sorted.
+    /// Returns the trusted files with their content hashes, sorted.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, hash)| (path.as_str(), hash.as_str()))
     }
 }
 
-/// A settings file as somebody who is to trust it sees it.
+/// A settings file as presented for a trust decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrustRequest {
     pub path: PathBuf,
     pub content: Vec<u8>,
-    /// The keys that need trust, each with its value as written.
+    /// Keys that need trust, with their values as written.
     pub keys: Vec<(String, String)>,
 }
 
 impl TrustRequest {
-    /// Looks at a settings file.
+    /// Reads a settings file and collects the keys that need trust.
     pub fn examine(source: &dyn Source, path: &Path, diagnostics: &mut Diagnostics) -> Option<Self> {
         let name = path.to_string_lossy();
         let read = source.read(path, LARGEST_FILE);
@@ -119,14 +118,14 @@ impl TrustRequest {
     }
 }
 
-/// The text at a place.
+/// Returns the source text at a location.
 fn written(at: &Location) -> String {
     at.span.and_then(|span| at.file.text().get(span.start..span.end)).unwrap_or_default().to_owned()
 }
 
-/// Whether a project's file may set a key only if it is trusted.
+/// Returns true if a project file can set the key only when trusted.
 pub(super) fn needs_trust(key: &DocumentPath) -> bool {
-    // A script's replies can run programs, so the file that holds them is as dangerous as a program.
+    // Replies of a script can run programs, so a script file is as dangerous as a program.
     const PROVIDER: [&str; 9] =
         ["program", "args", "env", "env_pass", "base_url", "honours", "kind", "trust", "file"];
     if provider_of(key).is_some() {

@@ -1,4 +1,4 @@
-//! Every value that was set, with where it comes from.
+//! All set values with their origins.
 
 use std::fmt;
 
@@ -9,15 +9,13 @@ use crate::diagnostic::{DocumentPath, Location, Step};
 use crate::document::Node;
 use crate::fields::duration_of;
 
-/// Where a setting comes from. The order is that of power.
+/// Origin of a setting, from lowest to highest priority.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SettingOrigin {
     Default,
     User(Location),
     Project(Location),
-    /// A variable of the environment.
     Variable(String),
-    /// A flag of the command line.
     Flag(String),
 }
 
@@ -34,7 +32,6 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// A value that was set.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Setting {
     pub(super) node: Node,
@@ -42,7 +39,7 @@ pub(super) struct Setting {
     pub(super) origin: SettingOrigin,
 }
 
-/// Every value that was set, by its key; what was said last has won.
+/// All set values by key. The last layer wins.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Values(IndexMap<DocumentPath, Setting>);
 
@@ -55,7 +52,7 @@ impl Values {
         self.0.iter()
     }
 
-    /// What was set below a key: `retry`, or one provider.
+    /// Returns the values below a key, such as `retry` or one provider.
     pub(super) fn section<'a>(&'a self, key: &DocumentPath) -> Section<'a> {
         Section { values: self, key: key.clone() }
     }
@@ -73,7 +70,7 @@ impl Extend<(DocumentPath, Setting)> for Values {
     }
 }
 
-/// The provider a key is about: `mine` of `providers.mine.model`.
+/// Returns the provider in a key: `mine` for `providers.mine.model`.
 pub(super) fn provider_of(key: &DocumentPath) -> Option<&str> {
     match key.steps() {
         [Step::Key(providers), Step::Key(name), ..] if **providers == *"providers" => Some(name),
@@ -81,7 +78,7 @@ pub(super) fn provider_of(key: &DocumentPath) -> Option<&str> {
     }
 }
 
-/// What was set below a key.
+/// Values below a key.
 pub(super) struct Section<'a> {
     values: &'a Values,
     key: DocumentPath,
@@ -96,7 +93,7 @@ impl<'a> Section<'a> {
         self.values.section(&self.key.key(name))
     }
 
-    /// The settings below this key, each with the rest of its key.
+    /// Returns the values below this key, each with the rest of its key.
     pub(super) fn each(&self) -> impl Iterator<Item = (&'a str, &'a Setting)> {
         let depth = self.key.steps().len();
         self.values.iter().filter_map(move |(key, setting)| {

@@ -1,4 +1,4 @@
-//! What the settings say of working on issues.
+//! Settings for work on issues.
 
 use std::path::PathBuf;
 
@@ -7,85 +7,82 @@ use saihai_model::{Budget, IssueSource, MergeMethod, Millis, RepositoryName};
 
 use super::values::Section;
 
-/// What the settings say of working on issues.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkSettings {
-    /// The definition issues are worked on with, where nothing else names one.
+    /// Default definition.
     pub definition: Option<String>,
-    /// The definition for issues with a label, in the order of the file.
+    /// Definitions by issue label, in file order.
     pub definitions: IndexMap<String, String>,
     pub source: Option<IssueSource>,
-    /// The folder of issue files.
+    /// Folder with issue files.
     pub from: PathBuf,
-    /// The repository on the forge.
+    /// Repository on the forge.
     pub repo: Option<RepositoryName>,
-    /// Where the forge is spoken to. What a variable says has not been checked.
+    /// API URL of the forge. A value from a variable is unchecked.
     pub api: String,
     pub forge: Option<ForgeKind>,
     pub remote: String,
-    /// The branch changes go to.
+    /// Target branch of the changes.
     pub base: Option<String>,
-    /// What names of branches begin with.
     pub branch_prefix: String,
-    /// How many runs are driven at the same time.
+    /// Maximum number of parallel runs.
     pub jobs: u32,
-    /// Where a person is asked.
+    /// Enabled gates.
     pub gates: Vec<WorkGate>,
-    /// How long an answer is waited for.
+    /// Maximum wait for an answer at a gate.
     pub gate_timeout: Option<Millis>,
-    /// Whether a pull request is opened.
+    /// Open a pull request.
     pub pull_request: bool,
-    /// Whether it is a draft.
+    /// Open it as a draft.
     pub draft: bool,
     pub merge: bool,
     pub merge_method: MergeMethod,
-    /// How long checks are waited for.
+    /// Maximum wait for checks.
     pub checks_timeout: Millis,
-    /// Whether it is merged where there are no checks.
+    /// Merge even if no checks exist.
     pub merge_without_checks: bool,
-    /// The command that must succeed in the merged tree, the program first.
+    /// Command that must succeed in the merged tree, program first.
     pub verify: Option<Vec<String>>,
     pub worktree_root: PathBuf,
-    /// Files copied into each worktree, as they are written.
+    /// Files to copy into each worktree, as written.
     pub copy_files: Vec<String>,
-    /// Whether labels show how an issue stands.
+    /// Show the state of an issue by labels.
     pub labels: bool,
-    /// What these labels begin with.
     pub label_prefix: String,
-    /// Whose comments agents are shown.
+    /// Comment authors whose comments agents see.
     pub comments: Comments,
-    /// When a worktree is removed.
+    /// Condition for deleting a worktree.
     pub cleanup: CleanUp,
-    /// What all issues together may cost.
+    /// Budget of all issues together.
     pub budget: Budget,
-    /// What one issue may cost, all its runs together.
+    /// Budget of one issue over all its runs.
     pub budget_per_issue: Budget,
-    /// How often new issues are looked for.
+    /// Polling interval for new issues.
     pub every: Millis,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForgeKind {
-    /// Nowhere: they stay in this repository.
+    /// No forge: the work stays in this repository.
     Local,
     Github,
 }
 
-/// Where a person is asked.
+/// Points in the work on an issue that ask a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkGate {
     PreLoop,
-    /// When the work is committed.
+    /// After the commit.
     PostCompletion,
-    /// Before anything leaves the machine, or is merged.
+    /// Before a push or merge.
     BeforePr,
 }
 
 impl WorkGate {
-    /// All of them, in order.
+    /// All gates in order.
     pub const ALL: [Self; 3] = [Self::PreLoop, Self::PostCompletion, Self::BeforePr];
 
-    /// As it is written in settings.
+    /// Returns the name used in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::PreLoop => "pre-loop",
@@ -95,18 +92,18 @@ impl WorkGate {
     }
 }
 
-/// Whose comments agents are shown.
+/// Comment authors whose comments agents see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comments {
     None,
-    /// Those of owners, members and collaborators.
+    /// Owners, members and collaborators.
     Trusted,
 }
 
-/// When a worktree is removed.
+/// Condition for deleting a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CleanUp {
-    /// When what was made in it is safe elsewhere.
+    /// After its work is safe elsewhere.
     Delivered,
     Never,
 }
@@ -148,7 +145,8 @@ impl Default for WorkSettings {
 }
 
 impl WorkSettings {
-    /// The same with what is set. Paths and budgets are read by whoever knows what they are relative to.
+    /// Applies the set values. The caller reads paths and budgets, because it knows their base
+    /// directories.
     pub(super) fn with(self, section: &Section<'_>) -> Self {
         let text = |name: &str| section.text(name).map(str::to_owned);
         let flag = |name: &str, unset: bool| section.bool(name).unwrap_or(unset);
@@ -201,7 +199,7 @@ fn forge_named(name: &str) -> ForgeKind {
     if name == "github" { ForgeKind::Github } else { ForgeKind::Local }
 }
 
-/// The gates in their own order, whatever order they are written in.
+/// Returns the gates in run order, independent of the order in the file.
 fn gates_named(names: &[String]) -> Vec<WorkGate> {
     WorkGate::ALL.into_iter().filter(|gate| names.iter().any(|name| name == gate.name())).collect()
 }

@@ -1,4 +1,4 @@
-//! What of `work` can only be judged by more than the kind of a value.
+//! Checks of `work` settings beyond the kinds of values.
 
 use saihai_model::RepositoryName;
 
@@ -6,13 +6,14 @@ use super::ref_name;
 use super::values::{Setting, Values};
 use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, quoted};
 
-/// The most characters before the colon of a label: forges take 50, and the longest word behind it has 10.
+/// Maximum length of a label prefix. Forges allow 50 characters, and the longest suffix takes 11
+/// with its colon.
 const LABEL_PREFIX: usize = 39;
 
-/// Why a text is wrong, and what to write instead.
+/// Returns the problem of a text and a suggested fix.
 type Check = fn(&str) -> Option<(String, String)>;
 
-/// Reports everything about `work` that is of the right kind and wrong all the same.
+/// Reports `work` values of the right kind that are still invalid.
 pub(super) fn check(said: &Values, diagnostics: &mut Diagnostics) {
     let work = said.section(&DocumentPath::of_keys("work"));
     let checks: [(&str, Check); 6] = [
@@ -74,7 +75,7 @@ fn label_prefix(text: &str) -> Option<(String, String)> {
     Some((why.to_owned(), "write a word, such as `saihai`".to_owned()))
 }
 
-/// An address over which a token may be sent: encrypted, or to this machine.
+/// Accepts only URLs that are safe for a token: encrypted, or on this machine.
 fn api(text: &str) -> Option<(String, String)> {
     let hint = "write `https://HOST`; `http:` is for this machine alone".to_owned();
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -95,7 +96,7 @@ fn api(text: &str) -> Option<(String, String)> {
     Some((why.to_owned(), hint))
 }
 
-/// Whether a host, with or without a port, is this machine.
+/// Returns true if a host, with or without a port, is this machine.
 fn is_loopback(place: &str) -> bool {
     let host = match place.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

@@ -1,5 +1,3 @@
-//! The files of this machine.
-
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
@@ -7,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::{FileKind, ReadError, Source};
 
-/// The files of this machine.
+/// The local file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskSource;
 
 impl Source for DiskSource {
     fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
-        // Looked at before it is opened: opening a pipe nobody writes to would wait for ever.
+        // Check the kind before opening: opening a pipe without a writer would block forever.
         let metadata = fs::metadata(path).map_err(|error| explain(&error))?;
         if metadata.is_dir() {
             return Err(ReadError::Directory);
@@ -26,7 +24,7 @@ impl Source for DiskSource {
         }
         let file = fs::File::open(path).map_err(|error| explain(&error))?;
         let mut content = Vec::new();
-        // The file may have grown since, and files of a kernel say they are empty.
+        // The file may have grown since, and kernel files report size zero.
         file.take(limit.saturating_add(1)).read_to_end(&mut content).map_err(|error| explain(&error))?;
         if content.len() as u64 > limit {
             return Err(ReadError::TooLarge { limit });

@@ -1,12 +1,11 @@
-//! Files that exist only in memory, for tests and for places without a disk.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{FileKind, ReadError, Source, plain};
 
-/// Files that exist only in memory. Directories are there when a file is in them.
+/// In-memory files for tests and for hosts without a disk. A directory exists while it contains a
+/// file.
 #[derive(Debug, Clone, Default)]
 pub struct MemorySource {
     files: BTreeMap<PathBuf, Vec<u8>>,
@@ -15,7 +14,6 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// These files and no others.
     pub fn new<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut source = Self::default();
         for (path, content) in files {
@@ -28,18 +26,17 @@ impl MemorySource {
         self.files.insert(plain(path.as_ref()), content.into());
     }
 
-    /// A file that can be run.
+    /// Adds an executable file.
     pub fn add_program(&mut self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) {
         self.programs.insert(plain(path.as_ref()));
         self.add(path, content);
     }
 
-    /// The same without a file.
     pub fn remove(&mut self, path: impl AsRef<Path>) {
         self.files.remove(&plain(path.as_ref()));
     }
 
-    /// A symbolic link to an absolute path.
+    /// Adds a symbolic link to an absolute path.
     pub fn link(&mut self, path: impl AsRef<Path>, to: impl AsRef<Path>) {
         self.links.insert(plain(path.as_ref()), plain(to.as_ref()));
     }
@@ -48,7 +45,7 @@ impl MemorySource {
         let mut resolved = PathBuf::new();
         for part in plain(path).components() {
             resolved.push(part);
-            // A chain of links longer than there are links is a circle; it then leads nowhere.
+            // A chain longer than the number of links is a cycle and resolves to nothing.
             for _ in 0..self.links.len() {
                 let Some(to) = self.links.get(&resolved) else { break };
                 resolved.clone_from(to);

@@ -1,8 +1,7 @@
-//! Paths without detours.
-
 use std::path::{Component, Path, PathBuf};
 
-/// The path without `.` and `..`, by its letters alone: a symbolic link before `..` would make it another one.
+/// Removes `.` and `..` from a path lexically. The result differs from the real path if a symbolic
+/// link precedes `..`.
 pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,5 +1,3 @@
-//! Files as they were when they were first looked at.
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{FileKind, ReadError, Source};
 
-/// Files as they were when they were first looked at, whatever has become of them since.
+/// A source that caches the first result of every access and ignores later changes to the files.
 #[derive(Debug)]
 pub struct RememberedSource<S> {
     now: S,
@@ -32,7 +30,7 @@ impl<K: Ord, V: Clone> Answers<K, V> {
 }
 
 impl<S: Source> RememberedSource<S> {
-    /// Over files that are looked at from now on.
+    /// Wraps a source with an empty cache.
     pub fn new(now: S) -> Self {
         Self {
             now,

@@ -54,7 +54,8 @@ fn a_device_is_refused_instead_of_being_read_for_ever() {
 
 #[test]
 fn a_large_file_is_refused_without_reading_it() {
-    // K-37: 50 MB where 1 MiB is allowed. The file is sparse, so only reading it would cost anything.
+    // K-37: 50 MB with a limit of 1 MiB. The file is sparse, so only reading it would cost
+    // anything.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("large.yaml");
     std::fs::File::create(&path).unwrap().set_len(50_000_000).unwrap();

@@ -1,4 +1,4 @@
-//! T-102: the ten-thousandth turn costs what the tenth did.
+//! T-102: the ten-thousandth turn costs as much as the tenth.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::law::Law;
 use crate::numbers::processor_time;
 use crate::subject;
 
-/// In memory, so that no sync is in it.
+/// In memory, so that no sync affects the result.
 const WHERE: &str = "/dev/shm";
 
 pub(crate) fn measure() -> Result<Vec<Law>> {
@@ -25,7 +25,7 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     Ok(vec![Law { id: "T-102", what, limit: 1.2, unit: "×", measured: ratios, raw }])
 }
 
-/// Milliseconds of a turn, early and late.
+/// Returns the milliseconds of an early and a late turn.
 fn repetition() -> Result<(f64, f64)> {
     let place = if Path::new(WHERE).is_dir() { Path::new(WHERE).to_owned() } else { std::env::temp_dir() };
     let directory = tempfile::tempdir_in(place)?;

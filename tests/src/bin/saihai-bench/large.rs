@@ -1,4 +1,4 @@
-//! T-107 and T-103: what a very long reply costs beyond taking it from a pipe into a file.
+//! T-107 and T-103: cost of a very long reply beyond copying it from a pipe to a file.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::subject;
 const LARGE: usize = 100_000_000;
 const SMALL: usize = 1_000;
 const REPETITIONS: usize = 5;
-/// The provider that is asked: a program that prints a file.
+/// Provider that prints a file.
 const PRINTER: &str = "printer";
 
 pub(crate) fn measure() -> Result<Vec<Law>> {
@@ -65,7 +65,7 @@ fn in_own_process(bytes: usize) -> Result<f64> {
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
-/// Takes a reply of so many bytes, and prints the peak size of this process.
+/// Processes a reply of this size and prints the peak memory of this process.
 pub(crate) fn large_reply(bytes: usize) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let said = directory.path().join("said");
@@ -75,7 +75,7 @@ pub(crate) fn large_reply(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Lines of ordinary length, and a tag.
+/// Writes lines of ordinary length and a tag.
 fn write_reply(path: &Path, bytes: usize) -> Result<()> {
     let mut file = std::io::BufWriter::new(File::create(path)?);
     let line = format!("{}\n", "The function keeps its input now. ".repeat(3).trim_end());
@@ -86,13 +86,13 @@ fn write_reply(path: &Path, bytes: usize) -> Result<()> {
     Ok(file.flush()?)
 }
 
-/// The floor: the seconds from starting the same program until all it printed is in a file.
+/// Baseline: returns the seconds in which the same program's output reaches a file.
 fn copy(said: &Path, into: &Path) -> Result<f64> {
     let begun = Instant::now();
     let mut child = Command::new("cat").arg(said).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut output = child.stdout.take().context("a pipe")?;
     let mut file = File::create(into)?;
-    // Through our hands, as a reply goes: the kernel could otherwise move it without us.
+    // Copy through user space, as a reply does. The kernel could otherwise move the data directly.
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let count = std::io::Read::read(&mut output, &mut buffer)?;
@@ -106,7 +106,7 @@ fn copy(said: &Path, into: &Path) -> Result<f64> {
     Ok(begun.elapsed().as_secs_f64())
 }
 
-/// The seconds a run takes whose only turn is that reply.
+/// Returns the seconds of a run whose only turn is that reply.
 fn turn(root: &Path, said: &Path) -> Result<f64> {
     std::fs::create_dir_all(root)?;
     let printer = ProviderSettings {
@@ -122,10 +122,10 @@ fn turn(root: &Path, said: &Path) -> Result<f64> {
     let begun = Instant::now();
     subject::drive(driver, &mut |_| {})?;
     let took = begun.elapsed().as_secs_f64();
-    // What is passed on has a bound; all of it stands in the transcript.
+    // The passed-on text is limited; the transcript holds all of it.
     let kept = std::fs::read_dir(run.path().join("scratch"))?.filter_map(|entry| entry.ok()?.metadata().ok());
     let (whole, kept) = (std::fs::metadata(said)?.len(), kept.map(|file| file.len()).max().unwrap_or(0));
-    // The end of the last line does not belong to the reply.
+    // The final line break does not belong to the reply.
     ensure!(whole < 20_000 || kept + 1 >= whole, "only {kept} of {whole} bytes of the reply were kept");
     Ok(took)
 }

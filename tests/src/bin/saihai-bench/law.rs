@@ -1,19 +1,17 @@
-//! A law and how it was kept.
-
 use std::fmt;
 use std::process::Command;
 
 use crate::numbers::median;
 
-/// A law of cost with what was measured.
+/// A cost limit and its measurement.
 pub(crate) struct Law {
     pub(crate) id: &'static str,
     pub(crate) what: &'static str,
-    /// The most it may be.
+    /// Maximum value.
     pub(crate) limit: f64,
     pub(crate) unit: &'static str,
     pub(crate) measured: Vec<f64>,
-    /// What the numbers are made of, for people.
+    /// Raw numbers behind the value, for display.
     pub(crate) raw: String,
 }
 
@@ -33,7 +31,7 @@ impl fmt::Display for Law {
     }
 }
 
-/// On what it was measured.
+/// Describes the machine.
 pub(crate) fn machine() -> String {
     let said = |program: &str, argument: &str| {
         let output = Command::new(program).arg(argument).output().ok();

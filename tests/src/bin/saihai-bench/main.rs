@@ -1,7 +1,9 @@
-//! The laws of cost, measured. Started by `cargo xtask bench`, which builds what is measured as it is released.
+//! Benchmarks of the cost limits. `cargo xtask bench` starts this program and builds its subject in
+//! release mode.
 //!
-//! Every law is a ratio within one run on one machine, or a size; never a wall time. A ratio alternates both sides,
-//! takes medians, is repeated five times, and fails only if the median of the repetitions exceeds the law.
+//! Every limit is a size, or a ratio within one run on one machine; never a wall time. A ratio
+//! alternates both sides, takes medians and repeats five times. It fails only if the median of the
+//! repetitions exceeds the limit.
 
 mod flat;
 mod large;
@@ -26,7 +28,7 @@ fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let wanted = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => None,
-        // A process of its own for what is measured by its peak size.
+        // Peak memory needs a separate process.
         ["live-runs", count] => return memory::live_runs(count.parse()?).map(|()| ExitCode::SUCCESS),
         ["large-reply", bytes] => return large::large_reply(bytes.parse()?).map(|()| ExitCode::SUCCESS),
         ["selecting"] => return selection::selecting().map(|()| ExitCode::SUCCESS),

@@ -1,4 +1,4 @@
-//! I-45: what many issues at the same time cost beyond what git alone needs for them.
+//! I-45: cost of many parallel issues beyond the cost of git itself.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use crate::numbers::{has_ended, peak_size, time_of_family};
 const ISSUES: u32 = 50;
 const REPETITIONS: usize = 3;
 
-/// The floor: what anybody must have git do for an issue, eight at a time.
+/// Baseline: the git commands that every issue needs, eight at a time.
 const BY_HAND: &str = "seq $1 | xargs -P 8 -I N sh -c '
 set -e
 flock .git/turn git worktree add --quiet -b feature/issue-N .worktrees/issue-N main
@@ -54,16 +54,17 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     ])
 }
 
-/// What something took, with all it started.
+/// Resources used by a process and its children.
 struct Spent {
-    /// Seconds from the beginning to the end.
+    /// Wall time in seconds.
     wall: f64,
     processor: f64,
-    /// The most memory it had itself, in bytes.
+    /// Peak memory of the process itself, in bytes.
     peak: f64,
 }
 
-/// The released program on so many issues of a folder, each a scripted turn that writes a file.
+/// Runs the release build on this many issues of a folder. Each issue is a scripted turn that
+/// writes a file.
 fn work(issues: u32) -> Result<Spent> {
     let saihai = std::env::var("SAIHAI_BENCH_PROGRAM").context("start this with `cargo xtask bench`")?;
     let scene = Scene::new(issues)?;
@@ -76,7 +77,7 @@ fn by_hand(issues: u32) -> Result<Spent> {
     scene.spend(Command::new("sh").args(["-c", BY_HAND, "by-hand", &issues.to_string()]))
 }
 
-/// A repository with issues in a folder, on the disk that is measured.
+/// A repository with an issue folder on the measured disk.
 struct Scene {
     place: tempfile::TempDir,
     issues: u32,
@@ -112,7 +113,7 @@ impl Scene {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// With nothing of what this machine has configured.
+    /// Isolates a command from this machine's configuration.
     fn here<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let command = command.current_dir(self.place.path().join("repository")).env_clear();
@@ -120,13 +121,13 @@ impl Scene {
         command.env("GIT_CONFIG_NOSYSTEM", "1").stdin(Stdio::null())
     }
 
-    /// Does the work on every issue, and says what that took.
+    /// Works on every issue and returns the used resources.
     fn spend(&self, command: &mut Command) -> Result<Spent> {
         let begun = Instant::now();
         let mut child = self.here(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let id = child.id().to_string();
         let mut peak = 0.0;
-        // One that has ended keeps its times until it is waited for, and its size no more.
+        // A finished process keeps its times until it is reaped, but not its size.
         while !has_ended(&id)? {
             peak = peak_size(&id).unwrap_or(peak);
             thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! T-103: what a run, and each further one, keeps in memory.
+//! T-103: memory of one run and of each further run.
 
 use std::process::{Command, Stdio};
 
@@ -39,7 +39,7 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     ])
 }
 
-/// The peak size of a fresh process that drives so many runs, each with a turn under way.
+/// Returns the peak memory of a new process that drives this many runs, each with an active turn.
 fn in_own_process(runs: u32) -> Result<f64> {
     let output = Command::new(std::env::current_exe()?)
         .args(["live-runs", &runs.to_string()])
@@ -50,7 +50,7 @@ fn in_own_process(runs: u32) -> Result<f64> {
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }
 
-/// Drives so many runs until each waits for its agent, and prints the peak size.
+/// Drives this many runs until each waits for its agent, and prints the peak memory.
 pub(crate) fn live_runs(count: u32) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

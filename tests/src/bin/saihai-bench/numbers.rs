@@ -1,25 +1,24 @@
-//! Medians, processor time and peak size.
+//! Medians, CPU time and peak memory.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The one in the middle.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Processor time this process has used so far.
+/// Returns the CPU time of this process so far.
 pub(crate) fn processor_time() -> Duration {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(spent.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(spent.tv_nsec).unwrap_or(0))
 }
 
-/// The most memory a process has ever had resident, in bytes.
+/// Returns the peak resident memory of a process in bytes.
 pub(crate) fn peak_size(process: &str) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
@@ -27,21 +26,21 @@ pub(crate) fn peak_size(process: &str) -> Result<f64> {
     Ok(kibibytes * 1024.0)
 }
 
-/// Whether a child has ended that nobody has waited for yet.
+/// Returns true if a child has ended but is not yet reaped.
 pub(crate) fn has_ended(process: &str) -> Result<bool> {
     Ok(counts(process)?.first().is_some_and(|state| state == "Z"))
 }
 
-/// Processor time of a child, and of all that it started and waited for.
+/// Returns the CPU time of a child and of its reaped descendants.
 pub(crate) fn time_of_family(process: &str) -> Result<Duration> {
     let counts = counts(process)?;
-    // Its own as itself and in the kernel, and the same of whom it waited for.
+    // User and system time of the process, then those of its reaped children.
     let ticks: u64 = counts.get(11..15).context("times")?.iter().map(|one| one.parse().unwrap_or(0)).sum();
-    // Linux counts them in hundredths of a second, whatever its own clock ticks by.
+    // Linux reports these in hundredths of a second, independent of its tick rate.
     Ok(Duration::from_millis(10 * ticks))
 }
 
-/// What the kernel tells of a process, behind its name, which may contain anything.
+/// Returns the fields of `/proc/…/stat` after the process name, which may contain any character.
 fn counts(process: &str) -> Result<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, counts) = stat.rsplit_once(')').context("a name")?;

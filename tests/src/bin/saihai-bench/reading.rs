@@ -1,4 +1,4 @@
-//! H-35: what reading the directives of a long reply costs grows with its length, and no faster.
+//! H-35: the cost of reading directives grows linearly with the length of a reply.
 
 use anyhow::{Result, ensure};
 use saihai_judge::Said;
@@ -23,14 +23,14 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     Ok(vec![Law { id: "H-35", what, limit: 2.3, unit: "×", measured: ratios, raw }])
 }
 
-/// Lines of every kind that is looked at, with the event last.
+/// Returns lines of every recognised kind, with the event last.
 fn reply(bytes: usize) -> String {
     let lines =
         "working on `src/lib.rs`, event handling, 試験 and so on\n> EVENT: quoted\n```\nEVENT: fenced\n```\n";
     format!("{}EVENT: tests.passing", lines.repeat(bytes / lines.len()))
 }
 
-/// How many seconds it takes.
+/// Returns the seconds of one read.
 fn read(text: &str) -> Result<f64> {
     let word = EndWord {
         word: "LOOP_COMPLETE".to_owned(),

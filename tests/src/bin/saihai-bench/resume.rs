@@ -1,4 +1,5 @@
-//! T-104: going on costs what reading costs. Both are in memory, so both are counted in processor time.
+//! T-104: resuming costs as much as reading. Both happen in memory, so both are measured in CPU
+//! time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::law::Law;
 use crate::numbers::{median, processor_time};
 use crate::subject;
 
-/// Lines a turn leaves in the journal: asked, replied and what was decided on it.
+/// Minimum number of journal lines. A turn writes its request, its reply and the decision on it.
 const EVENTS: usize = 10_000;
 
 pub(crate) fn measure() -> Result<Vec<Law>> {
@@ -41,7 +42,7 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     Ok(vec![Law { id: "T-104", what, limit: 10.0, unit: "×", measured: ratios, raw }])
 }
 
-/// A parked run with at least so many events.
+/// Creates a parked run with at least that many events.
 fn long_run(root: &Path) -> Result<(PathBuf, usize)> {
     let reply = ScriptReply { text: Some(subject::reply()), ..ScriptReply::default() };
     let turns = 2_000;
@@ -53,7 +54,7 @@ fn long_run(root: &Path) -> Result<(PathBuf, usize)> {
     Ok((journal, events))
 }
 
-/// Seconds of processor time until the run could be driven on.
+/// Returns the CPU seconds until the run is ready to continue.
 fn ready(root: &Path) -> Result<f64> {
     let runs = Runs::of_project(root);
     let directory = runs.find("last").context("the run")?;

@@ -1,5 +1,5 @@
-//! T-106, R-34: what it costs to say which review agents a very large change needs, beside Python's own `re` and `fnmatch`
-//! saying the same.
+//! T-106, R-34: cost of selecting review agents for a very large change, compared with Python's own
+//! `re` and `fnmatch`.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,10 +14,10 @@ use crate::law::Law;
 use crate::numbers::{median, peak_size, processor_time};
 
 const FILES: usize = 10_000;
-/// Bytes of one file's part of the diff.
+/// Bytes of one file in the diff.
 const EACH: usize = 2_100;
 
-/// The same selection in Python, in seconds of processor time, and who was selected.
+/// The same selection in Python. Prints the CPU seconds and the selected agents.
 const IN_PYTHON: &str = r#"
 import fnmatch, json, re, sys, time
 asked = json.load(open(sys.argv[1], encoding="utf-8"))
@@ -57,7 +57,8 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
     Ok(vec![Law { id: "T-106", what, limit: 100.0, unit: "ms", measured, raw }, twice, grown()?])
 }
 
-/// What selecting adds to the size of a process that holds the change. A copy for an agent would be all of it again.
+/// Measures the memory that selection adds to a process with the change loaded. A copy per agent
+/// would double it.
 fn grown() -> Result<Law> {
     let output =
         Command::new(std::env::current_exe()?).arg("selecting").output().context("this program again")?;
@@ -68,7 +69,8 @@ fn grown() -> Result<Law> {
     Ok(Law { id: "T-106", what, limit: 8.0, unit: "MB", measured: vec![grown / 1e6], raw })
 }
 
-/// Selects among ten times the built-in agents in a process of its own, and prints what that added to its peak size.
+/// Selects among ten times the built-in agents in a separate process, and prints the growth of its
+/// peak memory.
 pub(crate) fn selecting() -> Result<()> {
     let agents = built_in()?;
     let many: Vec<Agent> = (0..10).flat_map(|_| agents.iter().cloned()).collect();
@@ -85,7 +87,7 @@ fn built_in() -> Result<Vec<Agent>> {
     Ok(loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents)
 }
 
-/// What twice the change costs, against the change itself, in turn.
+/// Compares a change of double size with the change itself, alternating.
 fn doubled(agents: &[Agent], once: &Subject) -> Law {
     let twice = subject(2 * FILES);
     let mut measured = Vec::new();
@@ -103,7 +105,7 @@ fn doubled(agents: &[Agent], once: &Subject) -> Law {
     Law { id: "T-106", what, limit: 2.3, unit: "×", measured, raw }
 }
 
-/// Seconds of processor time, and who is selected.
+/// Returns the CPU seconds and the selected agents.
 fn selection(agents: &[Agent], subject: &Subject) -> (f64, Vec<String>) {
     let begun = processor_time();
     let selection = select(agents, subject, &Wish::default());
@@ -114,7 +116,8 @@ fn selection(agents: &[Agent], subject: &Subject) -> (f64, Vec<String>) {
     (passed, names)
 }
 
-/// A change in which every file must be searched to its end: nothing in it selects anybody.
+/// Returns a change whose files must be searched to the end, because nothing in it selects an
+/// agent.
 fn subject(files: usize) -> Subject {
     let line = "+the quick brown fox jumps over the lazy dog and counts 12345 sheep\n";
     let files = (0..files).map(|number| {
@@ -128,7 +131,8 @@ fn subject(files: usize) -> Subject {
     Subject { mode, files: files.collect() }
 }
 
-/// What Python takes for the same, in words. A machine without one can measure ours all the same.
+/// Describes Python's time for the same selection. Without Python, the other measurements still
+/// work.
 fn in_python(agents: &[Agent], subject: &Subject, selected: &[String]) -> Result<String> {
     let agents: Vec<Value> = agents.iter().map(described).collect();
     let files: Vec<Value> = subject.files.iter().map(|file| json!([file.path, file.text])).collect();

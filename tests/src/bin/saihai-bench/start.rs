@@ -1,4 +1,4 @@
-//! T-100: what it costs to start.
+//! T-100: start-up cost.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

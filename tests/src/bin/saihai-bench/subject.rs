@@ -1,4 +1,4 @@
-//! What is measured: a run of one stage that goes round until its limit, on scripted replies.
+//! Benchmark subject: a run with one stage that repeats up to its limit, on scripted replies.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use saihai_model::{
     SessionPolicy, Stage, StageId, Target, Text, Times, Turn, TurnId, Variable, When, Workflow,
 };
 
-/// An ordinary reply of an agent: a few paragraphs and a tag.
+/// Returns an ordinary agent reply: a few paragraphs and a tag.
 pub(crate) fn reply() -> String {
     let paragraph = "The function was changed so that it keeps its input, and the two callers were adapted. ";
     format!("{}\n[STEP:0]", paragraph.repeat(8))
 }
 
-/// A stage that is entered again after each turn, so often.
+/// Returns a stage that repeats this many times.
 pub(crate) fn workflow(turns: u32) -> Workflow {
     let id = StageId::from("work");
     let label = Label::from("go on");
@@ -87,18 +87,18 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
     }
 }
 
-/// Every ask gets the same.
+/// Returns a script that gives every request the same reply.
 pub(crate) fn script(reply: ScriptReply) -> Script {
     Script { strict: true, replies: vec![ScriptReply { times: Times::Always, ..reply }], ..Script::default() }
 }
 
-/// A run of the workflow below a directory, not driven yet.
+/// Creates a run below a directory without starting it.
 pub(crate) fn driver(root: &Path, workflow: Workflow, script: Script) -> Result<Driver> {
     let connections = Connections { script: Some(script.clone()), ..Connections::default() };
     driver_on(root, workflow, Some(script), connections)
 }
 
-/// The same with other connections.
+/// Like [`driver`], with other connections.
 pub(crate) fn driver_on(
     root: &Path,
     workflow: Workflow,
@@ -125,7 +125,7 @@ pub(crate) fn driver_on(
     Ok(Driver::start(&Runs::of_project(root), beginning, connections, Clock::system())?)
 }
 
-/// Drives a run to its end on a runtime of its own.
+/// Drives a run to its end on its own runtime.
 pub(crate) fn drive(driver: Driver, observer: &mut dyn FnMut(Observed<'_>)) -> Result<Finish> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(driver.drive(Going::default(), observer))?)

@@ -1,4 +1,4 @@
-//! T-101: what a turn costs beyond the one append and sync it needs.
+//! T-101: cost of a turn beyond its one append and sync.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -55,16 +55,17 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
 
 #[derive(Default)]
 struct Blocks {
-    /// Seconds for a block of turns.
+    /// Seconds per block of turns.
     ours: Vec<f64>,
-    /// Seconds for as many appends of the same bytes.
+    /// Seconds for the same number of plain appends of the same bytes.
     bare: Vec<f64>,
     processor_ms: f64,
-    /// Of an append and sync alone.
+    /// CPU time of an append and sync alone.
     bare_processor_ms: f64,
 }
 
-/// Turns in blocks; after each block the bytes it appended are appended again by a bare loop, in the same directory.
+/// Runs turns in blocks. After each block, a plain loop appends the same bytes again in the same
+/// directory.
 fn repetition() -> Result<Blocks> {
     let directory = tempfile::tempdir_in(std::env::current_dir()?)?;
     let turns = u32::try_from(BLOCK * BLOCKS)?;
@@ -108,7 +109,7 @@ fn is_round(observed: &Observed<'_>) -> bool {
     matches!(observed, Observed::Recorded(record) if matches!(record.entry, Entry::Decision(Decision::Round { .. })))
 }
 
-/// A loop that appends and syncs and does nothing else.
+/// A loop that only appends and syncs.
 struct Bare {
     file: File,
 }
@@ -118,8 +119,7 @@ impl Bare {
         Ok(Self { file: OpenOptions::new().create_new(true).append(true).open(path)? })
     }
 
-    /// Appends what the journal has got since the last time, append by append: the seconds it took, and those of the
-    /// processor.
+    /// Repeats the new appends of the journal one by one. Returns the wall and CPU seconds.
     fn repeat(&mut self, journal: &Path, read: &mut usize) -> Result<(f64, f64)> {
         let bytes = std::fs::read(journal)?;
         let appends = appends(bytes.get(*read..).context("a journal only grows")?)?;

@@ -1,4 +1,4 @@
-//! The fake as an agent that speaks the Agent Client Protocol: asked line by line, it answers each.
+//! Imitates an agent that speaks the Agent Client Protocol: it answers each input line.
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -10,12 +10,14 @@ use crate::fault::Fault;
 use crate::home::Home;
 use crate::voice;
 
-/// Whether it was called so: by its name, or as the programs that can do both are.
+/// Returns true for the protocol's own program name, and for the ACP arguments of programs with
+/// several modes.
 pub(crate) fn is_meant(name: &str, words: &[String]) -> bool {
     name == "acp" || matches!(words.first().map(String::as_str), Some("acp" | "--acp"))
 }
 
-/// Answers until its input ends, or until it is to do something wrong or to exit, which comes with the last line.
+/// Answers until its input ends or the script demands a fault or an exit. The caller prints the
+/// last answer then.
 pub(crate) fn answer(home: &Home, words: &[String]) -> anyhow::Result<(Printed, Option<Fault>)> {
     let mut session = home.new_session();
     for line in io::stdin().lock().lines() {

@@ -1,4 +1,4 @@
-//! What the script says of one call.
+//! Scripted answer of one call.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,28 +11,27 @@ use crate::fault::Fault;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Answer {
-    /// What is said in the end.
+    /// Final text.
     pub(crate) text: String,
-    /// Tools that are used before that.
+    /// Tools used before the text.
     pub(crate) tools: Vec<Tool>,
     pub(crate) structured: Option<Value>,
-    /// Files that it writes below its directory, whatever it may do.
+    /// Files to write below the working directory, even without permission.
     pub(crate) writes: BTreeMap<PathBuf, String>,
-    /// What the API said instead of an answer.
+    /// HTTP status of the API instead of an answer.
     pub(crate) status: Option<u16>,
-    /// What it says to have cost, in dollars, whatever that is; unless given, what it always costs.
+    /// Reported cost in dollars, as any JSON value; the usual price by default.
     #[serde(deserialize_with = "also_null")]
     pub(crate) cost: Option<Value>,
-    /// With which code it ends, whatever it has said.
+    /// Exit code, independent of the output.
     pub(crate) exit: Option<u8>,
-    /// Its session is gone afterwards, as if somebody had cleaned up.
+    /// Delete the session afterwards, as a clean-up by the user would.
     pub(crate) forget: bool,
-    /// It ends without saying how.
+    /// Omit the final event.
     pub(crate) no_end: bool,
     pub(crate) fault: Option<Fault>,
 }
 
-/// A tool that is used.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tool {
@@ -41,7 +40,7 @@ pub(crate) struct Tool {
     pub(crate) output: String,
 }
 
-/// Null is something that can be said.
+/// Distinguishes null from an absent value.
 fn also_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! Reading arguments as strictly as the real programs do.
+//! Parses arguments as strictly as the real programs do.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,11 @@ pub(crate) struct Grammar {
 pub(crate) struct Given {
     pub(crate) flags: Vec<String>,
     pub(crate) values: BTreeMap<String, String>,
-    /// All that is no flag, in order.
+    /// Positional arguments, in order.
     pub(crate) rest: Vec<String>,
 }
 
 impl Given {
-    /// The value of a flag.
     pub(crate) fn value(&self, flag: &str) -> Option<&str> {
         self.values.get(flag).map(String::as_str)
     }

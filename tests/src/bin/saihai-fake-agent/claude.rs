@@ -1,4 +1,4 @@
-//! The fake as Claude Code: the events of version 2.1.325, as far as they are used.
+//! Imitates Claude Code: the events of version 2.1.325 that Saihai uses.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ const GRAMMAR: Grammar = Grammar {
     ],
 };
 
-/// What one answer costs, in dollars.
+/// Cost of one answer in dollars.
 const PRICE: f64 = 0.0006;
 
 pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
@@ -57,7 +57,8 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
     let budget = given.value("--max-budget-usd").and_then(|dollars| dollars.parse::<f64>().ok());
     match (answer.status, budget) {
         (Some(status), _) => failed(&mut printed, status, &session),
-        // As the real one: what is left is known after the first answer of the model, which is paid by then.
+        // Like the real program: it checks the budget after the first answer, which is already
+        // paid.
         (None, Some(budget)) if budget < PRICE => outspent(&mut printed, budget, &session, before + 1),
         (None, _) => succeeded(&mut printed, &answer, &session, before + 1),
     }
@@ -68,7 +69,7 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
     printed
 }
 
-/// A session that does not exist. The call is kept, and takes an answer as any other.
+/// Reports a missing session. The call is recorded and consumes an answer like any other.
 fn lost(home: &Home, words: &[String], input: &str, id: &str) -> Printed {
     home.next(words, input, None);
     let words = format!("No conversation found with session ID: {id}");
@@ -101,7 +102,7 @@ fn succeeded(printed: &mut Printed, answer: &Answer, session: &str, answers: u64
         "type": "result", "subtype": "success", "is_error": false, "api_error_status": null,
         "terminal_reason": "completed", "stop_reason": "end_turn", "result": answer.text,
         "session_id": session, "permission_denials": [],
-        // As the real one: tokens of this answer, money of the whole session.
+        // Like the real program: tokens of this answer, cost of the whole session.
         "usage": {"input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 0},
         "total_cost_usd": PRICE * f64::from(u32::try_from(answers).unwrap_or(u32::MAX)),
     });

@@ -1,4 +1,4 @@
-//! The fake as Codex: the events of version 0.166.0, as far as they are used.
+//! Imitates Codex: the events of version 0.166.0 that Saihai uses.
 
 use serde_json::json;
 
@@ -71,7 +71,7 @@ fn succeeded(printed: &mut Printed, answer: &Answer, answers: u64) {
     printed.lines.push(
         json!({"type": "item.completed", "item": {"id": "last", "type": "agent_message", "text": text}}),
     );
-    // As the real one: tokens of the whole thread.
+    // Like the real program: tokens of the whole thread.
     let counted =
         json!({"input_tokens": 200 * answers, "cached_input_tokens": 0, "output_tokens": 40 * answers});
     printed.lines.push(json!({"type": "turn.completed", "usage": counted}));

@@ -1,4 +1,4 @@
-//! The fake as a program of a user's own, in the JSON protocol (C-72).
+//! Imitates a user's own program with the JSON protocol (C-72).
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
     }
     let ask: Value = match serde_json::from_str(input) {
         Ok(ask) => ask,
-        // It was not looked at.
+        // The input was not read.
         Err(_) if input.is_empty() => Value::Null,
         Err(error) => return Printed { code: 65, ..Printed::complaint(format!("{error}\n")) },
     };

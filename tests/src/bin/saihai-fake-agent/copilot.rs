@@ -1,4 +1,4 @@
-//! The fake as Copilot CLI: the events of version 1.0.102, as far as they are used.
+//! Imitates Copilot CLI: the events of version 1.0.102 that Saihai uses.
 
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
             Some(before) => (id.to_owned(), before),
             None => return Printed::complaint(format!("Error: No session, task, or name matched '{id}'\n")),
         },
-        // As the real one: a known id is silently resumed.
+        // Like the real program: it silently resumes a known id.
         (None, Some(id)) => (id.to_owned(), home.session(id).unwrap_or(0)),
         (None, None) => (home.new_session(), 0),
     };

@@ -1,58 +1,58 @@
-//! What can be done wrong.
+//! Faults of the fake agent.
 
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {
-    /// The input is never read, and nothing is said, for ever.
+    /// Never reads its input and prints nothing, forever.
     NeverReads,
-    /// The input is closed at once.
+    /// Closes its input immediately.
     ClosesInput,
-    /// It ends well without a word.
+    /// Succeeds without output.
     Mute,
-    /// The turn never says that it is over.
+    /// Never prints the end of the turn.
     NoEnd,
-    /// It says so twice, the second time with other words.
+    /// Prints the end twice, with different text.
     TwoEnds,
-    /// The last line stops in the middle.
+    /// Stops in the middle of the last line.
     HalfLine,
-    /// A line of 50 MB comes before the others.
+    /// Prints a line of 50 MB first.
     LongLine,
-    /// 1 GB comes before the others.
+    /// Prints 1 GB first.
     Flood,
-    /// A line that is no text comes before the others.
+    /// Prints a line of invalid UTF-8 first.
     BadText,
-    /// Colours come before the others.
+    /// Prints colour codes first.
     Ansi,
-    /// It says its first line and then nothing, for ever.
+    /// Prints its first line and then nothing, forever.
     Silence,
-    /// It closes its outputs before the end of the turn, and stays.
+    /// Closes its outputs before the end of the turn and keeps running.
     ClosesOutput,
-    /// It says its first line again and again, for ever.
+    /// Repeats its first line forever.
     Talks,
-    /// It says everything and stays.
+    /// Prints everything and keeps running.
     Hang,
-    /// It stays, and does not end when it is asked to.
+    /// Keeps running and ignores SIGTERM.
     IgnoresTerm,
-    /// It leaves a child behind and stays.
+    /// Leaves a child behind and keeps running.
     Forks,
-    /// It leaves a child in a session of its own behind and stays.
+    /// Leaves a child in its own session behind and keeps running.
     Setsid,
-    /// It leaves a grandchild without a parent, in a session of its own, behind and stays.
+    /// Leaves an orphaned grandchild in its own session behind and keeps running.
     DoubleFork,
-    /// As `double_fork`, without any of our variables.
+    /// Like `double_fork`, without any of Saihai's variables.
     BareDoubleFork,
-    /// It leaves such a grandchild behind and ends well.
+    /// Leaves such a grandchild behind and succeeds.
     LeavesBehind,
-    /// It dies of its own fault.
+    /// Crashes.
     Segv,
-    /// It is killed from outside.
+    /// Is killed from outside.
     Kill,
-    /// It fails, and ends as if it had not.
+    /// Fails with exit code 0.
     #[serde(rename = "error_exit_0")]
     ErrorExit0,
-    /// It succeeds, and ends as if it had not.
+    /// Succeeds with exit code 1.
     #[serde(rename = "success_exit_1")]
     SuccessExit1,
 }

@@ -1,4 +1,4 @@
-//! The fake as Gemini CLI: the events of version 0.61.0, as far as they are used.
+//! Imitates Gemini CLI: the events of version 0.61.0 that Saihai uses.
 
 use serde_json::json;
 

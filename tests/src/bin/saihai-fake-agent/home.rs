@@ -1,4 +1,4 @@
-//! What the fake knows between calls, and what it is told.
+//! State and script of the fake agent.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::lingering;
 
-/// The directory that steers it.
+/// Directory with script and state.
 pub(crate) struct Home(PathBuf);
 
 impl Home {
@@ -18,7 +18,8 @@ impl Home {
         Self(PathBuf::from(std::env::var_os("HOME").expect("HOME is always passed on")).join(".fake-agent"))
     }
 
-    /// What the next call does wrong. It is looked up before the call is taken, because it may concern how.
+    /// Returns the fault of the next call. It is read before the call is taken, because it may
+    /// affect the reading of the input.
     pub(crate) fn next_fault(&self) -> Option<Fault> {
         let taken = fs::read_dir(self.0.join("calls")).map_or(0, Iterator::count);
         self.answers().into_iter().nth(taken)?.fault
@@ -29,7 +30,7 @@ impl Home {
         serde_json::from_str(&script).expect("the script can be read")
     }
 
-    /// Takes the next answer and leaves behind what was asked. Calls at the same time get different ones.
+    /// Takes the next answer and records the call. Parallel calls get different answers.
     pub(crate) fn next(&self, words: &[String], input: &str, persona: Option<String>) -> Answer {
         let number = self.claim();
         let variables: serde_json::Map<String, Value> =
@@ -62,12 +63,12 @@ impl Home {
         unreachable!("there are fewer calls than numbers")
     }
 
-    /// How many answers a session has had; `None` if there is none of that name.
+    /// Returns the number of answers in a session, or `None` if it does not exist.
     pub(crate) fn session(&self, id: &str) -> Option<u64> {
         fs::read_to_string(self.0.join("sessions").join(id)).ok()?.trim().parse().ok()
     }
 
-    /// Remembers how many answers a session has had.
+    /// Stores the number of answers in a session.
     pub(crate) fn remember(&self, id: &str, answers: u64) {
         let sessions = self.0.join("sessions");
         fs::create_dir_all(&sessions).expect("sessions can be kept");
@@ -78,7 +79,7 @@ impl Home {
         fs::remove_file(self.0.join("sessions").join(id)).expect("the session was kept");
     }
 
-    /// A name for a new session.
+    /// Returns an id for a new session.
     pub(crate) fn new_session(&self) -> String {
         let known = fs::read_dir(self.0.join("sessions")).map_or(0, Iterator::count);
         format!("01a1e076-0000-7000-8000-{:012}", known + 1)

@@ -1,4 +1,4 @@
-//! Processes that stay when they should not.
+//! Processes that outlive their parent.
 
 use std::ffi::OsString;
 use std::fs;
@@ -34,13 +34,13 @@ impl How {
     }
 }
 
-/// Whether this process is one of them.
+/// Returns the mode if this process is one of them.
 pub(crate) fn asked(words: &[String]) -> Option<How> {
     let [flag, how] = words else { return None };
     How::ALL.into_iter().find(|one| flag == FLAG && how == one.name())
 }
 
-/// Leaves one behind, and comes back when it is there.
+/// Leaves a process behind and returns after it has started.
 pub(crate) fn leave(how: How) -> anyhow::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args([FLAG, how.name()]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -57,7 +57,7 @@ pub(crate) fn leave(how: How) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lingers, and leaves its number in the file `lingering`.
+/// Keeps running and writes its process id to the file `lingering`.
 pub(crate) fn stay(how: How) -> anyhow::Result<ExitCode> {
     match how {
         How::Child => {}
@@ -72,7 +72,7 @@ pub(crate) fn stay(how: How) -> anyhow::Result<ExitCode> {
     for_ever()
 }
 
-/// Whether one that was left behind is still there.
+/// Returns true if a process left behind still exists.
 pub(crate) fn is_there() -> bool {
     let process = fs::read_to_string("lingering").unwrap_or_default();
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -85,8 +85,7 @@ pub(crate) fn for_ever() -> ! {
     }
 }
 
-/// Starts this process again in its own place with the signal TERM ignored, which is kept over a start; unless that has
-/// been done.
+/// Restarts this process with SIGTERM ignored, unless it already is. The setting survives `exec`.
 pub(crate) fn turn_deaf() -> anyhow::Result<()> {
     if std::env::var_os(DEAF).is_some() {
         return Ok(());

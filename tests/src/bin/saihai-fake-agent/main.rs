@@ -1,9 +1,9 @@
-//! An agent program that has no model: it answers from a script, takes the arguments of the program by whose name it is
-//! called, no others, and does wrong what the script says (C-84).
+//! An agent program without a model (C-84). It answers from a script and accepts exactly the
+//! arguments of the program whose name it bears. The script can also demand faults.
 //!
-//! What it says lies below `$HOME/.fake-agent`: `script.json` holds the answers in the order of the calls; `calls/`
-//! receives what each call was given; `sessions/` holds what a session has cost so far. Nothing else steers it, so that
-//! Saihai starts it exactly as it starts the real one.
+//! Its state lies below `$HOME/.fake-agent`. `script.json` holds the answers in call order,
+//! `calls/` records the input of each call, and `sessions/` holds the cost of each session. Nothing
+//! else controls it, so Saihai starts it exactly like the real program.
 
 mod acp;
 mod answer;
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use fault::Fault;
 use home::Home;
 
-/// What a program printed, and with which code it ends.
+/// Output of the program and its exit code.
 #[derive(Debug, Default)]
 struct Printed {
     lines: Vec<serde_json::Value>,

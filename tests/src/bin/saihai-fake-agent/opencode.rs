@@ -1,4 +1,4 @@
-//! The fake as OpenCode: the events of version 1.18.33, as far as they are used.
+//! Imitates OpenCode: the events of version 1.18.33 that Saihai uses.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::home::Home;
 const GRAMMAR: Grammar =
     Grammar { alone: &["--auto"], valued: &["--format", "--title", "-m", "--agent", "-s"] };
 
-/// Whether it is only asked which agents there are. That is no turn, so nothing goes wrong with it.
+/// Returns true for a request that only lists the agents. It is not a turn, so faults do not apply.
 pub(crate) fn is_question(words: &[String]) -> bool {
     words == ["agent", "list"]
 }

@@ -1,4 +1,4 @@
-//! Saying it, right or wrong.
+//! Prints the output, with the demanded faults.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -13,7 +13,7 @@ use crate::Printed;
 use crate::fault::Fault;
 use crate::lingering::{self, How};
 
-/// What stands on standard input, unless it is not looked at.
+/// Reads standard input, unless the fault says not to.
 pub(crate) fn hear(fault: Option<Fault>) -> anyhow::Result<String> {
     let mut input = Vec::new();
     match fault {
@@ -23,12 +23,12 @@ pub(crate) fn hear(fault: Option<Fault>) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&input).into_owned())
 }
 
-/// Lets go of standard input, whatever still stands in it.
+/// Closes standard input without reading the rest.
 pub(crate) fn close_input() -> anyhow::Result<()> {
     Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// Says it. The last line is the one that says that the turn is over.
+/// Prints the output. The last line ends the turn.
 pub(crate) fn say(printed: &Printed, fault: Option<Fault>) -> anyhow::Result<ExitCode> {
     if fault == Some(Fault::Mute) {
         return Ok(ExitCode::SUCCESS);
@@ -61,7 +61,7 @@ pub(crate) fn say(printed: &Printed, fault: Option<Fault>) -> anyhow::Result<Exi
     }))
 }
 
-/// What comes before everything else.
+/// Prints the output of a fault that precedes everything else.
 fn before(out: &mut impl Write, fault: Option<Fault>) -> io::Result<()> {
     match fault {
         Some(Fault::LongLine) => {
@@ -85,7 +85,7 @@ fn repeat(out: &mut impl Write, part: &[u8], length: usize) -> io::Result<()> {
     (0..length / block.len()).try_for_each(|_| out.write_all(&block))
 }
 
-/// Says a line again and again, until nobody listens.
+/// Repeats a line until the reader is gone.
 fn repeat_slowly(out: &mut impl Write, line: &Value) -> io::Result<()> {
     loop {
         thread::sleep(Duration::from_millis(5));
@@ -108,7 +108,7 @@ fn last(out: &mut impl Write, end: &str, fault: Option<Fault>) -> io::Result<()>
     }
 }
 
-/// What it does when all is said.
+/// Performs the fault that follows the output.
 fn after(fault: Option<Fault>) -> anyhow::Result<()> {
     match fault {
         Some(Fault::Hang | Fault::IgnoresTerm) => lingering::for_ever(),
@@ -118,7 +118,8 @@ fn after(fault: Option<Fault>) -> anyhow::Result<()> {
         Some(Fault::BareDoubleFork) => leave(How::BareGrandchild),
         Some(Fault::LeavesBehind) => lingering::leave(How::Grandchild),
         Some(Fault::Segv) => {
-            // The first is caught by the runtime, which looks whether a stack has overflowed and then lets go.
+            // The Rust runtime handles the first signal to check for a stack overflow and then
+            // resets the handler.
             kill_process(getpid(), Signal::SEGV)?;
             Ok(kill_process(getpid(), Signal::SEGV)?)
         }
@@ -127,7 +128,7 @@ fn after(fault: Option<Fault>) -> anyhow::Result<()> {
     }
 }
 
-/// Leaves somebody behind and stays too.
+/// Leaves a process behind and keeps running.
 fn leave(how: How) -> anyhow::Result<()> {
     lingering::leave(how)?;
     lingering::for_ever()

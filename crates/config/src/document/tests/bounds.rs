@@ -47,7 +47,7 @@ fn toml_as_deep_as_can_be_is_refused() {
 
 #[test]
 fn anchors_that_expand_without_end_are_refused() {
-    // P-9, K-37: each line is ten times the one before.
+    // P-9, K-37: each line is ten times the previous one.
     let mut bomb = "a0: &a0 [lol, lol]\n".to_owned();
     for level in 1..40 {
         let before = format!("*a{},", level - 1).repeat(10);

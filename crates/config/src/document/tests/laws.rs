@@ -13,7 +13,7 @@ const SEEDS: [&str; 8] = [
     "\u{feff}a: \"\\x41\\u0042\\U0001F600\\\n  b\"\r\nc: 'd''e'\r\n",
 ];
 
-/// Reads bytes in every format and looks at every span there is.
+/// Parses bytes in every format and checks every span.
 fn read_and_look(bytes: &[u8]) {
     for format in [YAML, JSON, TOML] {
         let mut diagnostics = Diagnostics::new();
@@ -53,7 +53,7 @@ fn look(text: &str, span: Span) {
     assert!(text.get(span.start..span.end).is_some(), "{span:?} is no part of {text:?}");
 }
 
-/// A seed with some of its bytes replaced, removed or doubled.
+/// Generates a seed with some bytes replaced, removed or doubled.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let change = (any::<prop::sample::Index>(), 0..4_u8, prop_oneof![any::<u8>(), punctuation()]);
     (prop::sample::select(&SEEDS[..]), prop::collection::vec(change, 1..6)).prop_map(|(seed, changes)| {
@@ -107,7 +107,7 @@ proptest! {
     fn json_that_serde_reads_is_read_alike(text in json_text()) {
         let (document, diagnostics) = read(text.as_bytes(), JSON);
         let ours = document.map(|document| document.root.to_json());
-        // Ours also refuses doubled keys, which serde reads over.
+        // Unlike serde, our parser rejects duplicate keys.
         if !diagnostics.contains("duplicate-key") {
             prop_assert_eq!(ours, serde_json::from_str(&text).ok());
         }
@@ -123,7 +123,7 @@ proptest! {
     }
 }
 
-/// Texts that are JSON, or nearly.
+/// Generates valid and nearly valid JSON.
 fn json_text() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),

@@ -14,14 +14,14 @@ fn read(bytes: &[u8], format: Format) -> (Option<Document>, String) {
     (document, to_human(&diagnostics, Colour::Never))
 }
 
-/// The tree as JSON, then everything wrong.
+/// Formats the tree as JSON, then all errors.
 fn show(text: impl AsRef<[u8]>, format: Format) -> String {
     let (document, diagnostics) = read(text.as_ref(), format);
     let tree = document.map_or(String::new(), |document| format!("{}\n", document.root.to_json()));
     format!("{tree}{diagnostics}")
 }
 
-/// Every value, and every key, with the text it was written in.
+/// Formats every key and value with its source text.
 fn spans(text: &str, format: Format) -> String {
     let (document, diagnostics) = read(text.as_bytes(), format);
     let document = document.expect(&diagnostics);

@@ -36,7 +36,7 @@ fn the_flag_the_issue_its_labels_and_the_settings_name_a_definition_in_this_orde
     };
     check(&issue(&["bug"], Some("own")), Some("flag"), "flag Flag");
     check(&issue(&["bug"], Some("own")), None, "own Issue");
-    // The order is that of the file, not of the labels.
+    // The order of the settings file counts, not that of the labels.
     check(&issue(&["docs", "bug"], None), None, "tdd Label(\"bug\"), not `docs` docs");
     check(&issue(&["typo", "docs"], None), None, "docs Label(\"docs\")");
     check(&issue(&["other"], None), None, "default Settings");

@@ -44,8 +44,8 @@ fn words_alone_name_what_the_list_below_begins_with() {
     check("Blocked by\n- `#3`\n- #4", "4");
 }
 
-// As many quotations in each other as a text has room for: each was hidden anew, sixty thousand times over sixty thousand
-// characters.
+// As many nested quotations as fit. Hiding each one again would cost sixty thousand passes over
+// sixty thousand characters.
 #[test]
 fn quotations_of_quotations_are_hidden_once() {
     for text in [">".repeat(60_000), "> ".repeat(30_000)] {
@@ -101,7 +101,7 @@ fn issues_of_other_repositories_are_told_and_not_followed() {
     check("See other/repo#12", Some(HOME), "", &[]);
 }
 
-/// Lines among which a dependency may stand, and that change nothing about it.
+/// Generates lines that may surround a dependency without changing it.
 fn around() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         Just(String::new()),

@@ -36,7 +36,7 @@ fn names_closing_words_comments_and_images_become_code() {
     check("", "");
 }
 
-// A title is a stranger's, and neither a commit nor the title of a pull request is Markdown.
+// Titles are untrusted, and neither a commit nor a pull request title is Markdown.
 #[test]
 fn a_title_closes_nothing_and_calls_nobody() {
     let check = |text: &str, expected: &str| assert_eq!(inert_title(text), expected, "{text}");
@@ -49,11 +49,11 @@ fn a_title_closes_nothing_and_calls_nobody() {
     check("`closes #1`", "`closes # 1`");
     check("(@me/team) a@b.c", "(@ me/team) a@b.c");
     check("Login fails since #12 was fixed, prefixes #3", "Login fails since #12 was fixed, prefixes #3");
-    // What was made so stays so.
+    // Inert text stays unchanged.
     check("fixes # 1 @ admin", "fixes # 1 @ admin");
 }
 
-// I-52: what is said stays short and inert, and what stands behind it stays text.
+// I-52: excerpts stay short and inert, and the text after them stays text.
 #[test]
 fn an_excerpt_is_short_also_where_it_grew_and_leaves_nothing_open() {
     let check =
@@ -68,7 +68,7 @@ fn an_excerpt_is_short_also_where_it_grew_and_leaves_nothing_open() {
     check("@admin", 0, "…");
 }
 
-/// What a forge would still act on: in text that is not code.
+/// Finds remaining triggers outside code.
 fn acted_on(text: &str) -> Option<String> {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?i)@\w|\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[:\s]*#\d").expect("an expression")

@@ -1,33 +1,30 @@
-//! What a Python regular expression says.
+//! Syntax tree of a Python regular expression.
 
-/// A part of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// One character; a lone surrogate, which no text of ours holds, is `None`.
+    /// One character; `None` is a lone surrogate, which never occurs in Rust text.
     Literal(Option<char>),
     Any,
-    /// One character of a set.
     Class {
         negated: bool,
         items: Vec<ClassItem>,
     },
     At(Anchor),
-    /// What a group before it has found.
+    /// Back-reference to an earlier group.
     Back(u32),
-    /// One part after the other.
     Sequence(Vec<Flagged>),
     Either(Vec<Flagged>),
-    /// A group with a number.
+    /// Numbered group.
     Capture(u32, Box<Flagged>),
-    /// A group that is not gone back into.
+    /// Group without backtracking into it.
     Atomic(Box<Flagged>),
-    /// A look at what comes or came.
+    /// Look-ahead or look-behind.
     Look {
         ahead: bool,
         negated: bool,
         inner: Box<Flagged>,
     },
-    /// By whether a group has taken part.
+    /// Choice by the participation of a group.
     Conditional {
         group: u32,
         yes: Box<Flagged>,
@@ -41,14 +38,13 @@ pub(super) enum Part {
     },
 }
 
-/// A part, and the flags it stands under.
+/// A part and the flags that apply to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flagged {
     pub(super) part: Part,
     pub(super) flags: Flags,
 }
 
-/// The flags that say what a part means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Flags {
     pub(super) ignore_case: bool,
@@ -68,12 +64,12 @@ pub(super) enum Anchor {
     NotWord,
 }
 
-/// A member of a set.
+/// Member of a character set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClassItem {
-    /// From one character to another, by code points: surrogates are among them.
+    /// Range of code points, surrogates included.
     Range(u32, u32),
-    /// `\d`, `\s`, `\w` and their contraries.
+    /// `\d`, `\s`, `\w` and their negations.
     Kind { kind: CharKind, negated: bool },
 }
 
@@ -86,11 +82,9 @@ pub(super) enum CharKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Greed {
-    /// As much as it can.
     Greedy,
-    /// As little as it can.
     Lazy,
-    /// As much as it can, and gives nothing back.
+    /// Greedy and without backtracking.
     Possessive,
 }
 
@@ -111,7 +105,7 @@ impl Part {
 }
 
 impl Flagged {
-    /// Whether this part or one inside it is of a kind.
+    /// Returns true if `is` holds for this part or any part inside it.
     pub(super) fn any(&self, is: &mut impl FnMut(&Self) -> bool) -> bool {
         is(self) || self.part.inside().into_iter().any(|inner| inner.any(is))
     }

@@ -1,4 +1,4 @@
-//! Writing a Python expression in the words of the `regex` crate, so that it means what it means to Python (R-24).
+//! Translates a Python expression to the syntax of the `regex` crate with the same meaning (R-24).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,24 +7,24 @@ use super::ast::{Anchor, CharKind, ClassItem, Flagged, Flags, Greed, Part};
 
 const NEVER: &str = r"[^\s\S]";
 const ASCII_WORD: &str = "[A-Za-z0-9_]";
-/// One letter to Python, where cases do not count; two and two to the others.
+/// Python treats all four as one letter when it ignores case; the Rust engines see two pairs.
 const EVERY_I: &str = "iIİı";
 
-/// Which engine an expression is written for.
+/// Regex engine that an expression is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Linear,
-    /// With backtracking, for what cannot be said otherwise.
+    /// Backtracking engine, for expressions that the linear engine cannot represent.
     Backtracking,
-    /// In linear time and without its meaning, to see how large it is: an engine with backtracking compiles an expression in
-    /// pieces, and limits each of them alone.
+    /// Linear approximation, used only to measure size. The backtracking engine compiles an
+    /// expression in pieces and limits each piece alone.
     Size,
 }
 
-/// Which way an expression has to be searched for (R-25).
+/// Returns the engine that an expression needs (R-25).
 pub(super) fn way(whole: &Flagged) -> Way {
     let needs = whole.any(&mut |part| {
-        // Between bytes of one character, a boundary of ASCII words is no place in a text.
+        // An ASCII `\B` also holds between the bytes of one character, which is not a valid position.
         let bounds_ascii = part.flags.ascii && part.part == Part::At(Anchor::NotWord);
         let looks = matches!(
             part.part,
@@ -39,7 +39,7 @@ pub(super) fn way(whole: &Flagged) -> Way {
     if needs || ends_inside(whole, true) { Way::Backtracking } else { Way::Linear }
 }
 
-/// Whether there is a `$` that something could follow.
+/// Returns true if something could follow a `$`.
 fn ends_inside(part: &Flagged, last: bool) -> bool {
     match &part.part {
         Part::At(Anchor::LineEnd) => !part.flags.lines && !last,
@@ -60,14 +60,14 @@ fn ends_inside(part: &Flagged, last: bool) -> bool {
     }
 }
 
-/// Writes an expression. `\B` never holds in an empty text, which the other engines see differently.
+/// Writes an expression. In Python `\B` never matches in an empty text, unlike in the Rust engines.
 pub(super) fn emit(whole: &Flagged, way: Way, empty_text: bool) -> String {
     let mut emitter = Emitter { way, empty_text, numbers: referenced(whole), out: String::new() };
     emitter.part(whole);
     emitter.out
 }
 
-/// Groups that are referred to, and their new numbers; the others need none.
+/// Returns the referenced groups with their new numbers. Other groups need no number.
 fn referenced(whole: &Flagged) -> BTreeMap<u32, u32> {
     let mut groups = BTreeMap::new();
     whole.any(&mut |part| {
@@ -161,7 +161,7 @@ impl Emitter {
 
     fn repeat(&mut self, inner: &Flagged, least: u32, most: Option<u32>, greed: Greed) {
         if is_place(inner) {
-            // Being there once is being there often; neither engine repeats what takes nothing.
+            // Neither engine repeats an empty match, and one empty match equals many.
             return match (least, greed) {
                 (1.., _) => self.part(inner),
                 (0, Greed::Lazy) => self.around("(?:|", inner, ")"),
@@ -207,7 +207,7 @@ impl Emitter {
             (Anchor::LineStart, _) if flags.lines => "(?m:^)".to_owned(),
             (Anchor::LineStart | Anchor::Start, _) => r"\A".to_owned(),
             (Anchor::LineEnd, _) if flags.lines => "(?m:$)".to_owned(),
-            // Nothing follows there, so the line feed may be taken.
+            // Nothing follows this position, so the pattern may consume the line feed.
             (Anchor::LineEnd, Way::Linear | Way::Size) => r"(?:\n?\z)".to_owned(),
             (Anchor::LineEnd, Way::Backtracking) => r"(?=\n?\z)".to_owned(),
             (Anchor::End, _) => r"\z".to_owned(),
@@ -248,7 +248,7 @@ impl Emitter {
     }
 }
 
-/// Whether it is a place in a text, or nothing at all, within whatever parentheses.
+/// Returns true if the part matches only empty text, ignoring parentheses around it.
 fn is_place(part: &Flagged) -> bool {
     match &part.part {
         Part::At(_) | Part::Look { .. } => true,
@@ -263,7 +263,8 @@ fn is_place(part: &Flagged) -> bool {
     }
 }
 
-/// A range without the surrogates in it, which no text holds. Letters of either case where ASCII alone has cases.
+/// Writes a range without its surrogates, which never occur in a text. Adds the other case of ASCII
+/// letters if case is ignored for ASCII only.
 fn range(inside: &mut String, low: u32, high: u32, flags: Flags) {
     for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
         if low <= high {

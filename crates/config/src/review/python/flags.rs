@@ -1,18 +1,18 @@
-//! `(?ims)` and `(?i-m:…)`.
+//! Inline flags: `(?ims)` and `(?i-m:…)`.
 
 use super::BadPattern;
 use super::ast::Flags;
 use super::parser::Parser;
 
-/// What flags in parentheses are for.
+/// Scope of inline flags.
 pub(super) enum Inline {
-    /// For the whole pattern; they are in force.
+    /// The whole pattern. The parser has already applied them.
     Whole,
-    /// For the group they begin.
+    /// Only the group that starts here.
     Group(Flags),
 }
 
-/// A set of flags as it was written.
+/// Flags as written.
 #[derive(Default)]
 struct Written(Vec<char>);
 
@@ -22,7 +22,7 @@ impl Written {
     }
 }
 
-/// Reads flags behind `(?`, up to the parenthesis or colon that ends them.
+/// Reads the flags after `(?`, up to the closing parenthesis or colon.
 pub(super) fn read_inline(parser: &mut Parser, first: char, began: usize) -> Result<Inline, BadPattern> {
     if first != '-' && !is_flag(first) {
         return Err(BadPattern::at(began, format!("unknown extension ?{first}")));

@@ -1,4 +1,4 @@
-//! Regular expressions as Python's `re.search` means them, found in linear time wherever that is possible.
+//! Regular expressions with the semantics of Python's `re.search`, in linear time if possible.
 
 mod ast;
 mod emit;
@@ -16,16 +16,16 @@ use emit::Way;
 
 pub(crate) use room::Room;
 
-/// The longest pattern that is taken, in bytes.
+/// Maximum pattern length in bytes.
 const LONGEST: usize = 8 * 1024;
-/// The most memory a compiled pattern may take.
+/// Maximum memory of a compiled pattern.
 const LARGEST: usize = 10 * 1024 * 1024;
-/// How often a pattern that cannot be searched for in linear time may go back, in one text.
+/// Maximum number of backtracks per text, for patterns without a linear search.
 const BACKTRACKS: usize = 250_000;
-/// How much text is searched with such a pattern, all files together.
+/// Maximum number of bytes searched with such a pattern, over all files.
 pub(crate) const LONGEST_BACKTRACKED: usize = 4 * 1024 * 1024;
 
-/// A regular expression of Python 3.13.
+/// A Python 3.13 regular expression.
 #[derive(Debug, Clone)]
 pub(crate) struct PythonRegex {
     source: String,
@@ -36,7 +36,7 @@ pub(crate) struct PythonRegex {
 
 #[derive(Debug, Clone)]
 enum Engine {
-    /// The expression, and one for texts without which it is nowhere.
+    /// The expression, and a quick filter for texts that cannot match.
     Linear {
         regex: regex::Regex,
         necessary: Option<regex::Regex>,
@@ -44,24 +44,24 @@ enum Engine {
     Backtracking(Box<fancy_regex::Regex>),
 }
 
-/// What came of a search.
+/// Result of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It begins at this byte.
+    /// Byte offset of the match.
     At(usize),
     Nowhere,
-    /// Nobody knows: the search was too long.
+    /// The search exceeded its limit.
     Unknown,
 }
 
-/// Why a pattern is none.
+/// Reason why a pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadPattern {
     pub(crate) position: usize,
-    /// In Python's words, where Python has some.
+    /// Python's own error message, if there is one.
     pub(crate) why: String,
     pub(crate) hint: Option<&'static str>,
-    /// It is one, and there is no room left for it beside the others.
+    /// True if the pattern is valid but exceeds the shared memory budget.
     pub(crate) is_full: bool,
 }
 
@@ -97,7 +97,8 @@ impl fmt::Display for BadPattern {
 }
 
 impl PythonRegex {
-    /// Reads a pattern; what Python 3.13 does not take, or what is too large, alone or for the room there is, is refused.
+    /// Parses a pattern. Rejects patterns that Python 3.13 rejects and patterns that exceed a size
+    /// limit.
     pub(crate) fn new(pattern: &str, room: &mut Room) -> Result<Self, BadPattern> {
         if pattern.len() > LONGEST {
             return Err(BadPattern::at(0, format!("too large: the pattern is longer than {LONGEST} bytes")));
@@ -115,7 +116,7 @@ impl PythonRegex {
         }
         let (expression, on_nothing) = (emit::emit(&whole, way, false), emit::emit(&whole, way, true));
         let engine = Engine::new(&expression, way, &necessary, room)?;
-        // Most patterns say the same of nothing as of everything else, and compiling is what costs.
+        // Compiling is expensive, and most patterns need no separate form for the empty text.
         let matches_empty_text = match expression == on_nothing {
             true => engine.find("") != Found::Nowhere,
             false => {
@@ -133,22 +134,22 @@ impl PythonRegex {
         &self.source
     }
 
-    /// Whether it is searched for by going back and forth, within limits.
+    /// Returns true if the search needs backtracking and therefore has limits.
     pub(crate) fn backtracks(&self) -> bool {
         matches!(self.engine, Engine::Backtracking(_))
     }
 
-    /// Whether it asks for the beginning or end of the whole text in the way most people mean a line's.
+    /// Returns true if an anchor refers to the whole text where authors usually mean a line.
     pub(crate) fn needs_line_mode(&self) -> bool {
         self.needs_line_mode
     }
 
-    /// Whether it is found in every text, because nothing at all is enough for it.
+    /// Returns true if the pattern matches every text, because it matches the empty text.
     pub(crate) fn matches_everything(&self) -> bool {
         self.matches_empty_text && self.engine.find("x\nx") != Found::Nowhere
     }
 
-    /// Where in a text it is first found, where as much as is `left` may be searched by going back and forth.
+    /// Returns the first match. Backtracking may search at most `left` bytes.
     pub(crate) fn find_within(&self, text: &str, left: &mut usize) -> Found {
         if !self.backtracks() {
             return self.find(text);
@@ -162,7 +163,7 @@ impl PythonRegex {
         }
     }
 
-    /// Where in a text it is first found.
+    /// Returns the first match.
     pub(crate) fn find(&self, text: &str) -> Found {
         match (text.is_empty(), self.matches_empty_text) {
             (true, true) => Found::At(0),
@@ -172,7 +173,8 @@ impl PythonRegex {
     }
 }
 
-/// Refuses a condition inside its own group: the engines do not agree with Python on what it has found by then.
+/// Rejects a condition inside its own group, because the engines and Python disagree about its
+/// state there.
 fn check_conditions(whole: &Flagged) -> Result<(), BadPattern> {
     let own = whole.any(&mut |part| {
         let Part::Capture(own, inner) = &part.part else { return false };

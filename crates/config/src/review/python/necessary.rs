@@ -1,12 +1,13 @@
-//! Texts without which an expression cannot be found. Looking for these first costs a fraction of a search, and in most
-//! texts it is all there is to do.
+//! Literal texts that every match contains. Searching for them first is cheap and usually enough to
+//! reject a file.
 
 use super::ast::{Flagged, Flags, Part};
 
-/// The most texts that are looked for at once: more are found no faster than the expression itself.
+/// Maximum number of literals. Searching for more takes as long as the expression itself.
 const MOST: usize = 16;
 
-/// Texts one of which stands in everything that an expression takes. Nothing where there are none, or too many.
+/// Returns literals of which every match contains at least one. Returns `None` if there are none or
+/// too many.
 pub(super) fn necessary(part: &Flagged) -> Option<Vec<String>> {
     match &part.part {
         Part::Literal(_) => letter(part).map(|letter| vec![letter.to_string()]),
@@ -26,7 +27,7 @@ pub(super) fn necessary(part: &Flagged) -> Option<Vec<String>> {
     }
 }
 
-/// The best of what its parts need: letters that stand together are one text.
+/// Returns the most selective literals of a sequence. Adjacent letters form one literal.
 fn sequence(parts: &[Flagged]) -> Option<Vec<String>> {
     let mut candidates: Vec<Vec<String>> = Vec::new();
     let mut together = String::new();
@@ -46,7 +47,7 @@ fn sequence(parts: &[Flagged]) -> Option<Vec<String>> {
     candidates.into_iter().max_by_key(|texts| texts.iter().map(String::len).min())
 }
 
-/// The one letter that a part takes. Where cases do not matter, letters are several.
+/// Returns the only letter that a part matches. A case-insensitive letter matches several.
 fn letter(part: &Flagged) -> Option<char> {
     let Part::Literal(letter) = part.part else { return None };
     let Flags { ignore_case, .. } = part.flags;

@@ -1,4 +1,4 @@
-//! Reading a regular expression as Python 3.13 does.
+//! Parses a regular expression as Python 3.13 does.
 
 mod escape;
 
@@ -8,11 +8,11 @@ use super::BadPattern;
 use super::ast::{Anchor, Flagged, Flags, Greed, Part};
 use super::flags::{Inline, read_inline};
 
-/// Deeper groups are refused: reading and compiling go as deep as the pattern.
+/// Maximum nesting of groups. Parsing and compiling recurse as deep as the pattern.
 const DEEPEST: u32 = 200;
-/// A larger count is refused.
+/// Maximum repeat count.
 const MOST_REPEATS: u32 = 65_535;
-/// What Python skips in a verbose pattern.
+/// Whitespace that Python skips in a verbose pattern.
 const BLANKS: [char; 6] = [' ', '\t', '\n', '\r', '\u{b}', '\u{c}'];
 
 type Read<T> = Result<T, BadPattern>;
@@ -33,15 +33,15 @@ pub(super) struct Parser {
     characters: Vec<char>,
     at: usize,
     pub(super) flags: Flags,
-    /// Whether `a`, or `u`, was set for the whole pattern.
+    /// True if `a`, or `u`, applies to the whole pattern.
     pub(super) ascii_or_unicode: (bool, bool),
-    /// How many groups were opened.
+    /// Number of opened groups.
     groups: u32,
     open: Vec<u32>,
     names: BTreeMap<String, u32>,
-    /// Groups that conditions ask for before they may be there.
+    /// Groups that conditions refer to before they exist.
     conditions: Vec<(u32, usize)>,
-    /// How many groups there were before the outermost look-behind.
+    /// Number of groups before the outermost look-behind.
     behind: Option<u32>,
 }
 
@@ -83,7 +83,7 @@ impl Parser {
         found
     }
 
-    /// A complaint about where reading stands.
+    /// Returns an error at the current position.
     pub(super) fn bad(&self, why: impl Into<String>) -> BadPattern {
         BadPattern::at(self.at, why)
     }
@@ -92,7 +92,7 @@ impl Parser {
         Flagged { part, flags: self.flags }
     }
 
-    /// Parts between bars, up to a closing parenthesis or the end.
+    /// Parses alternatives up to a closing parenthesis or the end.
     fn alternatives(&mut self, depth: u32) -> Read<Flagged> {
         if depth > DEEPEST {
             return Err(self.bad(format!("too large: groups are nested deeper than {DEEPEST}")));
@@ -148,7 +148,7 @@ impl Parser {
         })
     }
 
-    /// What stands behind `*`, `+`, `?` or `{`; `None` where the brace is only a brace.
+    /// Parses the repeat after `*`, `+`, `?` or `{`. Returns `None` for a literal brace.
     fn repeat(&mut self, mark: char, began: usize, parts: &mut Vec<Flagged>) -> Read<Option<Part>> {
         let (least, most) = match mark {
             '*' => (0, None),
@@ -178,7 +178,8 @@ impl Parser {
         Ok(Some(Part::Repeat { inner: Box::new(item), least, most, greed }))
     }
 
-    /// `{2}`, `{2,}`, `{,3}`, `{2,3}`; `None`, and nothing taken, where it is none of these.
+    /// Parses `{2}`, `{2,}`, `{,3}` or `{2,3}`. Returns `None` and consumes nothing for anything
+    /// else.
     fn counts(&mut self, began: usize) -> Read<Option<(u32, Option<u32>)>> {
         let start = self.at;
         if self.peek() == Some('}') {
@@ -206,7 +207,8 @@ impl Parser {
         Ok(Some((least, most)))
     }
 
-    /// What stands behind an opening parenthesis; `None` for what says nothing itself: a comment, flags for all.
+    /// Parses the text after an opening parenthesis. Returns `None` for comments and global flags,
+    /// which match nothing themselves.
     fn group(&mut self, began: usize, depth: u32, may_set_flags: bool) -> Read<Option<Part>> {
         let outer = self.flags;
         let mut name = None;
@@ -243,7 +245,8 @@ impl Parser {
                 Part::Capture(group, Box::new(inner))
             }
             None if atomic => Part::Atomic(Box::new(inner)),
-            // What is in it is one part for a repeat behind it, and is not itself a repeat.
+            // A repeat after the group applies to all of it, so the group must not look like a
+            // repeat itself.
             None => Part::Sequence(vec![inner]),
         }))
     }

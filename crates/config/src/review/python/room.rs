@@ -1,15 +1,15 @@
-//! How much memory compiled patterns may take, all of them together.
+//! Shared memory budget of all compiled patterns.
 
 use std::iter::successors;
 
 use super::{BadPattern, LARGEST};
 
-/// The most memory that all patterns of a project's agents may take: some hundred with sets of letters of every script.
+/// Maximum memory for the patterns of all agents: enough for several hundred large Unicode sets.
 const ALL: usize = 128 * 1024 * 1024;
-/// What a pattern is taken to need at least.
+/// Minimum memory charged for a pattern.
 const SMALLEST: usize = 64 * 1024;
 
-/// The room that is left for compiled patterns.
+/// Remaining memory for compiled patterns.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
     left: usize,
@@ -22,8 +22,8 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Compiles an expression and takes what it needs. How much that is nobody says, so that it is tried with twice as much
-    /// each time: what fails is given up at that size, and all tries together are at most what the last one takes.
+    /// Compiles an expression and charges its memory. `regex` does not report the size, so each
+    /// attempt doubles the limit. All failed attempts together cost no more than the last one.
     pub(super) fn take(&mut self, expression: &str) -> Result<regex::Regex, BadPattern> {
         let sizes = successors(Some(SMALLEST), |size| (*size < LARGEST).then(|| (size * 2).min(LARGEST)));
         for size in sizes {

@@ -1,13 +1,13 @@
-//! How much work a pattern can ask for without ever going back.
+//! Limit for work that a pattern does without backtracking.
 
 use super::BadPattern;
 use super::ast::{Flagged, Part};
 
-/// The most rounds that the counted repeats of a pattern may take, one inside the other, where it is searched for by going
-/// back and forth. How often it goes back is counted while it is searched for; rounds that all succeed are not.
+/// Maximum product of nested repeat counts in a backtracking pattern. The search limit counts only
+/// backtracks, so rounds that all succeed would run without a limit.
 const MOST: u64 = 10_000;
 
-/// Refuses a pattern whose counted repeats multiply to more than anybody waits for.
+/// Rejects a pattern whose nested repeat counts multiply to more than the limit.
 pub(super) fn check(whole: &Flagged) -> Result<(), BadPattern> {
     if rounds(whole) <= MOST {
         return Ok(());

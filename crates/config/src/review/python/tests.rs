@@ -7,7 +7,7 @@ fn refused(pattern: &str, why: &str) {
     }
 }
 
-/// The texts in which it is found, and those in which it is not.
+/// Checks the texts that a pattern matches and those that it does not.
 fn check(pattern: &str, found: &[&str], not_found: &[&str]) {
     let regex =
         PythonRegex::new(pattern, &mut Room::default()).unwrap_or_else(|bad| panic!("`{pattern}`: {bad}"));
@@ -50,7 +50,7 @@ fn what_python_refuses_is_refused_in_its_words() {
     refused(r"\400", r"octal escape value \400 outside of range 0-0o377 at position 0");
 }
 
-// R-23: `regex` reads these in another way, or not at all.
+// R-23: `regex` parses these differently or not at all.
 #[test]
 fn what_only_python_takes_means_what_it_means_there() {
     check("{", &["{"], &["a"]);
@@ -145,7 +145,7 @@ fn what_is_too_large_is_refused_and_never_compiled() {
     refused("a{65536}", "too large: the most a repeat can count is 65535 at position 1");
     refused(r"(?:\w{1000}){1000}", "too large: compiled it would take more than 10 MiB at position 0");
     refused(&"a".repeat(8_193), "too large: the pattern is longer than 8192 bytes at position 0");
-    // Rounds that all succeed never go back, so that nothing would ever stop them.
+    // Rounds that all succeed never backtrack, so the backtrack limit cannot stop them.
     for bomb in [
         "(?>(?>(?>a?+){65535}){65535}){65535}",
         "(?:(?>(?=a)|b){65535}){65535}",
@@ -162,7 +162,7 @@ fn what_is_too_large_is_refused_and_never_compiled() {
 }
 
 proptest::proptest! {
-    // R-11: whatever is written there, there is an answer.
+    // R-11: every input gets an answer.
     #[test]
     fn no_pattern_breaks_the_reader(pattern in r"[ab\\(){}\[\]?*+^$|.,:=!<>PiLmsxua#0-9-]{0,24}", text in "[ab\n 1]{0,12}") {
         if let Ok(regex) = PythonRegex::new(&pattern, &mut Room::default()) {
@@ -171,7 +171,7 @@ proptest::proptest! {
     }
 }
 
-/// Expressions that are made of letters, groups, choices and repeats.
+/// Generates expressions from letters, groups, choices and repeats.
 fn expressions() -> impl proptest::strategy::Strategy<Value = String> {
     use proptest::prelude::*;
     let leaf = proptest::sample::select(vec!["a", "b", "ab", "ba", "-", ".", "[ab]", "^", r"\b", "(?i:ab-)"]);
@@ -213,7 +213,7 @@ fn an_expression_is_not_found_without_its_rarest_text() {
     check(r"\w+(?:ab)?", &[]);
 }
 
-// R-26: an engine with backtracking would take each of these pieces alone
+// R-26: the backtracking engine would accept each of these pieces alone
 #[test]
 fn a_pattern_of_many_large_pieces_is_as_large_as_all_of_them() {
     refused(&r"(?=\w{150})".repeat(9), "too large: compiled it would take more than 10 MiB at position 0");

@@ -1,12 +1,12 @@
-//! How many characters a part takes.
+//! Match widths of parts, in characters.
 
 use super::BadPattern;
 use super::ast::{Flagged, Part};
 
-/// The least and the most characters a part takes; no most where there is none.
+/// Minimum and maximum number of characters; no maximum if unbounded.
 type Width = (u64, Option<u64>);
 
-/// Refuses a look-behind of which it is not known how far it looks, as Python does.
+/// Rejects a look-behind of variable width, as Python does.
 pub(super) fn check_behind(whole: &Flagged) -> Result<(), BadPattern> {
     let loose = whole.any(&mut |part| {
         let Part::Look { ahead: false, inner, .. } = &part.part else { return false };
@@ -16,7 +16,6 @@ pub(super) fn check_behind(whole: &Flagged) -> Result<(), BadPattern> {
     if loose { Err(BadPattern::at(0, "look-behind requires fixed-width pattern")) } else { Ok(()) }
 }
 
-/// Measures parts of a pattern.
 struct Widths<'p> {
     whole: &'p Flagged,
 }
@@ -50,7 +49,8 @@ impl Widths<'_> {
         }
     }
 
-    /// Groups refer only to groups closed before them, so this ends; the depth is a belt to those braces.
+    /// Groups refer only to groups closed before them, so the recursion ends. The depth limit is a
+    /// second guard.
     fn of_group(&self, group: u32, depth: u32) -> Width {
         let mut width = (0, None);
         if depth < 64 {

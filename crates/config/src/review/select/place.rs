@@ -1,11 +1,11 @@
-//! Where in a file something was found.
+//! Position of a match in a file.
 
 use saihai_model::SubjectMode;
 
-/// The longest line that is repeated, in characters.
+/// Maximum length of a quoted line, in characters.
 const LONGEST: usize = 80;
 
-/// The line at a byte of a file's text, and what stands there. In a diff it is the line of the new version.
+/// Returns line number and text at a byte offset. In a diff, the number refers to the new version.
 pub(super) fn place(mode: &SubjectMode, text: &str, offset: usize) -> (Option<u32>, String) {
     let start = text[..offset].rfind('\n').map_or(0, |end| end + 1);
     let line = text[start..].lines().next().unwrap_or_default();
@@ -20,8 +20,8 @@ pub(super) fn place(mode: &SubjectMode, text: &str, offset: usize) -> (Option<u3
     (number, shown)
 }
 
-/// The number that a line of a hunk has in the new version: that of the hunk's header, and one more for each line
-/// before it that the new version has. Nothing for headers.
+/// Returns the line number of a hunk line in the new version, or `None` for headers. Counts from
+/// the hunk header over the lines of the new version.
 fn new_line(before: &str, line: &str) -> Option<u32> {
     if line.starts_with("@@ ") {
         return None;

@@ -1,4 +1,4 @@
-//! The agents that come with Saihai.
+//! Built-in review agents.
 
 use saihai_model::{Subject, SubjectFile, SubjectMode};
 
@@ -63,12 +63,12 @@ fn each_is_the_same_agent_in_both_languages_with_a_prompt_of_its_own() {
     }
 }
 
-// what is built in is a model of how to write one
+// built-in agents are a model for new ones
 #[test]
 fn nothing_in_them_is_warned_about() {
     for built_in in all() {
         for language in [Language::English, Language::Japanese] {
-            // Under a name of its own it stands in for nothing.
+            // Under a different name it replaces nothing.
             let text = built_in.text(language).replacen(built_in.name, "mine", 1);
             let result = loaded(&[("x.toml", &text)]);
             assert_eq!(codes(&result.remarks), Vec::<String>::new(), "{}", built_in.name);
@@ -91,7 +91,7 @@ fn every_schema_is_named_once_and_used_by_one_of_them() {
     assert_eq!(Phase::ALL.map(Phase::name), ["early", "main", "final"]);
 }
 
-/// A value of a schema: strings, the least numbers, one item of each list, and no nulls.
+/// Builds an example of a schema: strings, minimum numbers, one item per list and no nulls.
 fn example(schema: &serde_json::Value) -> serde_json::Value {
     use serde_json::json;
     if let Some(first) = schema["anyOf"].get(0) {
@@ -112,7 +112,7 @@ fn example(schema: &serde_json::Value) -> serde_json::Value {
     }
 }
 
-// the form that every structured-output mode takes
+// the form that every structured-output mode accepts
 #[test]
 fn every_object_of_a_schema_requires_all_it_has_and_takes_nothing_else() {
     fn walk(schema: &serde_json::Value, seen: &mut usize) {
@@ -164,7 +164,7 @@ fn a_copy_is_known_by_its_hash_whatever_its_line_ends() {
     assert!(unedited(text.replacen("code-reviewer sha", "code-simplifier sha", 1).as_bytes()).is_none());
 }
 
-// What each of them is for selects it
+// The intended content selects each agent
 #[test]
 fn each_construct_that_an_agent_is_for_selects_it() {
     let handling = [
@@ -207,7 +207,7 @@ fn each_construct_that_an_agent_is_for_selects_it() {
         let agent: Vec<Agent> =
             agents.iter().filter(|agent| agent.definition.name == name).cloned().collect();
         for line in lines {
-            // A name that no pattern of names takes.
+            // No name pattern matches this name.
             let text = format!("diff --git a/x b/x\n@@ -1 +1 @@\n+{line}\n");
             let file = SubjectFile { path: "x".into(), previous: None, text, left_out: None, lossy: false };
             let mode = SubjectMode::Changes {

@@ -1,11 +1,11 @@
-//! Cases that several rules decide together.
+//! Cases that depend on several rules.
 
 use saihai_model::{Subject, SubjectFile, SubjectMode};
 
 use super::super::{Phase, Wish, select};
 use super::*;
 
-/// Whether an agent with these lines is selected for a file, and what it is warned about.
+/// Returns the selection of an agent with these lines, and its warnings.
 fn selected(applies: &str, path: &str, text: &str) -> (bool, Vec<String>) {
     let result = loaded(&[("x.toml", &agent("x", &format!("[applicability]\n{applies}\n")))]);
     assert!(result.errors.is_empty(), "{}", errors(result));

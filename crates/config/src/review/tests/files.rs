@@ -1,4 +1,4 @@
-//! One agent's file, field by field.
+//! Fields of an agent file.
 
 use super::super::{AgentDefinition, OutputSchema, Phase, check_agent};
 use super::*;
@@ -10,7 +10,7 @@ fn read(text: &str) -> AgentDefinition {
     agent.unwrap_or_else(|| panic!("{}", errors(result.clone()))).definition.clone()
 }
 
-/// Each error with its place and its hint, a line each.
+/// Formats each error with its position and hint, one per line.
 fn lines(result: &LoadResult) -> String {
     let all = result.errors.iter().flat_map(|error| &error.diagnostics);
     let line = |one: &crate::Diagnostic| {

@@ -1,4 +1,4 @@
-//! Which files count, and which agent a name means.
+//! Discovery of agent files and name conflicts.
 
 use std::path::PathBuf;
 
@@ -87,7 +87,7 @@ fn a_file_that_is_wrong_replaces_nothing() {
     ");
 }
 
-// A file that is wrong is still the file of an agent, which settings may speak of
+// An invalid file still defines an agent name that settings may use
 #[test]
 fn an_agent_whose_file_is_wrong_is_known_by_name_but_cannot_be_asked() {
     let result = loaded(&[
@@ -107,7 +107,7 @@ fn an_agent_whose_file_is_wrong_is_known_by_name_but_cannot_be_asked() {
     assert!(!unknown.is_refused && unknown.hint.contains("`given`"), "{unknown:?}");
 }
 
-// R-17: tools are resolved while loading
+// R-17: loading resolves the tools
 #[test]
 fn a_file_with_a_misspelt_tool_overrides_nothing() {
     let text = agent("code-reviewer", "allowed_tools = [\"git_raed\"]\n");
@@ -176,7 +176,7 @@ fn copies_nobody_has_edited_override_nothing_and_edited_ones_do() {
     for agent in &result.agents {
         assert!(matches!(agent.origin, AgentOrigin::UneditedCopy(_)), "{:?}", agent.origin);
     }
-    // A copy in English does not keep the agent from speaking Japanese.
+    // An English copy does not stop the agent from speaking Japanese.
     let japanese = load(&source(&files), &places(), Language::Japanese).unwrap();
     assert_eq!(japanese.agents[0].definition.language(), Language::Japanese);
 
@@ -208,7 +208,7 @@ fn what_another_tool_keeps_there_is_said_to_have_no_effect() {
     note[review/no-effect]: `.hachimoku/agents/selector.toml` has no effect: Saihai chooses and merges without an agent
     --> .hachimoku/agents/selector.toml
     ");
-    // With a schema it is an agent like any other, and under another file's name it is a mistake.
+    // With a schema it is an ordinary agent. Under a different file name it is an error.
     let own = agent("selector", "");
     assert!(names(&loaded(&[("selector.toml", &own)])).contains(&"selector"));
     assert_eq!(loaded(&[("other.toml", "name = \"selector\"\n")]).errors.len(), 1);
@@ -234,7 +234,7 @@ fn whatever_a_file_is_its_neighbours_load() {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt as _;
-        // Agents go by the name inside; that of the file may be any.
+        // The name inside the file counts; the file name may be anything.
         let named = |name: &[u8]| agents.join(std::ffi::OsStr::from_bytes(name));
         std::fs::write(named(b"\xff.toml"), agent("of-any-file", "")).unwrap();
         std::fs::write(named(b"\xfe.toml"), "").unwrap();
@@ -244,7 +244,7 @@ fn whatever_a_file_is_its_neighbours_load() {
         let unreadable = agents.join("unreadable.toml");
         write("unreadable.toml", agent("unreadable", "").as_bytes());
         std::fs::set_permissions(&unreadable, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-        // Root reads even that; this file nobody can read.
+        // Root can read any file; no one can read this one.
         if std::fs::read(&unreadable).is_ok() {
             std::fs::remove_file(&unreadable).unwrap();
             std::os::unix::fs::symlink("/proc/self/mem", &unreadable).unwrap();
@@ -279,7 +279,7 @@ fn whatever_a_file_is_its_neighbours_load() {
     ");
 }
 
-// R-11, R-26: no single pattern is too large, and all of them are
+// R-11, R-26: each pattern is small enough alone, but not all of them together
 #[test]
 fn patterns_that_are_too_large_together_cost_only_the_agent_that_brings_them() {
     let large: Vec<String> = (0..99).map(|count| format!(r"'\w{{180}}{count}'")).collect();

@@ -1,4 +1,4 @@
-//! What a review becomes.
+//! Workflows of reviews.
 
 use saihai_model::{Part, Prompt, Subject, SubjectFile, SubjectMode, Turn};
 
@@ -7,7 +7,7 @@ use super::super::{Wish, select};
 use super::*;
 use crate::{Settings, SettingsFrom, Variables};
 
-/// A review by the agent `a`, with these settings, of these files.
+/// Lowers a review by the agent `a` with these settings and files.
 fn lowered(further: &str, settings: &str, files: &[&str]) -> LoweredReview {
     let mut source = source(&[("a.toml", &agent("a", further))]);
     source.add("/p/.saihai/config.toml", settings);
@@ -59,7 +59,7 @@ fn words(prompt: &Prompt) -> String {
     fixed.collect()
 }
 
-// Who is given the schema beside the prompt is not told it in words, unless somebody else may have to answer
+// The prompt omits the schema if the provider takes it separately, unless a fallback needs it
 #[test]
 fn the_schema_is_in_the_prompt_only_where_somebody_must_be_told_it_in_words() {
     let check = |settings: &str, expected: bool| {
@@ -81,7 +81,7 @@ fn the_schema_is_in_the_prompt_only_where_somebody_must_be_told_it_in_words() {
     check(&format!("provider = \"claude\"\n{chain}"), true);
 }
 
-// An agent's own time, whatever a turn of its provider may take elsewhere
+// An agent's own time limit overrides the general turn limit of its provider
 #[test]
 fn an_agent_has_the_time_that_reviews_give_it() {
     let settings =
@@ -90,7 +90,7 @@ fn an_agent_has_the_time_that_reviews_give_it() {
     assert_eq!((turn.timeout, turn.within.map(|within| within.0)), (None, Some(7_200_000)));
 }
 
-// What an agent is not shown is remembered, all of them in one turn is not
+// The plan records a partial share, but not a share of all files in one turn
 #[test]
 fn what_an_agent_is_shown_is_planned_where_it_is_not_everything() {
     let shown = |further: &str| {
@@ -102,7 +102,7 @@ fn what_an_agent_is_shown_is_planned_where_it_is_not_everything() {
     assert_eq!(shown("[applicability]\nalways = true\nexclude_patterns = ['*.sql']\n"), [["a.py"]]);
 }
 
-// An agent that wants more than its provider gives is warned of
+// An agent that requests more than its provider grants causes a warning
 #[test]
 fn what_a_provider_cannot_give_is_a_warning() {
     let warnings = |provider: &str, tools: &str| {

@@ -1,4 +1,4 @@
-//! Agents from their files to the choice between them.
+//! Review agents, from files to selection.
 
 mod builtin;
 mod cases;
@@ -14,7 +14,7 @@ use super::{LoadResult, load};
 
 const AGENTS: &str = "/p/.hachimoku/agents";
 
-/// An agent that is right, with this name and these further lines.
+/// Returns a valid agent file with this name and these further lines.
 fn agent(name: &str, further: &str) -> String {
     format!(
         "name = \"{name}\"\ndescription = \"d\"\nmodel = \"default\"\noutput_schema = \"scored_issues\"\n\
@@ -26,7 +26,7 @@ fn places() -> Places {
     Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
 }
 
-/// Files in `.hachimoku/agents`, by name; those with a `/` anywhere below the project.
+/// Returns files in `.hachimoku/agents` by name. A name with a `/` is relative to the project.
 fn source(files: &[(&str, &str)]) -> MemorySource {
     let mut source = MemorySource::default();
     for (name, text) in files {
@@ -54,7 +54,7 @@ fn codes(diagnostics: &Diagnostics) -> Vec<String> {
     diagnostics.iter().map(|one| one.code.to_string()).collect()
 }
 
-/// The codes of what is wrong with one file of this text.
+/// Returns the error codes of one file with this text.
 fn wrong(text: &str) -> Vec<String> {
     loaded(&[("x.toml", text)]).errors.iter().flat_map(|error| codes(&error.diagnostics)).collect()
 }

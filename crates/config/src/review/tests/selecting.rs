@@ -1,4 +1,4 @@
-//! Which agents a subject needs.
+//! Selection of agents for a subject.
 
 use std::sync::LazyLock;
 
@@ -137,7 +137,7 @@ fn a_search_that_takes_too_long_selects_the_agent_and_says_so() {
     );
 }
 
-// The limit is on the pattern, not on each file.
+// The limit applies to the pattern, not to each file.
 #[test]
 fn only_so_much_text_is_searched_back_and_forth_all_files_together() {
     let text = "b".repeat(64 << 10);
@@ -212,7 +212,7 @@ fn flags_and_settings_choose_by_name() {
     assert_eq!(loaded.check(&Wish::default()), Ok(()));
 }
 
-// what git writes above every change is nobody's error handling and no comment
+// the headers that git writes above every change contain neither error handling nor comments
 #[test]
 fn the_headers_of_a_diff_alone_select_no_built_in_agent() {
     let text = "diff --git a/x b/x\nnew file mode 100644\nindex 0000000..e69de29\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
@@ -222,7 +222,7 @@ fn the_headers_of_a_diff_alone_select_no_built_in_agent() {
     assert_eq!(why, [&Why::Always, &Why::Always]);
 }
 
-/// Read once: their patterns take time to compile.
+/// Loaded once, because compiling the patterns takes time.
 static BUILT_IN: LazyLock<Vec<Agent>> = LazyLock::new(|| loaded(&[]).agents);
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Answers at gates. C-75.
+//! Gate answers. C-75.
 
 use insta::assert_snapshot;
 

@@ -17,7 +17,7 @@ use crate::diagnostic::{Colour, to_human};
 use crate::document::Format;
 use crate::source::MemorySource;
 
-/// `plan`, `implement`, `reviewers` with the turns `security` and `style`, and two gates.
+/// Returns `plan`, `implement`, `reviewers` with the turns `security` and `style`, and two gates.
 fn workflow() -> Workflow {
     let stages =
         [("plan", &["plan"][..]), ("implement", &["implement"]), ("reviewers", &["security", "style"])];
@@ -102,7 +102,7 @@ fn script(text: &str) -> Script {
     script.unwrap()
 }
 
-/// The replies, one a line, with only what they say.
+/// Formats the replies, one per line, without absent fields.
 fn replies(script: &Script) -> String {
     let lines = script.replies.iter().map(|reply| {
         let mut json = serde_json::to_value(reply).unwrap();

@@ -371,7 +371,7 @@ fn the_classes_are_those_of_the_model() {
     assert_eq!(tables::CLASSES, FailureClass::ALL.map(FailureClass::name));
 }
 
-// C-75: what `saihai record` adds.
+// C-75: additions of `saihai record`.
 #[test]
 fn a_task_and_what_is_expected_are_read() {
     let digest = "0123456789abcdef".repeat(4);

@@ -1,9 +1,9 @@
-//! Providers and what a workflow lets its agents do. C-43.
+//! Enforcement of workflow permissions by providers. C-43.
 
 use super::*;
 use crate::{Definition, Dialect, Options, Origin, Places, load};
 
-/// What is said of a piece with these movements, under the user's settings.
+/// Returns the diagnostics of a piece with these movements under the user's settings.
 fn said(settings: &str, movements: &str) -> String {
     let settings = World::default().user(settings).settings();
     let path = "/p/.takt/pieces/t.yaml";
@@ -25,7 +25,7 @@ fn movement(keys: &str) -> String {
     format!("  - {{name: work, {keys}, rules: [{{condition: done, next: COMPLETE}}]}}\n")
 }
 
-// C-42: what a piece calls `edit` means commands too, and gemini has no mode for that.
+// C-42: in a piece, `edit` includes commands, and gemini has no mode for that.
 #[test]
 fn a_turn_that_may_run_commands_is_warned_of_a_provider_that_lets_it_run_none() {
     assert_snapshot!(said("", &movement("edit: true, provider: gemini")), @"
@@ -59,7 +59,7 @@ fn a_provider_that_holds_nobody_to_anything_is_refused_once_for_each_level() {
     assert_eq!(said(&honest, &twice), "");
 }
 
-// C-45: the example of the manual.
+// C-45: the example from the manual.
 #[test]
 fn an_agent_that_is_known_to_ask_is_held_to_every_level() {
     let copilot = "[providers.mine]\nkind = \"acp\"\nprogram = \"copilot\"\nargs = [\"--acp\"]\n";
@@ -72,7 +72,7 @@ fn an_agent_that_is_known_to_ask_is_held_to_every_level() {
     ");
 }
 
-// C-43: codex changes files by commands, so that a turn without them is none.
+// C-43: codex changes files with commands, so a turn without commands is impossible.
 #[test]
 fn codex_is_refused_where_commands_are_not_allowed() {
     let settings = "max_permission = \"edit-only\"\n";
@@ -84,7 +84,7 @@ fn codex_is_refused_where_commands_are_not_allowed() {
     assert_eq!(said(settings, &movement("edit: true, provider: claude")), "");
 }
 
-// C-41: such a tool would be offered only to be denied.
+// C-41: the tool would be offered and then denied.
 #[test]
 fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
     let named = "allowed_tools: [Read, mcp__issues__get], provider: claude";
@@ -95,7 +95,7 @@ fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
     assert_eq!(said("", &movement(&format!("edit: true, {named}"))), "");
 }
 
-// The question about a turn only looks, and whoever is asked must be held to that.
+// The question about a turn is read-only, and its provider must enforce that.
 #[test]
 fn whoever_judges_must_be_held_to_looking() {
     let mine = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\nhonours = [\"edit\"]\n";

@@ -31,7 +31,7 @@ fn later_layers_win_key_by_key_and_say_so() {
 
 #[test]
 fn without_any_file_the_defaults_of_the_tables_hold() {
-    // K-30: what the tables publish is what is in force.
+    // K-30: the defaults in the tables match the effective ones.
     let settings = World::default().settings();
     let work = WorkSettings {
         from: "/p/.saihai/issues".into(),

@@ -21,7 +21,6 @@ use crate::source::MemorySource;
 const USER: &str = "/home/me/.config/saihai/config.toml";
 const PROJECT: &str = "/p/.saihai/config.toml";
 
-/// A user, a project and an environment to load settings from.
 #[derive(Default)]
 struct World {
     source: MemorySource,
@@ -68,7 +67,7 @@ impl World {
         (settings, to_human(&diagnostics.sorted(), Colour::Never))
     }
 
-    /// The settings, where nothing is wrong.
+    /// Loads the settings and asserts that there are no errors.
     fn settings(&self) -> Settings {
         let (settings, wrong) = self.load();
         assert_eq!(wrong, "");

@@ -1,11 +1,11 @@
-//! What stands behind a backslash, and sets of characters.
+//! Escapes and character sets.
 
 use super::{Parser, Read};
 use crate::review::python::BadPattern;
 use crate::review::python::ast::{Anchor, CharKind, ClassItem, Part};
 
 impl Parser {
-    /// What stands behind a backslash outside a set.
+    /// Parses an escape outside a set.
     pub(super) fn escape(&mut self) -> Read<Part> {
         let at = self.at - 1;
         let Some(next) = self.next() else { return Err(BadPattern::at(at, "bad escape (end of pattern)")) };
@@ -26,7 +26,7 @@ impl Parser {
         })
     }
 
-    /// `\1` to `\99` is a group, three octal digits are a character.
+    /// Parses `\1` to `\99` as a group and three octal digits as a character.
     fn back_or_octal(&mut self, first: char, at: usize) -> Read<Part> {
         let mut digits = String::from(first);
         if let Some(second) = self.peek().filter(char::is_ascii_digit) {
@@ -43,7 +43,7 @@ impl Parser {
         self.reference(group, at).map(Part::Back)
     }
 
-    /// A character that is written by an escape, in a set or outside.
+    /// Parses an escaped character, inside or outside a set.
     fn character(&mut self, letter: char, at: usize) -> Read<u32> {
         let hexadecimal = match letter {
             'a' => return Ok(7),
@@ -73,7 +73,7 @@ impl Parser {
         code.ok_or_else(|| BadPattern::at(at, format!("bad escape \\{letter}{digits}")))
     }
 
-    /// What stands behind an opening bracket.
+    /// Parses the text after an opening bracket.
     pub(super) fn class(&mut self) -> Read<Part> {
         let began = self.at - 1;
         let unterminated = || BadPattern::at(began, "unterminated character set");
