@@ -41,7 +41,8 @@ pub struct Connections {
     pub web: bool,
     /// Our own environment. A program gets only the allowed part of it.
     pub environment: Vec<(OsString, OsString)>,
-    /// The token of a forge, if we have one. No variable of ours may contain it, but redaction must know it.
+    /// The token of a forge, if we have one. It may come from `gh` instead of a variable, so redaction needs
+    /// it here.
     pub token: Option<ForgeToken>,
     /// The program that starts all others, so that they do not outlive us: one that accepts
     /// [`crate::launcher::ARGUMENT`]. Without it they start directly.

@@ -35,8 +35,8 @@ pub fn sweep(run_directory: &Path) -> Vec<u32> {
     })
 }
 
-/// Ends every descendant of a process and all marked processes, but not the process itself. Returns those
-/// that could not be ended.
+/// Ends every descendant of a process, its group, its session and all marked processes, but not the process
+/// itself. Returns those that could not be ended.
 pub(super) fn end_relatives(leader: Pid, mark: &Mark) -> Vec<u32> {
     let us = std::process::id().cast_signed();
     let is_relative = |process: &Process| {

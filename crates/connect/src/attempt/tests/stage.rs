@@ -158,7 +158,7 @@ pub(super) struct Stage {
     pub(super) program: PathBuf,
     pub(super) launcher: Option<PathBuf>,
     pub(super) grace: Grace,
-    /// What progress has been seen, as it comes.
+    /// All progress so far.
     pub(super) seen: watch::Sender<Vec<Progress>>,
 }
 
@@ -184,7 +184,6 @@ impl Stage {
         self.directory.path()
     }
 
-    /// What the process printed, as it was kept.
     pub(super) fn transcript(&self) -> Vec<u8> {
         fs::read(self.transcript_path()).unwrap()
     }
@@ -230,7 +229,7 @@ impl Stage {
         Attempt::new(ask, Arc::new(installed), None).answer(&progress, self.stop.clone()).await
     }
 
-    /// Runs it, and does something once it has told as much progress.
+    /// Runs a shell program, and an action after the given amount of progress.
     pub(super) async fn answer_while(
         &self,
         script: &str,
@@ -246,7 +245,7 @@ impl Stage {
     }
 }
 
-/// An answer in a few lines.
+/// Summarizes an answer in a few lines.
 pub(super) fn told(answer: &ProviderAnswer) -> String {
     match answer {
         Ok(reply) => {
