@@ -166,7 +166,7 @@ pub(crate) trait Listener: Send {
         None
     }
 
-    /// Returns what the next turn needs to know if the process stays for it (C-67).
+    /// Returns facts for the next turn, if the process stays for it (C-67).
     fn stays(&self) -> Option<Acquaintance> {
         None
     }

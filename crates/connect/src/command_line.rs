@@ -13,7 +13,7 @@ use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange, find, 
 /// A program to run, and the call it runs for.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
-    /// The program and its arguments. There is no shell in between.
+    /// The program and its arguments, without a shell.
     pub argv: Vec<String>,
     pub directory: PathBuf,
     pub input: String,

@@ -33,7 +33,7 @@ pub struct Connections {
     pub dry: bool,
     /// The clock for scripted replies and for the deadlines of agents.
     pub clock: Arc<dyn Clock>,
-    /// Time between the request to end a program and the kill, unless there is a hurry.
+    /// Time between the request to end a program and the kill. `hurry` shortens it.
     pub grace: Millis,
     /// The repository on a forge that models may read.
     pub forge: Option<ForgePlace>,

@@ -70,8 +70,8 @@ fn beside(agent: &dyn Agent, directory: &str) -> PathBuf {
     PathBuf::from(format!("{}/src/agents/{name}/{directory}", env!("CARGO_MANIFEST_DIR")))
 }
 
-/// Compares what comes of every transcript of an agent with what stands in it; `adjust` says what was asked in it.
-/// `SAIHAI_TRANSCRIPTS=update` writes it there instead.
+/// Compares the outcome of every transcript of an agent with the recorded one. `adjust` sets the ask of each
+/// transcript. `SAIHAI_TRANSCRIPTS=update` records the outcomes instead.
 pub(crate) fn check_transcripts(agent: &dyn Agent, adjust: impl Fn(&str, &mut Ask)) {
     check_all(agent, "transcripts", adjust);
 }

@@ -124,7 +124,7 @@ impl Listener for Client {
         Some(message::cancel(session))
     }
 
-    /// Keeps the process only after a complete turn. After any other end its state is unknown.
+    /// Keeps the process only after a successful turn. After any other end its state is unknown.
     fn stays(&self) -> Option<Acquaintance> {
         let is_well =
             matches!(&self.result, Some(Ok(reason)) if reason == "end_turn") && !self.heard.is_empty();

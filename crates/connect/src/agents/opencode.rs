@@ -179,8 +179,8 @@ fn agent_of(ask: &Ask) -> Option<(&'static str, Json)> {
 }
 
 /// Returns rules that deny everything else. Order matters: the last matching rule wins. If the project has an
-/// agent of the same name, its rules are merged with ours, and a common rule keeps the project's position. A
-/// permission after the project's own `*` would then win. So a second rule, which only we have, denies
+/// agent of the same name, its rules are merged with ours. A common rule then keeps the project's position,
+/// and a permission after the project's own `*` would win. So a second rule, which only we have, denies
 /// everything again.
 fn allowing(tools: impl Iterator<Item = String>) -> Json {
     let mut rules = BTreeMap::from(["*", "**"].map(|all| (all.to_owned(), "deny")));

@@ -260,7 +260,7 @@ impl Default for Buffers {
     }
 }
 
-/// The stream that a read came from.
+/// A read, by its stream and length.
 enum Sound {
     Output(usize),
     Complaint(usize),

@@ -288,7 +288,7 @@ impl Hearing {
             tell(progress);
         });
         match (next, self.spoken.exceeded()) {
-            // An end that arrived in time counts.
+            // The limit does not apply to a turn that has just ended.
             (Next::GoOn | Next::Say(_), Some(failure)) => Err(failure),
             (next, _) => self.go_on(next),
         }

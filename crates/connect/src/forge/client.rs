@@ -14,7 +14,7 @@ use super::error::ForgeError;
 use super::transport::{ForgeResponse, ForgeTransport};
 use crate::Clock;
 
-/// Pauses between the attempts of a read. There is one attempt more than there are pauses.
+/// Pauses between the attempts of a read. A read has one attempt more than pauses.
 const PAUSES: [Millis; 3] = [Millis(1_000), Millis(4_000), Millis(16_000)];
 /// Maximum number of pages; real lists have far fewer.
 const MOST_PAGES: usize = 1000;

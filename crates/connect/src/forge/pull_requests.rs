@@ -44,7 +44,7 @@ pub struct NewPullRequest {
     pub draft: bool,
 }
 
-/// The pull request of a branch and its base.
+/// The state of the pull request from a branch to its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PullRequestStanding {
     None,
@@ -337,7 +337,7 @@ mod tests {
         check("<!-- saihai:issue=7 run=a -->\nkept", &format!("{ours}\nkept"));
     }
 
-    // I-53: text around our part stays, whatever an agent writes and however often we rewrite our part.
+    // I-53: text around our part stays, even if an agent quotes our marks and we rewrite our part often.
     #[test]
     fn a_mark_in_what_an_agent_says_is_none() {
         let number = IssueNumber::new(7).expect("a number");

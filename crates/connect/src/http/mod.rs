@@ -1,7 +1,7 @@
 //! Providers that use HTTP: `anthropic`, and `openai` with all compatible servers.
 //!
 //! A [`Service`] is one provider, opened before the first turn. A [`Turn`] sends the conversation
-//! ([`exchange`]), runs the tools that the model requests ([`tools`]) and repeats this until the model has
+//! ([`exchange`]) and runs the tools that the model requests ([`tools`]). It repeats this until the model has
 //! answered. The differences between the two APIs are pure code in [`anthropic`] and [`openai`].
 //!
 //! Deliberately absent: retries, waiting and fallbacks, which belong to the engine, and tools that write or

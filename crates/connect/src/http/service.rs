@@ -151,7 +151,7 @@ impl Service {
         ask.model.as_deref().or(self.settings.model.as_deref())
     }
 
-    /// Removes secrets from a text, whatever their source (C-55).
+    /// Removes secrets of any source from a text (C-55).
     pub(super) fn redacted(&self, text: &str) -> String {
         self.redactor.text(text).into_owned()
     }

@@ -18,7 +18,7 @@ use super::pipes::{Pipes, read};
 use super::wait::Status;
 use crate::clock::RealTime;
 
-/// A program to run. There is no shell in between.
+/// A program to run, without a shell.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub(crate) argv: Vec<String>,

@@ -101,7 +101,7 @@ proptest! {
 }
 
 // T-10: a process that is killed during a write leaves the old file or the new one, never half of one. A
-// reader with the old file open keeps reading it, so the new one must be another file with the same name.
+// reader with the old file open keeps reading it. So the new one must be another file with the same name.
 #[test]
 fn a_file_is_replaced_whole_and_keeps_who_may_run_it() {
     use std::io::Read as _;

@@ -119,7 +119,7 @@ impl Ears {
                     }
                     None => {}
                 },
-                // The answer comes through a tool, which is not a use of a tool.
+                // The answer tool does not count as a tool use.
                 Block::ToolUse { name, .. } if self.allowed.is_answer(&name) => {}
                 Block::ToolUse { id, name, input } => self.tools.started(&id, &name, input, when, tell),
                 Block::ToolResult { .. } | Block::Other => {}

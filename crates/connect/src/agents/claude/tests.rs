@@ -48,7 +48,7 @@ fn where_a_stranger_may_have_been_only_the_users_own_settings_hold() {
     assert_snapshot!(arguments(&reviewing, &settings()), @"--permission-mode default --tools Read,Grep,Glob --strict-mcp-config --setting-sources user --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871");
 }
 
-// Claude enforces the limit itself, and its answer through a tool is not a use of a tool.
+// Claude enforces the limit itself, and the answer tool needs one more call.
 #[test]
 fn the_most_model_calls_are_an_argument() {
     let said = |ask: Ask| arguments(&ask, &settings()).contains("--max-turns 3 ");

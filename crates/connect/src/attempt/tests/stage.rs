@@ -21,9 +21,11 @@ use crate::process::Grace;
 use crate::redact::Redactor;
 use crate::script::tests::say::ask;
 
-/// A shell program as an agent. Lines mean: `text WORDS`, `tool` and `tool-end`, or `tool-back` where that is told,
-/// `session ID`, `done`, `abort WORDS`,
-/// `fail WORDS`; all else is skipped. A complaint `pause` says that it waits. Its persona is the program.
+/// An agent that is a shell program; its persona is the script.
+///
+/// It understands the lines `text WORDS`, `tool`, `tool-end`, `tool-back` (which also reports progress),
+/// `session ID`, `done`, `abort WORDS` and `fail WORDS`. It skips all other lines. The line `pause` on
+/// standard error announces a wait.
 pub(super) struct Shell;
 
 static PROFILE: Profile = Profile {

@@ -34,11 +34,11 @@ pub struct ForgeState {
     pub forbidden_method: Option<String>,
     /// The git repository, for pushes and merges.
     pub git: Option<PathBuf>,
-    /// Commits without checks count as green.
+    /// Commits without recorded checks have one green check.
     pub all_green: bool,
     /// A branch rule, such as a required review, blocks every merge. Administrators can still merge.
     pub guarded: bool,
-    /// The default check has not ended yet.
+    /// The check of `all_green` has not ended yet.
     pub pending: bool,
     /// A merge closes the issues that its pull request names, as on GitHub.
     pub closes: bool,

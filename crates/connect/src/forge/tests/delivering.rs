@@ -148,7 +148,7 @@ async fn an_issue_has_at_most_one_status_and_every_other_label_stays() {
         for label in 0..250 {
             state.labels.insert(format!("label {label:03}"), "ededed".to_owned());
         }
-        // On the last page of labels.
+        // This label is on the last page.
         state.labels.insert("x:running".to_owned(), "0e8a16".to_owned());
         state.issue(7, "Many labels", &["bug", "x:queued", "x:failed", "saihai:queued", "x:pr-created"]);
     });
