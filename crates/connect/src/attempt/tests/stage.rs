@@ -1,4 +1,4 @@
-//! An agent that is a shell program, in a directory of its own.
+//! A shell program as an agent, in a temporary directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,9 +23,9 @@ use crate::script::tests::say::ask;
 
 /// An agent that is a shell program; its persona is the script.
 ///
-/// It understands the lines `text WORDS`, `tool`, `tool-end`, `tool-back` (which also reports progress),
-/// `session ID`, `done`, `abort WORDS` and `fail WORDS`. It skips all other lines. The line `pause` on
-/// standard error announces a wait.
+/// It understands the lines `text WORDS`, `tool`, `tool-end`, `session ID`, `done`, `abort WORDS` and `fail
+/// WORDS`. `tool-back` is a `tool-end` that also reports progress. It skips all other lines. The line `pause`
+/// on standard error announces a wait.
 pub(super) struct Shell;
 
 static PROFILE: Profile = Profile {
