@@ -1,9 +1,10 @@
-//! What one agent program is to us.
+//! The interface that every agent program implements.
 //!
-//! A module per program says, purely: what to start for an ask ([`Agent::invocation`]), what each line it prints means
-//! ([`Listener::output`]) and what has come of it all in the end ([`Listener::end`]). Starting it, feeding it, watching
-//! its deadlines, redacting its output and ending its whole process tree are the same for all of them and happen in
-//! `attempt`. So a vendor's flag, event name or status code stands in one file (C-2), and its tests need no process.
+//! Each program has one module of pure code. It says what to start for an ask ([`Agent::invocation`]), what
+//! each printed line means ([`Listener::output`]) and what the result is ([`Listener::end`]). `attempt` does
+//! the rest for all of them: it starts the process, feeds it, watches deadlines, redacts output and ends the
+//! process tree. So a vendor's flags, event names and status codes are in one file (C-2), and its tests need
+//! no process.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,219 +15,217 @@ use saihai_model::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// How an agent program is spoken to. It holds no state: what lives for one ask is in its [`Listener`] (C-4).
+/// An agent program. It has no state: the state of one ask is in its [`Listener`] (C-4).
 pub(crate) trait Agent: Send + Sync {
     fn profile(&self) -> &'static Profile;
 
-    /// What is started for an ask.
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure>;
 
-    /// Whether a silent process is a stuck one, so that `idle_timeout` holds (C-36).
+    /// Returns true if a silent process is a stuck one, so that `idle_timeout` applies (C-36).
     fn speaks_while_working(&self, settings: &ProviderSettings) -> bool {
         let _ = settings;
         true
     }
 
-    /// Whether it keeps by itself to the most model calls of a turn; else they are counted, and it is ended.
+    /// Returns true if the program enforces the limit of model calls itself. Otherwise we count them and end
+    /// it.
     fn limits_calls(&self) -> bool {
         false
     }
 
-    /// Whether it would refuse to work with such a permission for root (C-44).
+    /// Returns true if the program refuses this permission when it runs as root (C-44).
     fn refuses_root(&self, permission: Permission, settings: &ProviderSettings) -> bool {
         let _ = (permission, settings);
         false
     }
 
-    /// What must be seen to be so before the first ask, where that takes a process.
+    /// Returns a check that must pass before the first ask, if it needs a process.
     fn probe(&self, ask: &Ask, settings: &ProviderSettings) -> Option<Probe> {
         let _ = (ask, settings);
         None
     }
 
-    /// Who listens to what it prints.
     fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener>;
 
-    /// What is said to a process that has stayed after an earlier turn of this session, and who listens to it then
-    /// (C-67); `None` where none ever stays.
+    /// Returns the input for a process that stayed after an earlier turn of this session, and a new listener
+    /// (C-67). Returns `None` for programs that never stay.
     fn going_on(&self, ask: &Ask, known: &Acquaintance) -> Option<(String, Box<dyn Listener>)> {
         let _ = (ask, known);
         None
     }
 
-    /// A file of a project that it runs when it starts there, whatever it is told.
+    /// Finds a project file that the program executes at start, regardless of its arguments.
     fn code_of_project(&self, root: &Path) -> Option<PathBuf> {
         let _ = root;
         None
     }
 
-    /// How one learns, without a network, whether somebody is logged in there (C-86).
+    /// Returns the offline check of the user's login (C-86).
     fn login(&self) -> Option<LoginProbe> {
         None
     }
 
-    /// The variables in which a key for it may stand instead.
+    /// Environment variables that may hold an API key instead of a login.
     fn keys(&self) -> &'static [&'static str] {
         &[]
     }
 }
 
-/// How one learns whether somebody is logged in.
+/// A check of the user's login.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoginProbe {
-    /// With what the program is started.
     pub(crate) arguments: &'static [&'static str],
-    /// What it means that it says so.
+    /// Interprets the output of the check.
     pub(crate) read: fn(&Probed) -> Login,
 }
 
-/// What a program said that was asked something about itself.
+/// The output of a program that was asked for its version or login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Probed {
-    /// Its exit code; absent where a signal ended it.
+    /// Exit code; absent if a signal ended the program.
     pub(crate) code: Option<i32>,
-    /// What it printed on its standard output and then on its standard error.
+    /// Standard output, followed by standard error.
     pub(crate) output: String,
 }
 
-/// Whether somebody is logged in at a provider.
+/// Login state at a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
     In,
     Out,
-    /// This variable holds a key; whether it is a good one is not known.
+    /// The variable holds a key, which may or may not be valid.
     Key(String),
-    /// There is no way to tell without asking.
+    /// Only a request could tell.
     Unknown,
 }
 
-/// What is always so of an agent program.
+/// Constant facts about an agent program.
 #[derive(Debug)]
 pub(crate) struct Profile {
     pub(crate) kind: ProviderKind,
-    /// The program's usual name; empty where the settings must name one.
+    /// The usual name of the program; empty if the settings must name one.
     pub(crate) program: &'static str,
-    /// How one gets it, as a command to be pasted; for `doctor` and for the message that it is missing.
+    /// The install command to paste, for `doctor` and for the error about a missing program.
     pub(crate) install: &'static str,
-    /// The version it was tried with.
+    /// The version we tested with.
     pub(crate) tested: &'static str,
-    /// Which of our variables it is given beside those every program gets (C-54).
+    /// Variables that the program gets in addition to the common ones (C-54).
     pub(crate) environment: &'static [&'static str],
-    /// Every tool of its own that we know, by the names it offers to its model and those it reports. Empty where nothing is
-    /// known of its tools.
+    /// All built-in tools that we know, by the names the model sees and the names in reports. Empty if we
+    /// know none.
     pub(crate) known_tools: &'static [&'static str],
-    /// The longest prompt it takes, in bytes (C-24).
+    /// Maximum prompt length in bytes (C-24).
     pub(crate) max_prompt: u64,
 }
 
-/// What is started, and with what.
+/// A program start: arguments, environment, files and input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Invocation {
-    /// The arguments after the program's name.
+    /// Arguments after the program's name.
     pub(crate) arguments: Vec<String>,
-    /// Variables that are set for it, over everything else but the user's own `env`.
+    /// Variables that override everything except the user's own `env`.
     pub(crate) environment: Vec<(String, String)>,
-    /// Files that must be there before it starts, by absolute path below [`Ask::scratch`].
+    /// Files to write before the start, by absolute path below [`Ask::scratch`].
     pub(crate) files: Vec<(String, String)>,
-    /// What is written to its standard input, which is then closed unless it is spoken with.
+    /// Text for standard input, which is then closed unless the listener talks to the program.
     pub(crate) input: String,
 }
 
-/// A short run of a program that shows whether it can be trusted with an ask. It is not repeated once it has passed.
+/// A short run that shows if a program is safe to use for an ask. It does not run again after it passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// The arguments after the program's name.
+    /// Arguments after the program's name.
     pub(crate) arguments: Vec<String>,
-    /// Variables that are set for it, as in an [`Invocation`].
+    /// Variables to set, as in an [`Invocation`].
     pub(crate) environment: Vec<(String, String)>,
-    /// A line of its standard output that must be there.
+    /// A line that standard output must contain.
     pub(crate) expected: String,
-    /// What is said if it is not.
+    /// The error message for a missing line.
     pub(crate) otherwise: String,
 }
 
 pub(crate) trait Listener: Send {
-    /// A line of its standard output, with the line end if there was one. Whatever is not understood is skipped (C-53).
+    /// Handles a line of standard output, including its line end if there is one. Skips lines it does not
+    /// understand (C-53).
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next;
 
-    /// A line of its standard error.
+    /// Handles a line of standard error.
     fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
         let _ = (line, tell);
         Next::GoOn
     }
 
-    /// Whether its standard input stays open after the first words, for what [`Next::Say`] adds; it is closed when the
-    /// turn is over.
+    /// Returns true if standard input stays open for [`Next::Say`]. It is closed at the end of the turn.
     fn is_spoken_with(&self) -> bool {
         false
     }
 
-    /// What is said to it when it is to stop, before it is told by a signal (C-56); only where it is spoken with.
+    /// Returns the request to stop, which is sent before a signal (C-56). Used only if standard input stays
+    /// open.
     fn farewell(&mut self) -> Option<String> {
         None
     }
 
-    /// Whether the process stays for the next turn of its session now that this one is over, and what is known of it then
-    /// (C-67).
+    /// Returns facts for the next turn, if the process stays for it (C-67).
     fn stays(&self) -> Option<Acquaintance> {
         None
     }
 
-    /// Whether a tool that the agent announced has not come back: a long silence is then no sign of trouble (C-36).
+    /// Returns true while an announced tool is running: a long silence is then normal (C-36).
     fn is_busy(&self) -> bool;
 
-    /// How long it may stay silent from now on where it said that it waits; it is ended then, and [`Self::end`] says what
-    /// that means.
+    /// Returns the maximum silence for a program that announced a wait. After that the process is ended, and
+    /// [`Self::end`] interprets it.
     fn pause(&self) -> Option<Millis> {
         None
     }
 
-    /// What came of it. Where we ended it, for a stop, a deadline or an abort, before [`Next::Done`], only what it says
-    /// to have spent is taken from the answer; it then sees the signal we sent.
+    /// Returns the result. If a stop, a deadline or an abort came before [`Next::Done`], only the reported
+    /// usage counts. The exit is then the signal we sent.
     fn end(self: Box<Self>, end: &End) -> ProviderAnswer;
 }
 
-/// What is known of a process that stays for another turn.
+/// Facts about a process that stays for another turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Acquaintance {
-    /// The name by which it introduced itself.
+    /// The name that the program reported.
     pub(crate) name: String,
-    /// How many prompts it was given.
+    /// Number of prompts it has had.
     pub(crate) prompts: u64,
 }
 
-/// What follows from a line.
+/// The reaction to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
     GoOn,
-    /// Say this to it, and listen on; only where it is spoken with.
+    /// Send this text and keep listening; only if standard input stays open.
     Say(String),
-    /// That was the end of the turn: it has a short while to exit by itself, and then is ended (C-59).
+    /// The turn is over. The process has a short time to exit before it is ended (C-59).
     Done,
-    /// It must be ended at once, and this is why.
+    /// End the process immediately, for this reason.
     Abort(Failure),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) exit: Exit,
-    /// What it printed on its standard error: the first and the last of it (C-52).
+    /// The first and the last part of standard error (C-52).
     pub(crate) complaints: String,
 }
 
-/// With what a process ended.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// By itself, with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// By a signal that was not ours.
+    /// A signal that was not ours ended the process.
     Signal(i32),
-    /// By us, after it had said that the turn is over.
+    /// We ended the process after it reported the end of the turn.
     AfterDone,
 }
 
 impl Exit {
-    /// Whether it does not speak against a reply.
+    /// Returns true if the exit allows a reply.
     pub(crate) fn is_fine(self) -> bool {
         match self {
             Self::Code(code) => code == 0,
@@ -236,7 +235,7 @@ impl Exit {
     }
 }
 
-/// A failure of a class, in a provider's words cut to a few lines.
+/// Builds a failure and cuts the provider's message to a few lines.
 pub(crate) fn failure(class: FailureClass, words: &str) -> Failure {
     const LONGEST: usize = 2_000;
     let words = words.trim();
@@ -247,7 +246,7 @@ pub(crate) fn failure(class: FailureClass, words: &str) -> Failure {
     }
 }
 
-/// A prompt with the role before it, for programs that have no slot for one (C-23).
+/// Returns the prompt with the role before it, for programs without a separate role option (C-23).
 pub(crate) fn with_persona(ask: &Ask) -> String {
     match &ask.persona {
         Some(persona) if !persona.trim().is_empty() => format!("{persona}\n\n---\n\n{}", ask.prompt),
@@ -255,7 +254,7 @@ pub(crate) fn with_persona(ask: &Ask) -> String {
     }
 }
 
-/// Refuses a prompt that a provider would not take, before anything is started or sent (C-24).
+/// Rejects a prompt that is too long for a provider, before anything starts (C-24).
 pub(crate) fn fits(bytes: usize, most: u64, provider: &ProviderName) -> Result<(), Failure> {
     if u64::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
         return Ok(());
@@ -264,8 +263,8 @@ pub(crate) fn fits(bytes: usize, most: u64, provider: &ProviderName) -> Result<(
     Err(failure(FailureClass::BadRequest, &message))
 }
 
-/// A name for something of this attempt alone, in the form of a random UUID: the id of a new session, a file's name.
-/// It follows from the attempt, so the same attempt is always called the same, and no other one is.
+/// Returns an id for this attempt in the form of a random UUID, for a new session or a file name. It is
+/// derived from the attempt: the same attempt always gets the same id, and no other attempt gets it.
 pub(crate) fn unique_id(ask: &Ask) -> String {
     let name = format!("{}\n{}\n{}", ask.run, ask.call, ask.attempt);
     let digest = Sha256::digest(name.as_bytes());
@@ -276,7 +275,7 @@ pub(crate) fn unique_id(ask: &Ask) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// A warning where a read-only turn used tools that we have never seen held to looking (C-43).
+/// Returns a warning if a read-only turn used tools that we do not know to be read-only (C-43).
 pub(crate) fn unknown_tools(profile: &Profile, ask: &Ask, reply: &Reply) -> Option<String> {
     if ask.permission != Permission::ReadOnly || profile.known_tools.is_empty() {
         return None;
@@ -296,7 +295,7 @@ pub(crate) fn unknown_tools(profile: &Profile, ask: &Ask, reply: &Reply) -> Opti
     ))
 }
 
-/// The class of an HTTP status (C-32).
+/// Maps an HTTP status to a class (C-32).
 pub(crate) fn class_of_status(status: u16) -> FailureClass {
     match status {
         401 | 403 => FailureClass::Auth,
@@ -308,7 +307,7 @@ pub(crate) fn class_of_status(status: u16) -> FailureClass {
     }
 }
 
-/// A wait in seconds as a provider names it; nonsense and more than a month count as not given (C-34).
+/// Converts a provider's wait in seconds. Nonsense and waits of more than a month count as absent (C-34).
 pub(crate) fn wait_of_seconds(seconds: f64) -> Option<Millis> {
     const LONGEST: f64 = 31.0 * 24.0 * 60.0 * 60.0;
     #[expect(
@@ -319,7 +318,7 @@ pub(crate) fn wait_of_seconds(seconds: f64) -> Option<Millis> {
     (0.0..=LONGEST).contains(&seconds).then(|| Millis((seconds * 1000.0).ceil() as u64))
 }
 
-/// How a program ended that should not have ended so, in words: its exit and what it said last.
+/// Describes an unexpected end of a program: its exit and its last output.
 pub(crate) fn abrupt(profile: &Profile, what: &str, end: &End) -> Failure {
     let how = match end.exit {
         Exit::Code(code) => format!("exit code {code}"),
@@ -340,7 +339,7 @@ mod tests {
     use super::*;
     use crate::testing::ask;
 
-    // C-60: a used session id is refused, so every attempt has one of its own.
+    // C-60: the program rejects a used session id, so every attempt needs a new one.
     #[test]
     fn every_attempt_has_an_id_of_its_own_in_the_form_of_a_uuid() {
         let (first, second) = (ask(), Ask { attempt: 2, ..ask() });

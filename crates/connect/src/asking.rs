@@ -1,4 +1,4 @@
-//! An ask on its way.
+//! An accepted ask.
 
 use saihai_model::{Progress, ProviderAnswer, Refusal};
 use tokio_util::sync::CancellationToken;
@@ -7,7 +7,7 @@ use crate::attempt::Attempt;
 use crate::http::Turn;
 use crate::script::Performance;
 
-/// An ask that its provider has accepted; nothing has happened yet.
+/// An ask that its provider has accepted but not started.
 #[must_use = "nothing is asked until it is answered"]
 pub struct Asking(Way);
 
@@ -35,8 +35,8 @@ impl Asking {
         Self(Way::Http(Box::new(turn)))
     }
 
-    /// Carries it out. The ask's own deadline is kept here; when `stop` is cancelled it comes back soon, as
-    /// cancelled unless the reply was already complete. Dropping the future ends what it started.
+    /// Runs the ask and enforces its deadline. If `stop` is cancelled it returns soon, as cancelled unless
+    /// the reply was already complete. Dropping the future ends everything it started.
     pub async fn answer(
         self,
         progress: &(dyn Fn(Progress) + Send + Sync),

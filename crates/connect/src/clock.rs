@@ -1,4 +1,4 @@
-//! Time as scripted replies spend it.
+//! Time for scripted replies and deadlines.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use saihai_model::Millis;
 
-/// A wait that somebody else measures.
 pub type Sleep<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// The run's clock, as far as a provider needs it.
+/// The run's clock, reduced to the needs of a provider.
 pub trait Clock: Send + Sync {
     fn sleep(&self, length: Millis) -> Sleep<'_>;
 }
@@ -23,7 +22,7 @@ impl Clock for RealTime {
     }
 }
 
-/// No time passes: every wait is over at once. For rehearsals, tests and measurements.
+/// A clock without time: every wait ends immediately. For rehearsals, tests and measurements.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTime;
 
@@ -33,7 +32,7 @@ impl Clock for NoTime {
     }
 }
 
-/// Time that passes when it is told to.
+/// A clock that tests advance by hand.
 #[cfg(test)]
 pub(crate) struct HandClock(tokio::sync::watch::Sender<u64>);
 

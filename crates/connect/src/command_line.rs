@@ -1,4 +1,4 @@
-//! A program that a run itself starts, without an agent: a handler, a validator.
+//! A program that a run starts itself, without an agent: a handler or a validator.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use crate::Connections;
 use crate::environment;
 use crate::process::{Ended, Error, Grace, Heard, Mark, Program, exchange, find, is_exhausted};
 
-/// What is run, for which call of which run.
+/// A program to run, and the call it runs for.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
-    /// Its arguments, the program first. There is no shell in between.
+    /// The program and its arguments, without a shell.
     pub argv: Vec<String>,
     pub directory: PathBuf,
     pub input: String,
@@ -23,18 +23,18 @@ pub struct CommandLine {
     pub call: CallId,
 }
 
-/// In what surroundings programs are run.
+/// The environment of these programs.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     environment: Vec<(OsString, OsString)>,
     launcher: Option<PathBuf>,
     grace: Grace,
-    /// Nothing is done outside: it is only recorded what would be.
+    /// Run nothing, and only record the program.
     pub dry: bool,
 }
 
 impl Surroundings {
-    /// Those in which agent programs are started, too.
+    /// Returns the environment in which agent programs start.
     pub fn of(connections: &Connections) -> Self {
         Self {
             environment: environment::allowed(&connections.environment, &[]),
@@ -44,14 +44,15 @@ impl Surroundings {
         }
     }
 
-    /// Whether a program is there to be run. One that is named by where it is in the directory may be made before it is run.
+    /// Returns true if a program can be run. A relative path always counts, because an earlier step may still
+    /// create that program.
     pub fn has(&self, program: &str) -> bool {
         let path = self.environment.iter().find(|(variable, _)| variable == "PATH");
         let is_relative = program.contains('/') && !program.starts_with('/');
         is_relative || find(program, path.map(|(_, value)| value.as_os_str())).is_ok()
     }
 
-    /// From now on programs are given little time to end.
+    /// Shortens the time that programs have to end, from now on.
     pub fn hurry(&self) {
         self.grace.hurry();
     }
@@ -60,23 +61,23 @@ impl Surroundings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
     pub end: CommandEnd,
-    /// What it printed, at most 1 MiB of it; what is no text is replaced.
+    /// Standard output, at most 1 MiB; invalid UTF-8 is replaced.
     pub output: String,
-    /// What it complained of, likewise.
+    /// Standard error, cut in the same way.
     pub complaints: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// By itself, with this exit code.
+    /// The program exited with this code.
     Code(i32),
-    /// By a signal that was not ours.
+    /// A signal that was not ours ended the program.
     Signal(i32),
     TimedOut(Millis),
 }
 
 impl CommandLine {
-    /// Runs it to its end. When this returns, or is dropped, nothing of it is left (P7).
+    /// Runs the program to its end. After it returns or is dropped, nothing of the program is left (P7).
     pub async fn run(self, around: Surroundings, stop: CancellationToken) -> Result<CommandOutput, Failure> {
         let program = Program {
             mark: Mark::new(&self.run, &self.call, &self.run_directory),

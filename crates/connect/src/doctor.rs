@@ -1,4 +1,5 @@
-//! What there is on this machine to be asked (C-86). Nothing here opens a connection, and no value of a variable leaves it.
+//! Checks which providers this machine can use (C-86). It opens no connection, and no value of a variable
+//! leaves it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -15,39 +16,37 @@ use crate::agent::{Agent, Login, LoginProbe, Probed};
 use crate::environment::{self, Given};
 use crate::{Connections, agents, process};
 
-/// What was found out about a provider.
+/// The result for one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
     pub name: ProviderName,
     pub kind: ProviderKind,
-    /// The program that was looked for; none where it needs none, or names none.
+    /// The program we looked for; none if the provider needs or names none.
     pub program: Option<String>,
     pub path: Option<PathBuf>,
-    /// The version it says it has.
+    /// The version that the program reports.
     pub version: Option<String>,
-    /// The version Saihai was tried with.
+    /// The version we tested with.
     pub tested: Option<&'static str>,
-    /// How one gets it, as a command to be pasted.
+    /// The install command to paste.
     pub install: Option<&'static str>,
-    /// Whether somebody is logged in.
     pub login: Login,
-    /// Whether it can be given permission `full`: it can be held to it, and would not refuse it to us.
+    /// The provider supports permission `full`: it can enforce it, and does not refuse it to our user.
     pub full: bool,
 }
 
 impl Examined {
-    /// Whether there is something to be asked.
     pub fn is_there(&self) -> bool {
         self.path.is_some() || !needs_program(self.kind)
     }
 }
 
-/// No program is waited for longer.
+/// Maximum wait for a program.
 const LIMIT: Duration = Duration::from_secs(10);
-/// More than this says nothing about a version or a login.
+/// Maximum output of a program that reports its version or login.
 const MOST: u64 = 64 * 1024;
 
-/// Looks at every provider that is described or known by its own name, all at the same time. In the order of names.
+/// Checks every configured or built-in provider concurrently. Returns them in the order of their names.
 pub async fn examine(with: &Connections) -> Vec<Examined> {
     let mut examining = JoinSet::new();
     for (name, settings) in candidates(with) {
@@ -60,8 +59,8 @@ pub async fn examine(with: &Connections) -> Vec<Examined> {
     all
 }
 
-/// The address of the repository's remote, that of this name before all others. Nothing is asked but git's own settings, which runs
-/// nothing and opens no connection.
+/// Returns the URL of the repository's remote, preferably the one with this name. It only reads git's
+/// configuration, which runs nothing and opens no connection.
 pub async fn remote(git: &Path, directory: &Path, name: &str, with: &Connections) -> Option<String> {
     let directory = directory.to_str()?;
     let arguments = ["-C", directory, "config", "--get-regexp", r"^remote\..*\.url$"];
@@ -73,7 +72,7 @@ pub async fn remote(git: &Path, directory: &Path, name: &str, with: &Connections
     Some(address.to_owned())
 }
 
-/// Where a program is, and the version it says it has.
+/// Returns the path of a program and the version it reports.
 pub async fn program(name: &str, with: &Connections) -> Option<(PathBuf, Option<String>)> {
     let path = with.environment.iter().find(|(this, _)| this == "PATH").map(|(_, path)| path.as_os_str());
     let file = process::find(name, path).ok()?;
@@ -81,7 +80,7 @@ pub async fn program(name: &str, with: &Connections) -> Option<(PathBuf, Option<
     Some((file, said.and_then(|said| version(&said.output))))
 }
 
-/// Those that are described, and those whose name alone says what they are.
+/// Returns the configured providers and the built-in ones.
 fn candidates(with: &Connections) -> Vec<(ProviderName, ProviderSettings)> {
     let set = with.settings.iter().map(|(name, settings)| (name.clone(), settings.clone()));
     let own = ProviderKind::ALL.into_iter().filter(|kind| is_known_by_name(*kind));
@@ -91,7 +90,7 @@ fn candidates(with: &Connections) -> Vec<(ProviderName, ProviderSettings)> {
     described.into_iter().chain(undescribed).collect()
 }
 
-/// Whether there is anything to look for without a word in the settings.
+/// Returns true if a provider can be checked without settings.
 fn is_known_by_name(kind: ProviderKind) -> bool {
     match kind {
         ProviderKind::Anthropic | ProviderKind::Openai => true,
@@ -166,7 +165,7 @@ impl Patient {
         }
     }
 
-    /// What it says of itself; else whether there is a key.
+    /// Returns the login that the program reports, or else checks for a key.
     async fn login(&self, agent: &dyn Agent, file: Option<&Path>) -> Login {
         let said = match (agent.login(), file) {
             (Some(LoginProbe { arguments, read }), Some(file)) => {
@@ -180,7 +179,7 @@ impl Patient {
         }
     }
 
-    /// The first of these variables that the provider would be given and that holds something.
+    /// Returns the first non-empty variable among those the provider would get.
     fn key(&self, names: &[&str]) -> Login {
         let filled = |name: &&str| {
             let set = self.settings.env.get(*name).is_some_and(|value| !value.is_empty());
@@ -200,8 +199,8 @@ impl Patient {
     }
 }
 
-/// Asks a program something about itself; nothing comes back where it does not end in time. It is started nowhere in
-/// particular.
+/// Runs a program that reports something about itself, outside of any project. Returns nothing if it does not
+/// end in time.
 pub(crate) async fn probe(
     file: &Path,
     arguments: &[&str],
@@ -221,13 +220,13 @@ pub(crate) async fn probe(
     if let Ok(said) = tokio::time::timeout(LIMIT, &mut said).await {
         return said.ok()?;
     }
-    // It has not been waited for, so the number is still its own.
+    // The child has not been reaped, so its process id cannot belong to another process.
     let _ = kill_process_group(group, Signal::KILL);
     let _ = said.await;
     None
 }
 
-/// The beginning of what a program prints; the rest is read and dropped, so that it never waits for us.
+/// Returns the start of a program's output. It reads and drops the rest, so that the program never blocks.
 fn read(mut stream: impl std::io::Read) -> String {
     let mut beginning = Vec::new();
     let _ = (&mut stream).take(MOST).read_to_end(&mut beginning);
@@ -235,7 +234,7 @@ fn read(mut stream: impl std::io::Read) -> String {
     String::from_utf8_lossy(&beginning).into_owned()
 }
 
-/// The variables in which the key of an API stands.
+/// Returns the variables that may hold the API's key.
 fn keys_of(kind: ProviderKind) -> &'static [&'static str] {
     match kind {
         ProviderKind::Anthropic => &["ANTHROPIC_API_KEY"],
@@ -251,7 +250,7 @@ fn keys_of(kind: ProviderKind) -> &'static [&'static str] {
     }
 }
 
-/// The first three numbers with dots between them.
+/// Finds the first three numbers with dots between them.
 pub(crate) fn version(text: &str) -> Option<String> {
     let words = text.split(|character: char| !(character.is_ascii_digit() || character == '.'));
     let numbers = |word: &&str| {

@@ -1,4 +1,4 @@
-//! Which of our variables a program is given (C-54): an allow-list, so that no key reaches it by accident.
+//! The variables that a program gets (C-54): an allow-list, so that no key reaches it by accident.
 
 use std::ffi::{OsStr, OsString};
 
@@ -31,21 +31,21 @@ const NAMES: [&str; 20] = [
 
 const PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 
-/// What is passed on even less than all else: variables that raise an agent's permission (C-46).
+/// Variables that are never passed on, because they raise an agent's permission (C-46).
 const NEVER: [&str; 3] = ["COPILOT_ALLOW_ALL", "OPENCODE_PERMISSION", "OPENCODE_CONFIG_CONTENT"];
 
-/// What an agent program is given its variables from, each over the one before.
+/// Sources of an agent program's variables; later ones override earlier ones.
 pub(crate) struct Given<'a> {
     pub(crate) ours: &'a [(OsString, OsString)],
-    /// Which of ours its kind needs.
+    /// Our variables that this kind of program needs.
     pub(crate) agents: &'a [&'a str],
-    /// Which of ours the user passes on, and what the user sets.
+    /// Variables that the user passes on or sets.
     pub(crate) settings: &'a ProviderSettings,
     pub(crate) set: &'a [(String, String)],
 }
 
 impl Given<'_> {
-    /// All it is given; a name occurs once.
+    /// Returns all variables, each name once.
     pub(crate) fn all(&self) -> Vec<(OsString, OsString)> {
         let passed: Vec<String> = self
             .agents
@@ -54,7 +54,7 @@ impl Given<'_> {
             .chain(self.settings.env_pass.iter().cloned())
             .collect();
         let mut given = allowed(self.ours, &passed);
-        // What raises permission is ours to set alone (C-46).
+        // Only we may set variables that raise permission (C-46).
         let users = self.settings.env.iter().filter(|(name, _)| !NEVER.contains(&name.as_str()));
         for (name, value) in self.set.iter().map(|(name, value)| (name, value)).chain(users) {
             let name = OsStr::new(name);
@@ -65,7 +65,7 @@ impl Given<'_> {
     }
 }
 
-/// The variables a program is given: the allowed ones of ours, those named in `passed`, and no terminal.
+/// Returns the allowed variables of ours and those in `passed`, and turns terminal features off.
 pub(crate) fn allowed(ours: &[(OsString, OsString)], passed: &[String]) -> Vec<(OsString, OsString)> {
     let wanted = |name: &OsStr| {
         let Some(name) = name.to_str() else { return false };
@@ -73,18 +73,18 @@ pub(crate) fn allowed(ours: &[(OsString, OsString)], passed: &[String]) -> Vec<(
         (listed || passed.iter().any(|pass| is_named(name, pass))) && !NEVER.contains(&name)
     };
     let mut given: Vec<_> = ours.iter().filter(|(name, _)| wanted(name)).cloned().collect();
-    // It starts in a place whose files others write: what lies there is not what a name on the path means.
+    // The program starts in a directory that others write to, so relative entries of the path are unsafe.
     for (_, path) in given.iter_mut().filter(|(name, _)| name == "PATH") {
         *path = absolute_places(path);
     }
-    // An empty one means that place again.
+    // An empty path means that directory as well.
     given.retain(|(name, value)| name != "PATH" || !value.is_empty());
     given.push(("NO_COLOR".into(), "1".into()));
     given.push(("TERM".into(), "dumb".into()));
     given
 }
 
-/// An agent's own list may end in `*` for a family of names; a user's cannot.
+/// Matches a name. An agent's own list may use a final `*`; a user's list cannot.
 fn is_named(name: &str, pass: &str) -> bool {
     pass.strip_suffix('*').map_or(name == pass, |prefix| name.starts_with(prefix))
 }

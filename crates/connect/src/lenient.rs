@@ -1,11 +1,10 @@
-//! Reading what programs print: a field that is not what it used to be is as good as absent, and the rest still counts
-//! (C-53).
+//! Lenient parsing of program output: an unexpected field counts as absent, and the rest still counts (C-53).
 
 use saihai_model::Json;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Deserializer};
 
-/// A field of another kind than expected is its default.
+/// Returns the default for a field of an unexpected type.
 pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

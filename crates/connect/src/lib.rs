@@ -1,19 +1,19 @@
-//! What answers a prompt: the only layer that crosses the boundary to agents.
+//! Providers: the only layer that talks to agents.
 //!
-//! An ask has two steps. [`Providers::ask`] is synchronous and belongs to whoever owns the run: a provider that
-//! must decide in the order of the asks (the `script` provider takes its reply here) does so at once. What comes
-//! back is an [`Asking`], which any task may carry out with [`Asking::answer`], however long that takes. So
-//! parallel turns get the same replies in every run, whatever finishes first, and no state is shared.
+//! An ask has two steps. [`Providers::ask`] is synchronous and belongs to the owner of the run. A provider
+//! that depends on the order of the asks decides here: the `script` provider takes its reply in this step.
+//! The result is an [`Asking`], which any task may run with [`Asking::answer`] for as long as it takes. So
+//! parallel turns get the same replies in every run, whichever finishes first, and share no state.
 //!
 //! ```text
-//! let mut providers = Providers::open(&workflow, connections)?;   // every provider is there, before any turn
+//! let mut providers = Providers::open(&workflow, connections)?;   // checks every provider before any turn
 //! let asking = providers.ask(ask);                                // in the order of the asks
 //! tokio::spawn(async move { asking.answer(&progress, stop).await })
-//! providers.ended(&call, None);                                   // a reply or failure stands in the journal
+//! providers.ended(&call, None);                                   // the journal has a reply or a failure
 //! ```
 //!
-//! What is deliberately absent: retries, waiting, sessions kept between asks and any memory of a run beyond the
-//! script's place in its file. A provider classifies a failure; what follows is the engine's decision.
+//! Deliberately absent: retries, waiting, and any memory of a run except the position in a script. Sessions
+//! are not kept between asks either. A provider classifies a failure, and the engine decides what follows.
 
 mod acp;
 mod agent;

@@ -1,9 +1,10 @@
-//! What a turn has cost, where a provider counts whole sessions (C-27).
+//! The cost of a turn, for providers that count whole sessions (C-27).
 
 use saihai_model::{Ask, Meter, Usage};
 
-/// What of a session's counters belongs to this turn. In a new session that is all of it; in a continued one, what
-/// came since the value last known; without such a value all of it, marked as covering more than the turn.
+/// Computes this turn's share of a session's counters. In a new session that is everything. In a continued
+/// one, it is the increase since the last known value. Without such a value it is everything, marked as
+/// covering more than the turn.
 pub(crate) fn of_turn(ask: &Ask, counted: &Meter) -> Meter {
     match (&ask.session, &ask.metered) {
         (None, _) => counted.clone(),
@@ -25,7 +26,7 @@ pub(crate) fn of_turn(ask: &Ask, counted: &Meter) -> Meter {
     }
 }
 
-/// A counter that stands lower than before has begun anew: then all of it is new.
+/// A counter below its earlier value was reset, so all of it is new.
 fn since(now: Option<u64>, before: Option<u64>) -> Option<u64> {
     match (now, before) {
         (Some(now), Some(before)) => Some(now.checked_sub(before).unwrap_or(now)),

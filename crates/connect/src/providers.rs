@@ -1,4 +1,4 @@
-//! The providers a run can reach, by name.
+//! The providers of a run, by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -22,31 +22,32 @@ use crate::process::{self, Grace};
 use crate::redact::Redactor;
 use crate::script::{Accounts, Asked, BadScript, Scripted};
 
-/// With what the providers of a run are opened.
+/// Everything needed to open the providers of a run.
 #[derive(Clone)]
 pub struct Connections {
-    /// What is set about providers, by name. One of which nothing is said is the built-in one of its name.
+    /// Settings of providers, by name. A provider without settings is the built-in one of its name.
     pub settings: BTreeMap<ProviderName, ProviderSettings>,
-    /// What the `script` provider plays.
+    /// The script of the `script` provider.
     pub script: Option<Script>,
-    /// What a scripted reply writes, edits and runs is checked and shown, not done.
+    /// Check and display the writes, edits and commands of a scripted reply without executing them.
     pub dry: bool,
-    /// On which clock scripted replies take their time and agents keep their deadlines.
+    /// The clock for scripted replies and for the deadlines of agents.
     pub clock: Arc<dyn Clock>,
-    /// How long a program has between being asked to end and being ended, unless there is a hurry.
+    /// Time between the request to end a program and the kill. `hurry` shortens it.
     pub grace: Millis,
-    /// The repository on a forge that models may look at, where they ask for that.
+    /// The repository on a forge that models may read.
     pub forge: Option<ForgePlace>,
-    /// Whether models may fetch pages of the public web, where they ask for that.
+    /// Models may fetch pages of the public web.
     pub web: bool,
-    /// Our own environment, of which a program is given only what is allowed.
+    /// Our own environment. A program gets only the allowed part of it.
     pub environment: Vec<(OsString, OsString)>,
-    /// The token of a forge, where that was found: it may stand in no variable of ours, and is a secret all the same.
+    /// The token of a forge, if we have one. It may come from `gh` instead of a variable, so redaction needs
+    /// it here.
     pub token: Option<ForgeToken>,
-    /// The program through which others are started, so that they do not outlive us: one that answers to
-    /// [`crate::launcher::ARGUMENT`]. Without it they are started directly.
+    /// The program that starts all others, so that they do not outlive us: one that accepts
+    /// [`crate::launcher::ARGUMENT`]. Without it they start directly.
     pub launcher: Option<PathBuf>,
-    /// Whether we are root: some programs then refuse part of what they can do.
+    /// We run as root: some programs then refuse part of their features.
     pub root: bool,
 }
 
@@ -69,7 +70,7 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// With the provider that a workflow describes itself; what is set about its name wins.
+    /// Adds the provider that a workflow itself describes. Settings for its name have priority.
     pub fn describing(mut self, workflow: &Workflow) -> Self {
         if let Some(own) = &workflow.provider {
             self.settings.entry(own.name.clone()).or_insert_with(|| own.settings());
@@ -77,7 +78,7 @@ impl Connections {
         self
     }
 
-    /// Knows every secret of our environment and of what the settings put into a provider's (C-55), and the token.
+    /// Returns a redactor for all secrets in our environment and the settings (C-55), and for the token.
     pub fn redactor(&self) -> Redactor {
         let ours = self.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let set = self.settings.values().flat_map(|set| &set.env);
@@ -87,16 +88,17 @@ impl Connections {
     }
 }
 
-/// Why a provider cannot be asked. It is said before the first turn, and another provider is never taken instead.
+/// The reason why a provider cannot be used. It is reported before the first turn, and no other provider
+/// replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    /// It is known, and not part of this version.
+    /// A known provider that this version does not support.
     #[error("provider `{name}` is not available in this version of Saihai; use `--provider script`")]
     NotInThisVersion { name: ProviderName },
     #[error("there is no provider `{name}`{}", did_you_mean(.suggestion.as_deref()))]
     Unknown {
         name: ProviderName,
-        /// The nearest name that exists.
+        /// The nearest existing name.
         suggestion: Option<String>,
     },
     #[error(
@@ -106,15 +108,15 @@ pub enum Unavailable {
     NotInstalled {
         name: ProviderName,
         program: String,
-        /// Where it was looked for.
+        /// The searched path.
         path: String,
-        /// How one gets it, where that is known.
+        /// The install command, if known.
         install: Option<String>,
     },
-    /// It can be any program, and none is named.
+    /// Any program is possible, and the settings name none.
     #[error("provider `{name}` needs a program; set `providers.{name}.program`")]
     NoProgram { name: ProviderName },
-    /// It would refuse to work for root.
+    /// The program refuses to work for root.
     #[error(
         "provider `{name}` does not let root do everything without asking, as `{stage}` may; run as another user, or \
          lower what it may do with `--max-permission edit`"
@@ -124,19 +126,18 @@ pub enum Unavailable {
         /// The stage that needs it.
         stage: StageId,
     },
-    /// It is on the network, and cannot be reached as things are set.
+    /// A network provider that these settings cannot reach.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
-    /// There is nothing for `script` to answer from.
+    /// The `script` provider has no script.
     #[error("provider `script` has nothing to answer from; give `--script FILE`")]
     NoScript,
-    /// The script cannot be played.
     #[error(transparent)]
     BadScript(#[from] BadScript),
 }
 
 impl Unavailable {
-    /// The provider itself is missing; otherwise what was written is wrong.
+    /// Returns true if the provider itself is missing; otherwise the settings are wrong.
     pub fn is_missing(&self) -> bool {
         match self {
             Self::NotInThisVersion { .. } | Self::NotInstalled { .. } | Self::NotForRoot { .. } => true,
@@ -146,7 +147,7 @@ impl Unavailable {
     }
 }
 
-/// The providers a run can reach, by name. Whoever owns the run owns this too.
+/// The providers of a run, by name. The owner of the run owns this too.
 pub struct Providers {
     found: BTreeMap<ProviderName, Found>,
     script: Option<Scripted>,
@@ -154,17 +155,17 @@ pub struct Providers {
     grace: Grace,
 }
 
-/// What a provider turned out to be.
+/// The kinds of providers.
 enum Found {
     Script,
-    /// A program that is there.
+    /// An installed program.
     Agent(Arc<Installed>),
     /// A service on the network.
     Http(Box<Service>),
 }
 
 impl Providers {
-    /// Looks up every provider the workflow can reach; nothing is asked yet.
+    /// Looks up every provider that the workflow can use, without asking any.
     pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
         let mut unavailable = Vec::new();
         let mut found = BTreeMap::new();
@@ -195,14 +196,15 @@ impl Providers {
         if unavailable.is_empty() { Ok(Self { found, script, staying, grace }) } else { Err(unavailable) }
     }
 
-    /// Who of those a workflow can ask is not there. Nothing is opened, and a script may still be found.
+    /// Returns the missing providers of a workflow. It opens nothing. A missing script does not count,
+    /// because it may still be found.
     pub fn missing(workflow: &Workflow, with: &Connections) -> Vec<Unavailable> {
         let mut missing = Self::open(workflow, with.clone()).err().unwrap_or_default();
         missing.retain(|one| *one != Unavailable::NoScript);
         missing
     }
 
-    /// Takes an ask to its provider. To be called in the order of the asks.
+    /// Passes an ask to its provider. Call this in the order of the asks.
     pub fn ask(&mut self, ask: Ask) -> Asking {
         match (self.found.get(&ask.provider), &mut self.script) {
             (Some(Found::Script), Some(scripted)) => scripted.ask(ask),
@@ -214,7 +216,7 @@ impl Providers {
                 Asking::attempt(Attempt::new(ask, Arc::clone(installed), stayed))
             }
             (Some(Found::Http(service)), _) => Asking::http(service.ask(ask)),
-            // `open` has looked up all that can be reached, so this is an ask of another workflow.
+            // `open` has looked up all reachable providers, so this ask belongs to another workflow.
             (Some(Found::Script), None) | (None, _) => Asking::refused(Refusal::from(Failure::new(
                 FailureClass::Missing,
                 format!("provider `{}` was not opened for this run", ask.provider),
@@ -222,49 +224,50 @@ impl Providers {
         }
     }
 
-    /// Ends programs that stay for the next turn of a session which nobody goes on with (C-67). Nothing is waited for.
+    /// Ends processes whose session is over (C-67), without waiting for them.
     pub fn part(&mut self, goes_on: impl Fn(&str) -> bool) {
         self.staying.part(goes_on);
     }
 
-    /// Ends every program that stays, and waits for it.
+    /// Ends every process that stays, and waits for it.
     pub async fn close(&mut self) {
         self.staying.close().await;
     }
 
-    /// Somebody waits for us to go: whoever is told to stop, or has been, gets a short grace (C-56).
+    /// Shortens the grace of all programs that are stopping or will stop (C-56), because a person waits for
+    /// us to exit.
     pub fn hurry(&self) {
         self.grace.hurry();
     }
 
-    /// Tells what was asked before this process took the run over, so that the asks to come get what they would
-    /// have got. To be called for every `Asked` of the journal, in order, together with [`Self::ended`].
+    /// Replays an ask from before this process took over the run, so that later asks get the same replies.
+    /// Call it for every `Asked` of the journal, in order, together with [`Self::ended`].
     pub fn already_asked(&mut self, provider: &ProviderName, asked: &Asked<'_>) {
         if let (Some(Found::Script), Some(scripted)) = (self.found.get(provider), &mut self.script) {
             scripted.already_asked(asked);
         }
     }
 
-    /// Tells that a call's reply (`None`) or failure stands in the journal; live and when replaying alike.
+    /// Records that the journal has a call's reply (`None`) or failure, both live and in a replay.
     pub fn ended(&mut self, call: &CallId, failure: Option<&Failure>) {
         if let Some(scripted) = &mut self.script {
             scripted.ended(call, failure);
         }
     }
 
-    /// Whether [`Asked::prompt`] must hold the real prompt when replaying.
+    /// Returns true if a replay needs the real prompt in [`Asked::prompt`].
     pub fn reads_prompts(&self) -> bool {
         self.script.as_ref().is_some_and(Scripted::reads_prompts)
     }
 
-    /// What a script still holds and what it lacked, for the end of the run.
+    /// Returns the unused replies of a script and the asks without a reply, for the end of the run.
     pub fn accounts(&self) -> Accounts {
         self.script.as_ref().map(Scripted::accounts).unwrap_or_default()
     }
 }
 
-/// Somebody has removed the directory of a turn. Each provider would say so in words of its own, if at all. A script needs it only
-/// for what a reply does.
+/// Builds the failure for a missing working directory. Each provider would report it differently, if at all.
+/// A script needs the directory only for actions of a reply.
 pub(crate) fn gone(directory: &str) -> Failure {
     let words = format!(
         "the directory `{directory}` is gone; a worktree of ours is made again from its branch when the run goes on"
@@ -272,7 +275,7 @@ pub(crate) fn gone(directory: &str) -> Failure {
     Failure::new(FailureClass::Missing, words)
 }
 
-/// The providers that would refuse to work for root, each with the first stage that needs it (C-44).
+/// Returns the providers that refuse to work for root, each with the first stage that needs it (C-44).
 fn not_for_root(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> Vec<Unavailable> {
     let mut refusing: BTreeMap<&ProviderName, &StageId> = BTreeMap::new();
     for (id, stage) in &workflow.stages {
@@ -326,7 +329,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What is set about a provider, or what its built-in name says.
+    /// Returns the settings of a provider, or the defaults of its built-in name.
     fn settings(&self, name: &ProviderName) -> Result<ProviderSettings, Unavailable> {
         let set = &self.with.settings;
         let built_in = || ProviderKind::named(name.as_str()).map(ProviderSettings::new);
@@ -340,7 +343,7 @@ impl<'a> Search<'a> {
         Err(Unavailable::Unknown { name: name.clone(), suggestion })
     }
 
-    /// C-12: the program is found before the first turn, and is that one for the whole run.
+    /// C-12: finds the program before the first turn, and keeps it for the whole run.
     fn install(
         &self,
         name: &ProviderName,
@@ -358,7 +361,7 @@ impl<'a> Search<'a> {
             name: name.clone(),
             program: program.to_owned(),
             path: missing.path,
-            // Another program than the usual one is gotten in another way.
+            // The install command is only right for the usual program.
             install: (program == profile.program).then(|| profile.install.to_owned()),
         })?;
         Ok(Installed {
@@ -371,7 +374,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Services that want to be told a model, and would somewhere not be: by no turn, no question and no setting.
+/// Returns services that need a model name but would get none from a turn, a question or a setting.
 fn without_model(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> Vec<Unavailable> {
     let unset = found.iter().filter(|(name, one)| {
         let Found::Http(service) = one else { return false };
@@ -382,7 +385,7 @@ fn without_model(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> 
     unset.map(|(name, _)| Unreachable::NoModel { name: name.clone() }.into()).collect()
 }
 
-/// What each turn and question calls the model it asks of a provider.
+/// Returns the model name of each turn and question for a provider.
 fn models_of<'a>(workflow: &'a Workflow, name: &'a ProviderName) -> impl Iterator<Item = &'a Option<String>> {
     workflow.stages.values().flat_map(move |stage| {
         let turns = stage.turns().iter().filter(move |turn| turn.provider == *name).map(|turn| &turn.model);
@@ -401,7 +404,7 @@ fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {
         let questions = choices.chain(stage.exit.question()).filter_map(Choice::question);
         names.extend(questions.filter_map(|question| question.provider.clone()));
     }
-    // A fall-back may itself fall back; the list is short and holds no cycle that could add names for ever.
+    // A fallback may have a fallback itself. The loop ends because names only accumulate from a short list.
     loop {
         let more: Vec<_> = workflow.retry.fallback.iter().filter(|(from, _)| names.contains(from)).collect();
         let before = names.len();

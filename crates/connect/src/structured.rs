@@ -1,24 +1,25 @@
-//! Whether a structured answer is what was asked for. No agent's own word is taken for it (C-25).
+//! Validates structured answers. We never trust an agent's own validation (C-25).
 
 use saihai_json_schema::JsonSchema;
 use saihai_model::{Ask, Json};
 
-/// A structured answer, or why there is none.
+/// A structured answer, or the reason for its absence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Structured {
-    /// The value, where it is what the schema asks for.
+    /// The value, if it satisfies the schema.
     pub(crate) value: Option<Json>,
-    /// Where there should be one and is not: why.
+    /// The reason, if a value is required and missing.
     pub(crate) error: Option<String>,
 }
 
-/// The most violations that are told.
+/// Maximum number of reported violations.
 const TOLD: usize = 5;
-/// The longest one, in characters.
+/// Maximum length of one violation in characters.
 const CHARACTERS: usize = 300;
 
 impl Structured {
-    /// The structured answer of a reply: `value` where the provider has a slot for it, else the whole of its text.
+    /// Reads the structured answer of a reply: `value` if the provider has a field for it, else the whole
+    /// text.
     pub(crate) fn of(ask: &Ask, value: Option<Json>, text: &str) -> Self {
         let Some(schema) = &ask.schema else { return Self { value, error: None } };
         let value = match value {
@@ -39,7 +40,7 @@ impl Structured {
     }
 }
 
-/// Everything that is wrong with a value; `None` if nothing is.
+/// Returns all violations of a value, or `None` if it is valid.
 fn violations(schema: &Json, value: &Json) -> Option<String> {
     let schema = match JsonSchema::compile(schema) {
         Ok(schema) => schema,
@@ -87,7 +88,7 @@ mod tests {
         check(approval(), None, " {\"approved\":true}\n", Ok(Some(good)));
     }
 
-    // C-25, Connections case 35: no agent's own validation is trusted.
+    // C-25, Connections case 35: an agent's own validation is never trusted.
     #[test]
     fn any_other_value_is_absent_and_the_error_says_where() {
         check(approval(), Some(json!({})), "done", Err("\"approved\" is a required property"));

@@ -1,4 +1,4 @@
-//! What the tests of agents share: an ask, and a program's output put through its listener.
+//! Shared test helpers for agents: an ask, and the output of a program passed through its listener.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use saihai_model::{
 
 use crate::agent::{Agent, End, Exit, Next};
 
-/// An ask of which nothing in particular is said.
+/// Returns a default ask.
 pub(crate) fn ask() -> Ask {
     Ask {
         run: "20260101-000000-x".into(),
@@ -40,7 +40,7 @@ pub(crate) fn ask() -> Ask {
     }
 }
 
-/// What a program printed and how it ended.
+/// The output of a program, and its exit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said<'a> {
     pub(crate) output: &'a str,
@@ -49,7 +49,7 @@ pub(crate) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    /// A recorded transcript: `exit CODE`, then what stood on both outputs, then what comes of it.
+    /// Parses a recorded transcript: `exit CODE`, then both outputs, then the outcome.
     pub(crate) fn read(transcript: &'a str) -> (Self, &'a str) {
         let (code, rest) = transcript.split_once("\n--- stdout\n").unwrap();
         let (output, rest) = rest.split_once("--- stderr\n").unwrap();
@@ -59,24 +59,24 @@ impl<'a> Said<'a> {
     }
 }
 
-/// What an agent's program printed on an occasion.
+/// Returns a recorded transcript of an agent's program.
 pub(crate) fn transcript(agent: &dyn Agent, name: &str) -> String {
     std::fs::read_to_string(beside(agent, "transcripts").join(format!("{name}.txt"))).unwrap()
 }
 
-/// A directory of an agent's own.
+/// Returns a directory of the agent's recordings.
 fn beside(agent: &dyn Agent, directory: &str) -> PathBuf {
     let name = agent.profile().kind.name();
     PathBuf::from(format!("{}/src/agents/{name}/{directory}", env!("CARGO_MANIFEST_DIR")))
 }
 
-/// Compares what comes of every transcript of an agent with what stands in it; `adjust` says what was asked in it.
-/// `SAIHAI_TRANSCRIPTS=update` writes it there instead.
+/// Compares the outcome of every transcript of an agent with the recorded one. `adjust` sets the ask of each
+/// transcript. `SAIHAI_TRANSCRIPTS=update` records the outcomes instead.
 pub(crate) fn check_transcripts(agent: &dyn Agent, adjust: impl Fn(&str, &mut Ask)) {
     check_all(agent, "transcripts", adjust);
 }
 
-/// The same for the conversations that are recorded with every agent (`cargo xtask record-agents`).
+/// Checks the conversations that are recorded with every agent (`cargo xtask record-agents`).
 pub(crate) fn check_recorded(agent: &dyn Agent) {
     check_all(agent, "recorded", |case, ask| match case {
         "edit" => ask.permission = Permission::Edit { commands: false },
@@ -111,22 +111,22 @@ fn check_all(agent: &dyn Agent, directory: &str, adjust: impl Fn(&str, &mut Ask)
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Not every program dates what it prints, and then what is timed is as we saw it; some name times by our own clock.
+/// Removes times. Some programs do not date their output, so our own times appear; others use our clock.
 fn undated(outcome: &str) -> String {
     let own = regex::Regex::new(r"(?m)(^until:|→ .* in) \d+").unwrap();
     own.replace_all(outcome, "$1 [..]").into_owned()
 }
 
-/// What came of it, and what was seen on the way.
+/// The answer, and the progress on the way.
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) answer: ProviderAnswer,
     pub(crate) progress: Vec<Progress>,
-    /// It was ended at once, for this reason; then there is no answer of its own.
+    /// The reason for an immediate end, in which case there is no answer.
     pub(crate) aborted: Option<Failure>,
 }
 
-/// Puts a program's output through its listener, line by line.
+/// Passes a program's output through its listener, line by line.
 pub(crate) fn hear(agent: &dyn Agent, ask: &Ask, settings: &ProviderSettings, said: &Said<'_>) -> Heard {
     let mut listener = agent.listener(ask, settings);
     let mut progress = Vec::new();
@@ -150,7 +150,7 @@ pub(crate) fn hear(agent: &dyn Agent, ask: &Ask, settings: &ProviderSettings, sa
     Heard { answer, progress, aborted }
 }
 
-/// An answer in a few lines, for snapshots: what is absent is left out.
+/// Summarizes an answer for snapshots, without its absent parts.
 pub(crate) fn shown(answer: &ProviderAnswer) -> String {
     let mut text = String::new();
     match answer {

@@ -1,21 +1,20 @@
-//! What a program says that a turn has cost.
+//! The cost of a turn, as a program reports it.
 
 use saihai_model::{Json, Usd};
 use serde::{Deserialize, Deserializer};
 
-/// What a program says that a turn has cost, which may be anything (T-64).
+/// The reported cost of a turn, which may be anything (T-64).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum ToldCost {
-    /// It says nothing of it.
+    /// The program reports no cost.
     #[default]
     Nothing,
     Amount(Usd),
-    /// Something that is no amount, as it stands there.
+    /// A value that is not an amount, unchanged.
     Senseless(String),
 }
 
 impl ToldCost {
-    /// The amount, where it is one.
     pub(crate) fn amount(&self) -> Option<Usd> {
         match self {
             Self::Amount(amount) => Some(*amount),
@@ -23,7 +22,7 @@ impl ToldCost {
         }
     }
 
-    /// This and what another part of the turn has cost; unknown as soon as one of them makes no sense.
+    /// Adds the cost of another part of the turn. The sum is unknown if either part makes no sense.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Amount(one), Self::Amount(other)) => Self::Amount(Usd(one.0.saturating_add(other.0))),
@@ -32,7 +31,7 @@ impl ToldCost {
         }
     }
 
-    /// What a person should know of it.
+    /// Returns a warning about a senseless value.
     pub(crate) fn warning(&self) -> Option<String> {
         match self {
             Self::Senseless(words) => {

@@ -1,19 +1,19 @@
-//! The tools an agent used while it worked.
+//! The tool calls of a turn.
 
 use std::time::Instant;
 
 use indexmap::IndexMap;
 use saihai_model::{Json, Moment, Progress, ToolUse};
 
-/// The tools an agent used, in the order it began to.
+/// The tool calls of a turn, in the order of their starts.
 #[derive(Debug, Default)]
 pub(crate) struct ToolLog {
     calls: IndexMap<String, Call>,
-    /// Bytes of all that they were given and answered.
+    /// Total bytes of all inputs and outputs.
     held: usize,
 }
 
-/// So much of what tools are given and answer is held; all of it stands in the transcript (C-52).
+/// Maximum size of all inputs and outputs; the transcript has all of them (C-52).
 const LARGEST: usize = 4 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -21,11 +21,11 @@ struct Call {
     name: String,
     input: Option<Json>,
     began: When,
-    /// How long it took and what it answered, once it has.
+    /// Duration and output, once the tool has returned.
     end: Option<(u64, Option<Json>)>,
 }
 
-/// When something happened: as the agent says, else as we saw it.
+/// A point in time: the agent's own time if it reports one, else ours.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct When {
     seen: Instant,
@@ -33,7 +33,7 @@ pub(crate) struct When {
 }
 
 impl When {
-    /// Now, which the agent dates so.
+    /// Returns the current time, with the agent's own time for it.
     pub(crate) fn said(said: Option<Moment>) -> Self {
         Self { seen: Instant::now(), said }
     }
@@ -54,7 +54,7 @@ impl When {
 }
 
 impl ToolLog {
-    /// A tool was started; being told twice changes nothing.
+    /// Records the start of a tool. A second report changes nothing.
     pub(crate) fn started(
         &mut self,
         id: &str,
@@ -72,7 +72,7 @@ impl ToolLog {
         self.calls.insert(id.to_owned(), call);
     }
 
-    /// A tool has answered. One that nobody saw starting is not invented.
+    /// Records the end of a tool. Ignores a tool whose start was not reported.
     pub(crate) fn finished(
         &mut self,
         id: &str,
@@ -89,7 +89,7 @@ impl ToolLog {
         call.end = Some((when.since(call.began), output));
     }
 
-    /// A value, or how large it is where there is too much already.
+    /// Returns the value, or only its size once the limit is reached.
     fn hold(&mut self, value: Json) -> Json {
         let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
         if self.held.saturating_add(size) > LARGEST {
@@ -99,19 +99,20 @@ impl ToolLog {
         value
     }
 
-    /// Whether a tool has not answered yet.
+    /// Returns true if a tool is still running.
     pub(crate) fn is_open(&self) -> bool {
         self.calls.values().any(|call| call.end.is_none())
     }
 
-    /// Whether a tool has answered.
+    /// Returns true if a tool has returned.
     pub(crate) fn has_finished(&self) -> bool {
         self.calls.values().any(|call| call.end.is_some())
     }
 
     pub(crate) fn into_uses(self) -> Vec<ToolUse> {
         let uses = self.calls.into_values().map(|call| {
-            // An absent output is a tool that never came back; one that did may have had nothing to say.
+            // An absent output means that the tool never returned. A tool that returned may have an empty
+            // output.
             let (duration_ms, output) = match call.end {
                 Some((length, output)) => {
                     (length, Some(output.unwrap_or_else(|| Json::String(String::new()))))
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(log.into_uses(), [read, bash]);
     }
 
-    // C-20: a file that was written is a result, although nothing is said about it.
+    // C-20: a written file is a result, even without any output.
     #[test]
     fn a_tool_that_came_back_without_a_word_has_come_back() {
         let (mut log, mut tell) = (ToolLog::default(), |_| {});

@@ -1,7 +1,7 @@
-//! Files below one directory, and nowhere else.
+//! Access to files below one directory, and nowhere else.
 //!
-//! A path is walked one component at a time from an open directory, and no symbolic link on it is followed. So
-//! neither `..` nor a link leads outside, also not one that somebody puts there meanwhile.
+//! A path is opened one component at a time from an open directory, without following symbolic links. So
+//! neither `..` nor a link leads outside, even if another process creates the link meanwhile.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -12,54 +12,53 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use saihai_model::ScriptEdit;
 
-/// Why a file was not touched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("`{path}` is not a relative path that stays inside the working directory")]
     Outside { path: String },
-    /// A symbolic link is on the way.
+    /// The path contains a symbolic link.
     #[error("`{path}` goes through the symbolic link `{link}`")]
     Link { path: String, link: String },
-    /// Something else has the name.
+    /// The name belongs to something other than a file.
     #[error("`{path}` is not a file")]
     NotAFile { path: String },
     #[error("`{path}` cannot be edited because it is not UTF-8 text")]
     NotText { path: String },
-    /// The text to be replaced is not there once.
+    /// The text to replace does not occur exactly once.
     #[error("{find:?} occurs {times} times in `{path}` instead of once")]
     Occurs {
         path: String,
         find: String,
-        /// How often it is there.
+        /// Number of occurrences.
         times: usize,
     },
     #[error("`{path}` could not be {verb}: {source}")]
     Io { path: String, verb: &'static str, source: io::Error },
 }
 
-/// How an edit is meant.
+/// The expected state before an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edit {
-    /// It has not been made.
+    /// The edit has not been made.
     Once,
-    /// It may have been made before a crash, and then stays.
+    /// A crashed process may have made the edit, which then stays.
     MayBeDone,
 }
 
-/// A directory and all below it.
+/// A directory and everything below it.
 pub(crate) struct Tree {
     root: OwnedFd,
 }
 
 impl Tree {
-    /// The tree below an existing directory.
+    /// Opens the tree below an existing directory.
     pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
         let root = rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let path = directory.display().to_string();
         Ok(Self { root: root.map_err(|error| Error::io(&path, "opened", error.into()))? })
     }
 
-    /// Whether a path can be a file of this tree, without touching anything.
+    /// Checks that a path can be a file of this tree, without changing anything.
     pub(crate) fn check(&self, path: &str) -> Result<(), Error> {
         match self.parent(path, Missing::Stays)? {
             Some((directory, name)) => self.kind(&directory, name, path).map(|_| ()),
@@ -67,8 +66,8 @@ impl Tree {
         }
     }
 
-    /// Writes a whole file, making the directories it needs. Whoever looks sees the old file or the new one, also
-    /// after this process was killed in between: a reply whose edits were half made could not be played again.
+    /// Writes a whole file and creates its directories. The replacement is atomic, even if this process is
+    /// killed: a reply with half-made edits could not be replayed.
     pub(crate) fn write(&self, path: &str, content: &str) -> Result<(), Error> {
         let failed = |error: Errno| Error::io(path, "written", error.into());
         let (directory, name) = self.parent(path, Missing::IsMade)?.ok_or_else(|| failed(Errno::NOENT))?;
@@ -81,7 +80,7 @@ impl Tree {
                 rustix::fs::renameat(&directory, &beside, &directory, name).map_err(io::Error::from)
             });
         written.map_err(|error| {
-            // What could not become the file must not stay beside it.
+            // Remove the temporary file.
             let _ = rustix::fs::unlinkat(&directory, &beside, AtFlags::empty());
             Error::io(path, "written", error)
         })
@@ -95,7 +94,7 @@ impl Tree {
         }
     }
 
-    /// What the file will be after the edit; nothing if it is already so.
+    /// Returns the content after the edit, or nothing if the file already has it.
     pub(crate) fn edited(&self, edit: &ScriptEdit, how: Edit) -> Result<Option<String>, Error> {
         let content = self.read(&edit.path)?;
         let times = content.matches(&edit.find).count();
@@ -107,7 +106,7 @@ impl Tree {
         }
     }
 
-    /// A regular file, to be read.
+    /// Opens a regular file for reading.
     pub(crate) fn file(&self, path: &str) -> Result<File, Error> {
         let failed = |error: Errno| Error::io(path, "read", error.into());
         let (directory, name) = self.parent(path, Missing::Stays)?.ok_or_else(|| failed(Errno::NOENT))?;
@@ -116,7 +115,7 @@ impl Tree {
         rustix::fs::openat(&directory, name, flags, Mode::empty()).map(File::from).map_err(failed)
     }
 
-    /// A directory of the tree, to be listed; an empty path and `.` are its root.
+    /// Opens a directory of the tree for listing. An empty path and `.` mean its root.
     pub(crate) fn directory(&self, path: &str) -> Result<OwnedFd, Error> {
         if path.starts_with('/') {
             return Err(Error::Outside { path: path.to_owned() });
@@ -137,7 +136,7 @@ impl Tree {
         String::from_utf8(bytes).map_err(|_| Error::NotText { path: path.to_owned() })
     }
 
-    /// The open directory that holds the file, and the file's name; nothing if the directory is not there.
+    /// Returns the open directory of a file, and the file's name; nothing if the directory is missing.
     fn parent<'p>(&self, path: &'p str, missing: Missing) -> Result<Option<(OwnedFd, &'p str)>, Error> {
         let names = components(path)?;
         let Some((last, directories)) = names.split_last() else {
@@ -168,7 +167,7 @@ impl Tree {
             Err(Errno::NOENT) if missing == Missing::Stays => Ok(None),
             Err(Errno::NOENT) => {
                 match rustix::fs::mkdirat(from, name, Mode::from_raw_mode(0o777)) {
-                    // A sibling that works at the same time may have made it.
+                    // A concurrent writer may have created it.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(Error::io(path, "made", error.into())),
                 }
@@ -182,7 +181,7 @@ impl Tree {
         }
     }
 
-    /// Refuses what is there and is not a regular file.
+    /// Rejects anything that exists and is not a regular file.
     fn kind(&self, directory: &OwnedFd, name: &str, path: &str) -> Result<(), Error> {
         match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
@@ -201,7 +200,7 @@ impl Tree {
     }
 }
 
-/// An empty file with a name that nothing in the directory has.
+/// Creates an empty file with an unused name.
 fn new_file(directory: &OwnedFd) -> Result<(String, OwnedFd), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let process = std::process::id();
@@ -210,14 +209,14 @@ fn new_file(directory: &OwnedFd) -> Result<(String, OwnedFd), Errno> {
         let name = format!(".saihai-{process}-{number}.tmp");
         match rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666)) {
             Ok(file) => return Ok((name, file)),
-            // A sibling that writes at the same time, or what a killed process left behind.
+            // A concurrent writer has this name, or a killed process left it behind.
             Err(Errno::EXIST) => number += 1,
             Err(error) => return Err(error),
         }
     }
 }
 
-/// A file that is replaced keeps who may read and run it.
+/// Copies the mode of the file that is replaced.
 fn keep_mode(directory: &OwnedFd, name: &str, file: &OwnedFd) -> Result<(), Errno> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => rustix::fs::fchmod(file, Mode::from_raw_mode(stat.st_mode)),
@@ -226,7 +225,7 @@ fn keep_mode(directory: &OwnedFd, name: &str, file: &OwnedFd) -> Result<(), Errn
     }
 }
 
-/// What is done about a directory that is not there.
+/// The reaction to a missing directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Stays,
@@ -239,7 +238,7 @@ impl Error {
     }
 }
 
-/// The names a relative path consists of.
+/// Splits a relative path into names.
 pub(crate) fn components(path: &str) -> Result<Vec<&str>, Error> {
     let outside = || Error::Outside { path: path.to_owned() };
     if path.ends_with('/') || path.contains('\0') {

@@ -1,19 +1,20 @@
-//! Where a program is.
+//! Finds programs.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-/// A program that is nowhere on the path.
+/// A program that is not on the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotFound {
-    /// Where it was looked for.
+    /// The searched path.
     pub path: String,
 }
 
-/// The file of a program: an absolute path as it is, a bare name as the first executable file of that name on `path`.
-/// A relative place on the path is passed over, because what lies there depends on where the agent works (C-10).
+/// Returns the file of a program. An absolute path stays unchanged; a bare name means the first executable
+/// file on `path`. Relative entries of the path are skipped, because their meaning depends on the agent's
+/// directory (C-10).
 pub fn find(program: &str, path: Option<&OsStr>) -> Result<PathBuf, NotFound> {
     let given = Path::new(program);
     let not_found = || NotFound { path: path.unwrap_or_default().to_string_lossy().into_owned() };
@@ -24,7 +25,7 @@ pub fn find(program: &str, path: Option<&OsStr>) -> Result<PathBuf, NotFound> {
     files.find(|file| is_executable(file)).ok_or_else(not_found)
 }
 
-/// A path without its relative places, the empty one among them, for a program that looks for others by it.
+/// Removes relative and empty entries from a path, for a program that searches it.
 pub fn absolute_places(path: &OsStr) -> OsString {
     std::env::join_paths(absolute(path)).unwrap_or_default()
 }

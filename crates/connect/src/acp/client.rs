@@ -1,4 +1,4 @@
-//! Our side of the protocol, for one turn.
+//! The client side of the protocol, for one turn.
 
 use saihai_model::{Ask, Failure, FailureClass, Json, Meter, Progress, ProviderAnswer, Usage};
 use serde_json::Value;
@@ -13,13 +13,13 @@ use crate::metering;
 use crate::told_cost::ToldCost;
 use crate::tool_log::When;
 
-/// How often an agent is asked to continue that stopped because it was refused a tool.
+/// Number of times we ask an agent to continue after it stopped over a refused tool.
 const CONTINUATIONS: u32 = 3;
 
-/// The name by which Copilot CLI introduces itself.
+/// The name that Copilot CLI reports in its answer to `initialize`.
 const COPILOT: &str = "Copilot";
 
-/// What has been asked of the agent and not answered.
+/// The request that the agent has not answered yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Greeting,
@@ -28,26 +28,25 @@ enum Stage {
     Over,
 }
 
-/// Our side of the protocol, for one turn.
 pub(super) struct Client {
     ask: Ask,
     stage: Stage,
     heard: Heard,
-    /// What is said next is a message of its own.
+    /// The next text starts a new message.
     is_message_over: bool,
-    /// To which message the last text belonged, where it says so.
+    /// Id of the message that the last text belongs to, if the agent sends ids.
     message: Option<String>,
-    /// Kinds of the tools it told of, by their ids.
+    /// Kinds of the announced tools, by tool id.
     kinds: Vec<(String, String)>,
-    /// The last line of the program itself since its model said or did something.
+    /// The last line of the program itself since the last text or tool call of its model.
     notice: Option<String>,
-    /// The tool that was refused since the model said or did something.
+    /// The tool that was refused since the last text or tool call of the model.
     refused: Option<String>,
     continuations: u32,
-    /// The agent, and how many prompts its process was given before this one.
+    /// The agent's name, and the number of prompts its process had before this one.
     known: Acquaintance,
     counted: Meter,
-    /// Money of the session, as it was told last.
+    /// The last reported cost of the session.
     cost: ToldCost,
     result: Option<Result<String, Failure>>,
 }
@@ -72,19 +71,19 @@ impl Client {
         }
     }
 
-    /// The same with a process that has the ask's session open.
+    /// Returns a client for a process that already has the ask's session open.
     pub(super) fn going_on(ask: Ask, known: &Acquaintance) -> Option<Self> {
         let heard = Heard { session: Some(ask.session.clone()?), ..Heard::default() };
         Some(Self { stage: Stage::Prompting, heard, known: known.clone(), ..Self::new(ask) })
     }
 
-    /// What is said to be answered.
+    /// Returns the prompt request.
     pub(super) fn prompt(&self) -> String {
         let session = self.heard.session.as_deref().unwrap_or_default();
         message::prompt(&message::prompt_text(&self.ask), session, self.number())
     }
 
-    /// The number of the prompt; no two that a process is given have the same.
+    /// Returns the id of the prompt request. A process never gets the same id twice.
     fn number(&self) -> u64 {
         FIRST_PROMPT + self.known.prompts
     }
@@ -100,7 +99,7 @@ impl Listener for Client {
             (Some(method), Some(id)) => Next::Say(message::unknown_method(id, method)),
             (Some("session/update"), None) => {
                 let update = incoming.params.get("update").cloned().unwrap_or_default();
-                // What a loaded session prints of its past is no news.
+                // A loaded session replays its history, which is not news.
                 if let (Stage::Prompting, Ok(update)) = (self.stage, serde_json::from_value(update)) {
                     self.update(update, tell);
                 }
@@ -125,7 +124,7 @@ impl Listener for Client {
         Some(message::cancel(session))
     }
 
-    /// After any other end of a turn, who knows what state it is in.
+    /// Keeps the process only after a successful turn. After any other end its state is unknown.
     fn stays(&self) -> Option<Acquaintance> {
         let is_well =
             matches!(&self.result, Some(Ok(reason)) if reason == "end_turn") && !self.heard.is_empty();
@@ -137,7 +136,7 @@ impl Listener for Client {
         self.heard.tools.is_open()
     }
 
-    /// An agent outlives the turn, so with what it exits after an answer says nothing about it.
+    /// Returns the answer. The agent outlives the turn, so its exit code after an answer means nothing.
     fn end(mut self: Box<Self>, end: &End) -> ProviderAnswer {
         self.settle();
         let failed = match self.result.take() {
@@ -212,7 +211,8 @@ impl Client {
         Next::Done
     }
 
-    /// Some agents end the turn when they are refused a tool, and their model never hears of it.
+    /// Asks the agent to continue without the refused tool. Some agents end the turn at a refusal, and their
+    /// model never learns of it.
     fn continue_without(&mut self, tool: &str) -> Next {
         if self.continuations == CONTINUATIONS {
             let words = format!("the agent stopped whenever it was refused a tool, last `{tool}`");
@@ -308,7 +308,7 @@ impl Client {
         }
     }
 
-    /// Answers whether a tool may be used. Some agents tell of a refused one in no other way.
+    /// Answers a permission request. For some agents this is the only report of a refused tool.
     fn permit(&mut self, params: Value, tell: &mut dyn FnMut(Progress)) -> Json {
         self.is_message_over = true;
         let request: Request = serde_json::from_value(params).unwrap_or_default();
@@ -323,12 +323,12 @@ impl Client {
         permission::outcome(&request.options, is_allowed)
     }
 
-    /// Copilot counts the tokens of a session, not those of a turn.
+    /// Returns true for Copilot, which counts the tokens of a session, not of a turn.
     fn counts_sessions(&self) -> bool {
         self.known.name == COPILOT
     }
 
-    /// What of the counters belongs to this turn (C-27). Money is always counted for the session.
+    /// Computes this turn's share of the counters (C-27). Costs always count for the session.
     fn settle(&mut self) {
         let counts_sessions = self.counts_sessions();
         self.counted.cost = self.cost.amount();
@@ -343,7 +343,7 @@ impl Client {
         self.heard.metered = Some(counted).filter(|counted| *counted != Meter::default());
     }
 
-    /// What speaks against a reply.
+    /// Returns the failure that a stop reason means, if it means one.
     fn stopped(&self, reason: &str, end: &End) -> Option<Failure> {
         let (class, words) = match reason {
             "end_turn" if self.heard.is_empty() => {
@@ -364,7 +364,7 @@ impl Client {
     }
 }
 
-/// The message of an error and what its data adds to it.
+/// Returns the message of an error, with the details in its data.
 fn words(problem: &Problem) -> String {
     let data = &problem.data;
     let texts = [data, &data["details"], &data["message"], &data["error"], &data["error"]["message"]];
@@ -380,7 +380,8 @@ fn words(problem: &Problem) -> String {
     }
 }
 
-/// Agents put a status of HTTP where JSON-RPC has a code of its own, or into the data, or say in words what is wrong.
+/// Classifies an error. Agents put an HTTP status in place of the JSON-RPC code, into the data, or into the
+/// text.
 fn classify(problem: &Problem) -> Failure {
     let words = words(problem);
     let said = words.to_lowercase();
@@ -400,7 +401,7 @@ fn classify(problem: &Problem) -> Failure {
     failure(class, &words)
 }
 
-/// Tokens, where either of two agents puts them.
+/// Reads token counts from either of the two places that agents use.
 fn usage(result: &Json) -> Option<Usage> {
     let usage = &result["usage"];
     let quota = &result["_meta"]["quota"]["token_count"];

@@ -8,12 +8,12 @@ use crate::agent::with_persona;
 use crate::lenient::or_default;
 use crate::told_cost::ToldCost;
 
-/// Under which number what is asked of the agent.
+/// Ids of our requests.
 pub(super) const INITIALIZE: u64 = 1;
 pub(super) const SESSION: u64 = 2;
 pub(super) const FIRST_PROMPT: u64 = 3;
 
-/// A line of the agent: an answer, a question, or news.
+/// A line from the agent: an answer, a request, or a notification.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Incoming {
@@ -26,7 +26,7 @@ pub(super) struct Incoming {
     pub(super) error: Option<Problem>,
 }
 
-/// Why something asked of it failed.
+/// The error of a failed request.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Problem {
@@ -42,7 +42,7 @@ pub(super) struct Problem {
 pub(super) struct Update {
     #[serde(deserialize_with = "or_default")]
     pub(super) session_update: String,
-    /// A list where it is a tool's, so it is looked at where it is used.
+    /// A list for tool calls, an object for messages; so each use parses it itself.
     pub(super) content: Json,
     #[serde(deserialize_with = "or_default")]
     pub(super) message_id: Option<String>,
@@ -75,7 +75,7 @@ pub(super) fn initialize() -> String {
     request(INITIALIZE, "initialize", &params)
 }
 
-/// A new session, or the one that is to be continued.
+/// Returns the request that opens a new session or loads the existing one.
 pub(super) fn session(ask: &Ask) -> String {
     match &ask.session {
         Some(session) => {
@@ -91,8 +91,8 @@ pub(super) fn prompt(text: &str, session: &str, id: u64) -> String {
     request(id, "session/prompt", &json!({ "sessionId": session, "prompt": prompt }))
 }
 
-/// What is said. Agents take a prompt that begins with a slash for a command of their own, and one of those lets them do
-/// anything; so none of ours does.
+/// Returns the prompt without a leading slash. Agents read such a prompt as a command of their own, and one
+/// of these commands lifts all restrictions.
 pub(super) fn prompt_text(ask: &Ask) -> String {
     let text = with_persona(ask);
     if text.trim_start().starts_with('/') { format!("---\n\n{text}") } else { text }
@@ -106,7 +106,7 @@ pub(super) fn answer(id: &Json, result: &Json) -> String {
     line(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
-/// We offer nothing that an agent could call but its question for permission.
+/// Rejects a request. The permission request is the only method that we offer to agents.
 pub(super) fn unknown_method(id: &Json, method: &str) -> String {
     let error = json!({ "code": -32601, "message": format!("`{method}` is not offered") });
     line(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))

@@ -1,11 +1,11 @@
-//! Any agent that speaks the Agent Client Protocol (C-67): JSON-RPC 2.0, a line each way.
+//! Any agent that speaks the Agent Client Protocol (C-67): JSON-RPC 2.0, one line per message.
 //!
-//! Nothing holds such an agent but its own habit of asking before it acts. So a level below `full` is given only to
-//! agents known to ask, or of which the settings say so (C-45), and what they ask for is answered by the level.
+//! Nothing restricts such an agent except its own requests for permission. So a level below `full` needs an
+//! agent that is known to ask, or a setting that says so (C-45). The level then decides each request.
 //!
-//! A process serves one session: it stays after a turn that went well, for the next one. Where it is gone, because a turn
-//! failed, the process died or the run was resumed, the session is loaded into a new one. What an agent cannot load is
-//! lost, which the engine knows how to mend (C-29).
+//! A process serves one session. It stays after a successful turn, for the next one. After a failed turn, a
+//! dead process or a resumed run, a new process loads the session. If the agent cannot load it, the session
+//! is lost, and the engine recovers (C-29).
 
 mod client;
 mod message;
@@ -20,7 +20,6 @@ use saihai_model::{Ask, Failure, FailureClass, ProviderKind, ProviderSettings};
 use crate::agent::{Acquaintance, Agent, Invocation, Listener, Profile, failure, fits};
 use client::Client;
 
-/// Any agent that speaks the protocol.
 pub(crate) struct Acp;
 
 static PROFILE: Profile = Profile {
@@ -39,7 +38,7 @@ impl Agent for Acp {
     }
 
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
-        // What it is started with is a greeting; the prompt comes later.
+        // The first input is only the handshake, so the prompt's size is checked here.
         let most = settings.max_prompt.unwrap_or(PROFILE.max_prompt);
         fits(message::prompt_text(ask).len(), most, &ask.provider)?;
         if !settings.can_enforce(ask.permission) {

@@ -1,19 +1,18 @@
-//! Lines that Copilot CLI itself puts among the messages of its model.
+//! Lines that Copilot CLI itself mixes into the messages of its model.
 //!
-//! They look like text of the model: `Info: Operation cancelled by user`, `Error: Authentication failed … (HTTP 401)`.
-//! Each comes as a chunk of its own.
+//! They look like text of the model: `Info: Operation cancelled by user`, `Error: Authentication failed …
+//! (HTTP 401)`. Each line arrives as a separate chunk.
 
 use saihai_model::{Failure, FailureClass};
 
 use crate::agent::{class_of_status, failure};
 
-/// Whether a chunk is such a line.
 pub(super) fn is_notice(chunk: &str) -> bool {
     ["Info: ", "Error: "].iter().any(|start| chunk.starts_with(start))
 }
 
-/// The failure that a turn ended with. A model may begin its only message with the same word, but then the turn has
-/// counted tokens and the text names no status.
+/// Returns the failure that ended a turn. A model may start its only message with the same word. In that case
+/// the turn has counted tokens, and the text names no status.
 pub(super) fn failed(notice: &str, has_counted: bool) -> Option<Failure> {
     let words = notice.strip_prefix("Error: ")?;
     let status = status_in(notice);
@@ -21,7 +20,7 @@ pub(super) fn failed(notice: &str, has_counted: bool) -> Option<Failure> {
     (status.is_some() || !has_counted).then(|| failure(class, words))
 }
 
-/// The status of HTTP that a text names: `(HTTP 401)`, `Last error: 500 …`, `status 403`.
+/// Finds the HTTP status in a text: `(HTTP 401)`, `Last error: 500 …`, `status 403`.
 pub(super) fn status_in(text: &str) -> Option<u16> {
     let text = text.to_lowercase();
     let marks = ["http ", "error: ", "status ", "status code ", "status: "];
@@ -38,7 +37,7 @@ pub(super) fn status_in(text: &str) -> Option<u16> {
 mod tests {
     use super::*;
 
-    // C-32, as Copilot CLI 1.0.102 said it.
+    // C-32, with the messages of Copilot CLI 1.0.102.
     #[test]
     fn errors_have_their_classes() {
         let class =

@@ -1,4 +1,4 @@
-//! What an agent that asks is allowed (C-42).
+//! Answers to permission requests (C-42).
 
 use saihai_model::{Json, Permission};
 use serde::Deserialize;
@@ -33,7 +33,7 @@ pub(super) struct ToolCall {
     pub(super) kind: Option<String>,
 }
 
-/// Whether a level covers a kind of tool. What is not known is not covered.
+/// Returns true if a level allows a kind of tool. Unknown kinds are not allowed.
 pub(super) fn covers(level: Permission, kind: &str) -> bool {
     let (edits, commands) = match level {
         Permission::ReadOnly => (false, false),
@@ -48,7 +48,8 @@ pub(super) fn covers(level: Permission, kind: &str) -> bool {
     }
 }
 
-/// The answer: this once or not at all. Nothing is ever allowed for good, because later turns may do less.
+/// Returns the answer: once, or not at all. It never allows a tool permanently, because later turns may have
+/// a lower level.
 pub(super) fn outcome(options: &[Choice], is_allowed: bool) -> Json {
     let wanted: &[&str] = if is_allowed { &["allow_once"] } else { &["reject_once", "reject_always"] };
     let chosen = wanted.iter().find_map(|kind| options.iter().find(|option| option.kind == *kind));

@@ -1,4 +1,4 @@
-//! The protocol, spoken with agents of few words.
+//! Tests of the protocol, with scripted agents.
 
 use saihai_model::{Ask, Meter, Permission, Progress, ProviderKind, ProviderSettings, Usage, Usd};
 
@@ -16,7 +16,7 @@ fn settings(program: &str, args: &[&str], honours: &[&str]) -> ProviderSettings 
     }
 }
 
-/// What is said to an agent that prints these lines, one after the other, and what comes of it.
+/// Returns our requests to an agent that prints these lines, and the result.
 fn converse(ask: &Ask, lines: &[&str]) -> String {
     let mut client = Acp.listener(ask, &ProviderSettings::new(ProviderKind::Acp));
     let (mut said, mut told) = (String::new(), Vec::new());
@@ -52,7 +52,7 @@ fn chunk(text: &str) -> String {
     ))
 }
 
-// C-67, as `opencode acp` said it.
+// C-67, recorded from `opencode acp`.
 #[test]
 fn a_turn_is_a_greeting_a_session_and_a_prompt() {
     let cost =
@@ -72,7 +72,7 @@ fn a_turn_is_a_greeting_a_session_and_a_prompt() {
     "#);
 }
 
-// C-67, as `gemini --acp` said it: it tells of a tool that is refused only by asking for it.
+// C-67, recorded from `gemini --acp`: its permission request is the only report of a refused tool.
 #[test]
 fn the_answer_is_what_was_said_after_the_last_tool() {
     let request = r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"options":[{"optionId":"proceed_always","kind":"allow_always"},{"optionId":"proceed_once","kind":"allow_once"},{"optionId":"cancel","kind":"reject_once"}],"toolCall":{"toolCallId":"t1","title":"touch x","kind":"execute"}}}"#;
@@ -127,7 +127,7 @@ fn what_it_asks_for_is_answered_by_the_level() {
     assert_eq!(allowed(Permission::Full), kinds);
 }
 
-// C-42: later turns may do less.
+// C-42: later turns may have a lower level.
 #[test]
 fn nothing_is_ever_allowed_for_good() {
     let option = |id: &str, kind: &str| permission::Choice { option_id: id.into(), kind: kind.into() };
@@ -167,7 +167,7 @@ fn continued() -> Ask {
     Ask { session: Some("ses_1".into()), ..ask() }
 }
 
-// C-67: what it prints of the past while loading is no news.
+// C-67: the history of a loaded session is not news.
 #[test]
 fn a_session_is_loaded_and_its_past_is_not_said_again() {
     let lines = [HELLO, &chunk("an old answer"), LOADED, &chunk("new"), END];
@@ -181,7 +181,7 @@ fn a_session_is_loaded_and_its_past_is_not_said_again() {
     "#);
 }
 
-// C-67: a process that has the session open is only given the prompt, under a number of its own.
+// C-67: a process with an open session gets only the prompt, with a new id.
 #[test]
 fn a_process_that_stayed_goes_on_in_its_session() {
     let mut first = Acp.listener(&ask(), &ProviderSettings::new(ProviderKind::Acp));
@@ -194,7 +194,7 @@ fn a_process_that_stayed_goes_on_in_its_session() {
     assert_eq!(known, Acquaintance { name: "OpenCode".into(), prompts: 1 });
     let (said, mut second) = Acp.going_on(&continued(), &known).unwrap();
     insta::assert_snapshot!(said, @r#"{"id":4,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"do it","type":"text"}],"sessionId":"ses_1"}}"#);
-    // An answer to the prompt of before is none.
+    // An answer to the earlier prompt does not count.
     for line in [chunk("two").as_str(), END] {
         assert_eq!(second.output(line, &mut |_| {}), Next::GoOn);
     }
@@ -207,7 +207,7 @@ fn a_process_that_stayed_goes_on_in_its_session() {
     "#);
 }
 
-// C-67: only after a turn that went well.
+// C-67: only after a successful turn.
 #[test]
 fn a_process_whose_turn_failed_does_not_stay() {
     let refused = END.replace("end_turn", "refusal");
@@ -237,7 +237,7 @@ fn a_session_that_cannot_be_loaded_is_lost() {
     "#);
 }
 
-// C-27: money is counted for the session, tokens of Copilot too.
+// C-27: money counts for the session, and for Copilot tokens too.
 #[test]
 fn what_was_counted_before_does_not_belong_to_the_turn() {
     let copilot = HELLO.replace("OpenCode", "Copilot");
@@ -267,7 +267,7 @@ fn what_was_counted_before_does_not_belong_to_the_turn() {
     "#);
 }
 
-// C-67, as `copilot --acp` said it: it ends the turn when it is refused, and its model never hears of it.
+// C-67, recorded from `copilot --acp`: it ends the turn at a refusal, and its model never learns of it.
 #[test]
 fn an_agent_that_stops_at_a_refusal_is_asked_to_continue() {
     let copilot = HELLO.replace("OpenCode", "Copilot");
@@ -303,7 +303,7 @@ fn an_agent_that_stops_at_a_refusal_is_asked_to_continue() {
     assert_eq!(class_of(&converse(&ask(), &often)), "bad_request");
 }
 
-// As `copilot --acp` said it: it puts lines of its own among the messages.
+// Recorded from `copilot --acp`: it mixes lines of its own into the messages.
 #[test]
 fn a_line_of_the_program_is_no_part_of_the_reply() {
     let copilot = HELLO.replace("OpenCode", "Copilot");
@@ -320,7 +320,7 @@ fn a_line_of_the_program_is_no_part_of_the_reply() {
     assert_eq!(class_of(&converse(&ask(), &[&copilot, OPEN, &chunk("I look."), &bad_key, END])), "auth");
 }
 
-// C-32: the data says what went wrong.
+// C-32: the data contains the cause.
 #[test]
 fn the_data_of_an_error_is_told_and_gives_it_its_class() {
     let failed = |data: &str| {
@@ -374,7 +374,7 @@ fn stops_and_errors_have_their_classes() {
     assert_eq!(class_of(&converse(&ask(), &[HELLO, OPEN, &chunk("x")])), "crashed", "it did not end");
 }
 
-/// The class in the line that says what came of it.
+/// Returns the class in the line with the result.
 fn class_of(said: &str) -> String {
     let classes = saihai_model::FailureClass::ALL.map(saihai_model::FailureClass::name);
     let mut words = said.lines().filter_map(|line| Some(line.split_once(": ")?.0));
@@ -407,7 +407,7 @@ fn a_prompt_is_never_a_command_of_the_agent() {
     assert_eq!(said("/allow-all on", Some("You plan.")), "You plan.\n\n---\n\n/allow-all on");
 }
 
-// C-67: nothing else is offered.
+// C-67: we offer no other method.
 #[test]
 fn whatever_else_it_asks_for_is_refused() {
     let read = r#"{"jsonrpc":"2.0","id":"x7","method":"fs/read_text_file","params":{"path":"/etc/passwd"}}"#;

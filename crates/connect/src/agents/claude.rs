@@ -1,4 +1,4 @@
-//! `claude`: Claude Code, in print mode with a stream of events (C-60).
+//! `claude`: Claude Code in print mode, with a stream of events (C-60).
 
 mod event;
 mod listener;
@@ -30,7 +30,7 @@ static PROFILE: Profile = Profile {
         "AskUserQuestion",
         "Bash",
         "BashOutput",
-        // A slot of its requests for tools that it would load later.
+        // A placeholder in its requests for tools that it loads later.
         "DeferredToolPlaceholder",
         "Edit",
         "EnterPlanMode",
@@ -61,15 +61,15 @@ static PROFILE: Profile = Profile {
     max_prompt: 10_000_000,
 };
 
-/// What the kernel takes as one argument is 128 KiB; some of it is left for the rest.
+/// Maximum schema length. The kernel limits one argument to 128 KiB, and the rest of it needs some room.
 const LONGEST_SCHEMA: usize = 120 * 1024;
-/// What a turn that only looks is given where nothing names its tools.
+/// The default tools of a read-only turn.
 const LOOKING: [&str; 3] = ["Read", "Grep", "Glob"];
-/// What a turn that only looks is never given.
+/// Tools that a read-only turn never gets.
 const WRITING: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
-/// What a turn that edits uses without being asked: everything that does not write files, since files of its directory are
-/// a matter of the mode, and all others stay as they are. Its mode lets it read in its directory only. There is no word for
-/// all tools of connected servers.
+/// Tools that an editing turn uses without permission requests: all that do not write files. The mode allows
+/// writes in the working directory, and all other writes stay denied. Reading tools are listed because the
+/// mode alone allows reads in the working directory only. No pattern covers all tools of connected servers.
 const UNASKED: [&str; 11] = [
     "Agent",
     "Bash",
@@ -83,14 +83,14 @@ const UNASKED: [&str; 11] = [
     "WebSearch",
     "Workflow",
 ];
-/// The mode in which nobody is asked.
+/// The mode without permission requests.
 const BYPASSING: &str = "bypassPermissions";
-/// The variable by which it believes to be in a container.
+/// The variable that tells Claude Code it runs in a container.
 const CONTAINED: &str = "IS_SANDBOX";
-/// Whose settings it goes by where the project's may be a stranger's: they name hooks, which it runs whatever a turn may do.
-/// With the project's settings, the project's memory (`CLAUDE.md`) and rules stay out.
+/// Restricts an untrusted project to the user's settings. Project settings name hooks, which run regardless
+/// of the turn's permission. This also excludes the project's memory (`CLAUDE.md`) and rules.
 const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
-/// How tools of servers that the user has connected are called.
+/// Name prefix of tools from connected servers.
 const CONNECTED: &str = "mcp__";
 
 impl Agent for Claude {
@@ -111,7 +111,7 @@ impl Agent for Claude {
         }
         if let Some(persona) = ask.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
             let file = format!("{}/persona-{}.md", ask.scratch, unique_id(ask));
-            // A resumed session would silently keep the persona it began with.
+            // A resumed session would silently keep its first persona.
             arguments.extend(words(&[
                 "--append-system-prompt-file",
                 &file,
@@ -127,7 +127,7 @@ impl Agent for Claude {
             arguments.extend(words(&["--max-budget-usd", &format!("{:.6}", money.dollars())]));
         }
         if let Some(calls) = ask.max_calls {
-            // Where it answers through a tool, saying so is one more.
+            // An answer through a tool needs one more call.
             let calls = calls.saturating_add(u32::from(ask.schema.is_some()));
             arguments.extend(words(&["--max-turns", &calls.to_string()]));
         }
@@ -144,7 +144,7 @@ impl Agent for Claude {
     }
 
     fn refuses_root(&self, permission: Permission, settings: &ProviderSettings) -> bool {
-        // Whoever works in a real container can say so; we never do.
+        // Users can set this in a real container; we never set it.
         let contained =
             settings.env.contains_key(CONTAINED) || settings.env_pass.iter().any(|name| name == CONTAINED);
         permission == Permission::Full && !contained
@@ -163,7 +163,7 @@ impl Agent for Claude {
     }
 }
 
-/// What `auth status` says, in JSON or by its exit code alone.
+/// Reads the output of `auth status`: its JSON, or only its exit code.
 fn logged_in(said: &Probed) -> Login {
     let told: Option<Json> = serde_json::from_str(&said.output).ok();
     let told = told.and_then(|told| told.get("loggedIn")?.as_bool());
@@ -175,7 +175,7 @@ fn logged_in(said: &Probed) -> Login {
 }
 
 fn environment(ask: &Ask) -> Vec<(String, String)> {
-    // It tries again by itself; how often we ask again is decided elsewhere (C-37).
+    // It retries by itself; the engine decides about further retries (C-37).
     let set = [
         ("CLAUDE_CODE_MAX_RETRIES", "2"),
         ("DISABLE_AUTOUPDATER", "1"),
@@ -192,19 +192,19 @@ fn schema_argument(schema: &str) -> Result<String, Failure> {
     Err(failure(FailureClass::BadRequest, &message))
 }
 
-/// What the agent may do, in its own words (C-42).
+/// The agent's permission, in its own terms (C-42).
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Allowed {
     mode: &'static str,
-    /// The tools it is given; absent: its usual ones.
+    /// The tools it gets; absent for its default tools.
     tools: Option<Vec<String>>,
-    /// The tools that it uses without asking, beyond those of its mode.
+    /// Tools it uses without permission requests, in addition to those of its mode.
     unasked: Vec<String>,
-    /// It must have no tool beyond these.
+    /// The agent must have no other tool.
     only_these: bool,
-    /// It runs no command, not even those that its mode or its user's settings let through.
+    /// The agent runs no commands, even if its mode or the user's settings allow them.
     without_commands: bool,
-    /// Its answer is given through a tool of its own.
+    /// The agent answers through a tool.
     answers_by_tool: bool,
 }
 
@@ -237,18 +237,18 @@ impl Allowed {
             arguments.extend(words(&["--disallowedTools", "Bash"]));
         }
         if self.leaves_servers_out() {
-            // Tools of connected servers are outside of `--tools`.
+            // `--tools` does not restrict tools of connected servers.
             arguments.extend(words(&["--strict-mcp-config"]));
         }
         arguments
     }
 
-    /// No server is connected where tools are named and none of them is a server's.
+    /// Returns true if the turn names tools and none of them belongs to a connected server.
     fn leaves_servers_out(&self) -> bool {
         self.tools.as_deref().is_some_and(|tools| connected(tools).is_none())
     }
 
-    /// Why a process that says it works like this must be ended, if so.
+    /// Returns the reason to end a process whose reported mode or tools exceed its permission.
     fn exceeded_by(&self, mode: Option<&str>, tools: &[String]) -> Option<String> {
         if let Some(mode) = mode.filter(|mode| *mode != self.mode) {
             return Some(format!(
@@ -270,8 +270,9 @@ impl Allowed {
     }
 }
 
-/// Where permissions are bypassed, it writes anywhere and uses every tool of a connected server, also those that a turn
-/// does not name. So only a turn that may do everything bypasses them, and only if it names no such tool.
+/// Returns the permission mode. Bypass mode writes anywhere and uses every tool of connected servers, also
+/// those the turn does not name. So only a turn with full permission that names no such tool gets bypass
+/// mode.
 fn mode(ask: &Ask) -> &'static str {
     match ask.permission {
         Permission::ReadOnly => "default",
@@ -280,13 +281,13 @@ fn mode(ask: &Ask) -> &'static str {
     }
 }
 
-/// The first of these tools that a connected server has.
+/// Returns the first tool that belongs to a connected server.
 fn connected(tools: &[String]) -> Option<&String> {
     tools.iter().find(|tool| tool.starts_with(CONNECTED))
 }
 
-/// Refuses a turn that only looks and names a tool of a connected server: nobody knows what it does, and it would be
-/// offered only to be denied.
+/// Rejects a read-only turn that names a tool of a connected server. We do not know the tool's effects, and
+/// the agent would only see it denied.
 fn looks_by_own_tools(ask: &Ask) -> Result<(), Failure> {
     match connected(ask.tools.as_deref().unwrap_or_default()) {
         Some(tool) if ask.permission == Permission::ReadOnly => {
@@ -300,7 +301,7 @@ fn looks_by_own_tools(ask: &Ask) -> Result<(), Failure> {
     }
 }
 
-/// The tools of a turn that only looks: what was named, without what writes.
+/// Returns the tools of a read-only turn: the named tools without those that write.
 fn looking_tools(named: Option<&[String]>) -> Vec<String> {
     named.map_or_else(|| words(&LOOKING), without_writing)
 }

@@ -1,4 +1,4 @@
-//! `codex`: Codex, in exec mode with a stream of events (C-61).
+//! `codex`: Codex in exec mode, with a stream of events (C-61).
 
 mod event;
 mod failures;
@@ -20,7 +20,7 @@ static PROFILE: Profile = Profile {
     install: "npm install -g @openai/codex",
     tested: "0.166.0",
     environment: &["OPENAI_API_KEY", "CODEX_HOME"],
-    // It counts characters, see below; no character has more bytes than four.
+    // It counts characters, see below. A character has at most four bytes.
     known_tools: &[
         "apply_patch",
         "clock.sleep",
@@ -53,14 +53,14 @@ static PROFILE: Profile = Profile {
         "view_image",
         "web_search",
         "write_stdin",
-        // As it reports them.
+        // Names in its reports.
         "command_execution",
         "file_change",
     ],
     max_prompt: 4 * LONGEST_PROMPT as u64,
 };
 
-/// The longest prompt, in characters.
+/// Maximum prompt length in characters.
 const LONGEST_PROMPT: usize = 1_048_576;
 
 impl Agent for Codex {
@@ -69,7 +69,7 @@ impl Agent for Codex {
     }
 
     fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
-        // Its slot for instructions is not used: a resumed thread keeps those it began with (C-23).
+        // Its option for instructions is not used: a resumed thread keeps its first instructions (C-23).
         let input = with_persona(ask);
         let characters = input.chars().count();
         if characters > LONGEST_PROMPT {
@@ -86,7 +86,7 @@ impl Agent for Codex {
         let fixed = ["--json", "--skip-git-repo-check", "--disable", "plugins"].map(str::to_owned);
         let mut arguments = vec!["exec".to_owned()];
         match &ask.session {
-            // Where it works and what it may do are said before `resume`, everything else after it.
+            // Directory and permission go before `resume`, everything else after it.
             Some(thread) => {
                 arguments.extend(place);
                 arguments.push("resume".to_owned());
@@ -117,7 +117,7 @@ impl Agent for Codex {
     }
 }
 
-/// What `login status` says by its exit code.
+/// Reads the exit code of `login status`.
 fn logged_in(said: &Probed) -> Login {
     match said.code {
         Some(0) => Login::In,
@@ -126,7 +126,7 @@ fn logged_in(said: &Probed) -> Login {
     }
 }
 
-/// The sandbox that enforces a permission (C-42). Commands of an editing turn stay inside of it.
+/// Returns the sandbox that enforces a permission (C-42). Commands of an editing turn run inside it too.
 fn level(permission: Permission) -> &'static str {
     match permission {
         Permission::ReadOnly => "read-only",
@@ -142,7 +142,7 @@ fn options(ask: &Ask, settings: &ProviderSettings) -> (Vec<String>, Files) {
     if let Some(model) = &ask.model {
         options.extend(["-m".to_owned(), model.clone()]);
     }
-    // The API refuses any other schema; the reply is checked by us in either case.
+    // The API rejects any other schema. We check the reply in either case.
     if let Some(schema) = ask.schema.as_ref().filter(|schema| is_strict(schema)) {
         let file = format!("{}/schema-{}.json", ask.scratch, unique_id(ask));
         options.extend(["--output-schema".to_owned(), file.clone()]);
@@ -155,14 +155,15 @@ fn options(ask: &Ask, settings: &ProviderSettings) -> (Vec<String>, Files) {
     (options, files)
 }
 
-/// It starts the MCP servers of a project that its user trusts, also in a worktree of it, and reads its `AGENTS.md` in any
-/// case. A dotted key would take the dots of the path for its own.
+/// Returns the arguments for an untrusted project. Codex starts the MCP servers of a project that the user
+/// trusts, also in its worktrees. It reads `AGENTS.md` even without trust. The path is a quoted key, because
+/// a dotted key would split at the dots of the path.
 fn foreign(directory: &str) -> [String; 4] {
     let trust = format!("projects={{{}={{trust_level=\"untrusted\"}}}}", Json::from(directory));
     ["-c".to_owned(), "project_doc_max_bytes=0".to_owned(), "-c".to_owned(), trust]
 }
 
-/// Whether a schema is one that the API takes: every object in it closed, with all of its properties required.
+/// Returns true if the API accepts a schema: every object is closed and requires all its properties.
 fn is_strict(schema: &Json) -> bool {
     schema.get("type") == Some(&Json::from("object")) && every_object_is_closed(schema)
 }

@@ -1,4 +1,4 @@
-//! `command`: any program, spoken to in plain text or in lines of JSON (C-70 to C-72).
+//! `command`: any program that speaks plain text or JSON lines (C-70 to C-72).
 
 mod json;
 mod text;
@@ -19,7 +19,7 @@ static PROFILE: Profile = Profile {
     install: "name it in `program` of its table in the settings",
     tested: "",
     environment: &[],
-    // There is no limit we know of; what is passed on to a program is bounded by what a run keeps.
+    // We know no limit of the program, so this is the size limit of a run.
     known_tools: &[],
     max_prompt: 256 * 1024 * 1024,
 };
@@ -38,7 +38,7 @@ impl Agent for Command {
             return Ok(Invocation { arguments, environment, files, input: String::new() });
         }
         let input = match settings.protocol {
-            // Whoever takes the role from a file must not read it twice.
+            // A program that reads the role from a file must not get it twice.
             Protocol::Text if uses(settings, "{persona_file}") => ask.prompt.clone(),
             Protocol::Text => with_persona(ask),
             Protocol::Json => {
@@ -49,7 +49,8 @@ impl Agent for Command {
         Ok(Invocation { arguments, environment, files, input })
     }
 
-    /// What only prints its reply may think for as long as it likes; the other protocol is for telling what is going on.
+    /// Returns true for the JSON protocol, which reports progress. A program that only prints its reply may
+    /// be silent for any time.
     fn speaks_while_working(&self, settings: &ProviderSettings) -> bool {
         settings.protocol == Protocol::Json
     }
@@ -62,10 +63,11 @@ impl Agent for Command {
     }
 }
 
-/// The longest argument of a program: 128 KiB on Linux, the zero at its end included, and less than others allow.
+/// Maximum length of an argument: 128 KiB on Linux including the final zero, which is the lowest limit of all
+/// systems.
 const LONGEST_ARGUMENT: u64 = 128 * 1024 - 1;
 
-/// The prompt as an argument, for programs that take it in no other way.
+/// Returns the prompt as an argument, for programs that cannot read it from standard input.
 fn as_argument(ask: &Ask, settings: &ProviderSettings) -> Result<String, Failure> {
     let prompt = with_persona(ask);
     fits(prompt.len(), settings.max_prompt.unwrap_or(LONGEST_ARGUMENT).min(LONGEST_ARGUMENT), &ask.provider)?;
@@ -76,7 +78,7 @@ fn as_argument(ask: &Ask, settings: &ProviderSettings) -> Result<String, Failure
     Ok(prompt)
 }
 
-/// The one line that a program of the JSON protocol reads.
+/// Returns the line that a program of the JSON protocol reads.
 fn asked(ask: &Ask) -> String {
     let line = json!({
         "v": 1,
@@ -97,7 +99,7 @@ fn uses(settings: &ProviderSettings, placeholder: &str) -> bool {
     settings.args.iter().any(|argument| argument.contains(placeholder))
 }
 
-/// The arguments with their placeholders filled.
+/// Arguments with their placeholders filled.
 struct Filled {
     arguments: Vec<String>,
     files: Vec<(String, String)>,
@@ -130,7 +132,8 @@ impl Filled {
     }
 }
 
-/// An argument whose placeholder is empty is dropped, together with a flag directly before it; `--flag={x}` is both.
+/// Fills the placeholders. An argument with an empty value is dropped, together with the flag directly before
+/// it. `--flag={x}` counts as both.
 fn fill(arguments: &[String], values: &[(&str, String)]) -> Vec<String> {
     let mut filled: Vec<String> = Vec::new();
     for argument in arguments {
@@ -144,7 +147,7 @@ fn fill(arguments: &[String], values: &[(&str, String)]) -> Vec<String> {
     filled
 }
 
-/// Fills all placeholders in one go: a value that looks like a placeholder is not one.
+/// Fills all placeholders in one pass, so a value that looks like a placeholder is not filled.
 fn replace_all(argument: &str, values: &[(&str, String)]) -> String {
     let mut text = String::new();
     let mut rest = argument;
@@ -158,7 +161,7 @@ fn replace_all(argument: &str, values: &[(&str, String)]) -> String {
     text + rest
 }
 
-/// What an exit means; `None` if it is fine (C-71).
+/// Returns the failure for an exit, or `None` for success (C-71).
 fn failed(end: &End) -> Option<Failure> {
     let class = match end.exit {
         Exit::AfterDone | Exit::Code(0) => return None,

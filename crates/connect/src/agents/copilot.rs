@@ -1,7 +1,7 @@
 //! `copilot` (C-66).
 //!
-//! It says nothing of tokens or money. Lines marked ephemeral are shown and mean nothing further, but for one: that the
-//! connection to its model broke is said nowhere else in a word that is meant for programs.
+//! It reports neither tokens nor money. Ephemeral lines are only displayed, except for one that reports a
+//! broken connection to the model. No other line reports that in a machine-readable form.
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
@@ -73,7 +73,7 @@ static PROFILE: Profile = Profile {
 
 const READ_ONLY: [&str; 3] = ["view", "grep", "glob"];
 
-/// What is offered where nothing may be: an empty list would offer everything.
+/// The only allowed tool if no tools are allowed. An empty list would allow all of them.
 const NO_TOOL: &str = "saihai-no-tool";
 
 impl Agent for Copilot {
@@ -95,7 +95,7 @@ impl Agent for Copilot {
         arguments.extend(settings.args.iter().cloned());
         arguments.extend(match &ask.session {
             Some(session) => vec![format!("--resume={session}")],
-            // An id that exists would silently be resumed, so it is always a fresh one.
+            // Copilot silently resumes an existing id, so each attempt uses a new one.
             None => vec!["--session-id".to_owned(), unique_id(ask)],
         });
         let environment = vec![("COPILOT_AUTO_UPDATE".to_owned(), "false".to_owned())];
@@ -119,7 +119,7 @@ impl Agent for Copilot {
     }
 }
 
-/// What a level becomes (C-42).
+/// Returns the arguments for a permission level (C-42).
 fn permission(ask: &Ask) -> Vec<String> {
     let tools = ask.tools.as_ref().map(|tools| tools.iter().flat_map(|tool| own_names(tool)).collect());
     let mut arguments = Vec::new();
@@ -137,7 +137,7 @@ fn permission(ask: &Ask) -> Vec<String> {
     }
     let level: &[&str] = match ask.permission {
         Permission::ReadOnly => &["--deny-tool=write", "--deny-tool=shell"],
-        // Otherwise a command that only redirects into a file would count as writing.
+        // Otherwise a command that redirects into a file would count as a write.
         Permission::Edit { commands: false } => &["--allow-tool=write", "--deny-tool=shell"],
         Permission::Edit { commands: true } => &["--allow-tool=write", "--allow-tool=shell"],
         Permission::Full => &["--allow-all-tools"],
@@ -146,7 +146,7 @@ fn permission(ask: &Ask) -> Vec<String> {
     arguments
 }
 
-/// What it calls a tool that definitions know by another name.
+/// Translates a tool name of the definitions into Copilot's names.
 fn own_names(tool: &str) -> Vec<String> {
     let names: &[&str] = match tool {
         "Read" | "LS" => &["view"],
@@ -211,7 +211,7 @@ struct ToolError {
     message: String,
 }
 
-/// A failure that it told of.
+/// A reported failure.
 struct Problem {
     kind: String,
     message: String,
@@ -220,13 +220,13 @@ struct Problem {
 
 struct Opened {
     ask: Ask,
-    /// In which session it was started.
+    /// The session it started in.
     session: String,
     heard: Heard,
-    /// The last request to its model came to nothing on the way.
+    /// The last request to the model failed on the way.
     is_cut_off: bool,
     problem: Option<Problem>,
-    /// With which exit code it said it ended.
+    /// The exit code in its last line.
     result: Option<i32>,
 }
 
@@ -276,7 +276,7 @@ impl Listener for Opened {
     }
 }
 
-/// What is shown while it works.
+/// Displays progress.
 fn show(event: Event, tell: &mut dyn FnMut(Progress)) {
     match event.kind.as_str() {
         "assistant.message_delta" => tell(Progress::Text(event.data.delta_content)),
@@ -300,7 +300,7 @@ impl Opened {
         self.heard.tools.finished(&tool_call_id, output, When::said(moment(&event.timestamp)), tell);
     }
 
-    /// What speaks against a reply.
+    /// Returns the failure that rules out a reply.
     fn failed(&self, end: &End) -> Option<Failure> {
         if let Some(problem) = &self.problem {
             return Some(failure(self.class(problem), &problem.message));
@@ -314,7 +314,7 @@ impl Opened {
         }
     }
 
-    /// It ended before it had begun.
+    /// Returns the failure of a process that exited before its turn started.
     fn unanswered(&self, end: &End) -> Failure {
         let complaints = &end.complaints;
         if complaints.contains("No session, task, or name matched") {

@@ -1,11 +1,11 @@
 //! `gemini` (C-65).
 //!
-//! Its approval modes do not hold an agent: in plan mode the model is offered `exit_plan_mode`, which approves itself where
-//! no person can be asked, and everything is allowed from then on. So a policy file of ours denies every tool that a level
-//! does not name, above everything that settings and a user's policies say.
+//! Its approval modes do not restrict the agent. In plan mode the model has `exit_plan_mode`, which approves
+//! itself in a run without a person, and then everything is allowed. So we write a policy file that denies
+//! every tool a level does not name. It has priority over settings and the user's policies.
 //!
-//! Its exit code is the HTTP status of its model's interface, as far as that fits into a byte. While it tries again by
-//! itself it says so on standard error only, for minutes: after the fourth time it is ended, and the engine decides.
+//! The exit code is the HTTP status of the model's API, reduced to one byte. Gemini retries for minutes and
+//! reports that on standard error only. After the fourth retry we end it, and the engine decides.
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
@@ -71,12 +71,12 @@ const KNOWN_TOOLS: [&str; 27] = [
     "write_file",
     "write_todos",
 ];
-/// The tools that only look.
+/// Read-only tools.
 const READING: [&str; 5] = ["glob", "grep_search", "list_directory", "read_file", "read_many_files"];
-/// The further tools of a turn that edits.
+/// Additional tools of an editing turn.
 const EDITING: [&str; 5] = ["replace", "write_file", "write_todos", "google_web_search", "web_fetch"];
 
-/// How often it may try again by itself.
+/// Maximum number of Gemini's own retries.
 const ATTEMPTS: u32 = 4;
 
 impl Agent for Gemini {
@@ -130,10 +130,9 @@ impl Agent for Gemini {
     }
 }
 
-/// The path of the policy of an ask.
 fn policy_file(ask: &Ask) -> Result<String, Failure> {
     let file = format!("{}/policy-{}.toml", ask.scratch, unique_id(ask));
-    // It would look for two files, find none, and go on without a policy.
+    // Gemini would look for two files, find none, and run without a policy.
     if file.contains(',') {
         let words = format!(
             "gemini cannot be held to `{}` here: it takes the comma in `{}` for the end of a path; use a directory \
@@ -146,7 +145,8 @@ fn policy_file(ask: &Ask) -> Result<String, Failure> {
     Ok(file)
 }
 
-/// A policy that allows these tools and denies all others, those of MCP servers included. 999 is its highest priority.
+/// Returns a policy that allows these tools and denies all others, including those of MCP servers. 999 is the
+/// highest priority.
 fn policy(tools: &[&str]) -> String {
     format!(
         "[[rule]]\ntoolName = {}\ndecision = \"allow\"\npriority = 999\n\n\
@@ -208,7 +208,7 @@ struct Stats {
 impl Stats {
     fn usage(&self) -> Usage {
         let output = self.output_tokens.unwrap_or(0);
-        // Thoughts are only in the total: its output tokens are those of the answer.
+        // Only the total includes thoughts: the output tokens count the answer alone.
         let written =
             self.total_tokens.zip(self.input_tokens).map(|(total, input)| total.saturating_sub(input));
         let thoughts = written.map(|written| written.saturating_sub(output));
@@ -222,26 +222,26 @@ impl Stats {
     }
 }
 
-/// What its last line says.
+/// The contents of its last line.
 #[derive(Debug)]
 struct Ending {
     is_success: bool,
     error: Option<Problem>,
-    /// Whether its model was asked at all.
+    /// The model got at least one request.
     was_asked: bool,
 }
 
 struct Opened {
     ask: Ask,
     heard: Heard,
-    /// What is said next is a message of its own.
+    /// The next text starts a new message.
     is_message_over: bool,
-    /// The last error it told of outside its last line.
+    /// The last error before its last line.
     problem: Option<String>,
-    /// Its model repeated itself, and it stopped the turn: its last line says `success` all the same.
+    /// Gemini stopped the turn because its model repeated itself. Its last line still says `success`.
     is_looping: bool,
     result: Option<Ending>,
-    /// It ended while it was printing the prompt back.
+    /// Gemini exited while it was printing the prompt back.
     is_echo_cut: bool,
 }
 
@@ -327,7 +327,7 @@ impl Opened {
 
     fn result(&mut self, event: Event) -> Next {
         let was_asked = event.stats.input_tokens.is_some_and(|tokens| tokens > 0);
-        // Zeros are what it prints where nothing was counted.
+        // Gemini prints zeros if it counted nothing.
         if was_asked {
             self.heard.usage = event.stats.usage();
         }
@@ -336,7 +336,7 @@ impl Opened {
         Next::Done
     }
 
-    /// What speaks against a reply.
+    /// Returns the failure that rules out a reply.
     fn failed(&self, end: &End) -> Option<Failure> {
         match &self.result {
             Some(Ending { is_success: false, error, .. }) => Some(self.told(error.as_ref(), end)),
@@ -356,7 +356,7 @@ impl Opened {
         }
     }
 
-    /// It told of a failure itself.
+    /// Returns the failure that Gemini reported itself.
     fn told(&self, error: Option<&Problem>, end: &End) -> Failure {
         let words = error.map(|error| &error.message).or(self.problem.as_ref());
         let Some(words) = words else { return abrupt(&PROFILE, "failed and did not say why", end) };
@@ -375,7 +375,7 @@ impl Opened {
         failure(class, message)
     }
 
-    /// It ended before it had begun.
+    /// Returns the failure of a process that exited before its turn started.
     fn unanswered(&self, end: &End) -> Failure {
         let complaints = &end.complaints;
         let is_too_old = |line: &str| line.starts_with("Unknown argument") && line.contains(" policy");
@@ -402,7 +402,7 @@ impl Opened {
             }
             Exit::Code(52) => failure(FailureClass::BadRequest, complaints),
             Exit::Code(55) => untrusted(),
-            // It exits without waiting for what it has yet to print.
+            // Gemini exits without flushing its output.
             Exit::Code(0) if self.is_echo_cut => {
                 let what = "ended before it had printed everything, and its answer is lost; so it does where a prompt is \
                     long and its model answers at once, or where it is too long for the model";
@@ -415,7 +415,7 @@ impl Opened {
         }
     }
 
-    /// How long its model's interface asks to be left alone.
+    /// Returns the wait that the model's API asks for.
     fn retry_delay(&self, end: &End) -> Option<saihai_model::Millis> {
         let words = &self.result.as_ref()?.error.as_ref()?.message;
         if is_quota(&end.complaints) {
@@ -429,13 +429,13 @@ impl Opened {
     }
 }
 
-/// Whether what was paid for is used up, by the name of the error it prints for that. It uses the same one where a model
-/// has no capacity, which has nothing to do with the user's quota.
+/// Returns true if the quota is used up, by the name of the error. Gemini prints the same name for a model
+/// without capacity, which is not the user's quota.
 fn is_quota(complaints: &str) -> bool {
     complaints.contains("TerminalQuotaError") && !complaints.to_ascii_lowercase().contains("capacity")
 }
 
-/// What it says where a stream broke off; there is no status then.
+/// Messages about a broken stream, which has no status.
 const TRANSIENT: [&str; 3] =
     ["[API Error: terminated]", "stream ended without a finish reason", "returned an empty response"];
 
@@ -445,21 +445,21 @@ fn untrusted() -> Failure {
     failure(FailureClass::BadRequest, words)
 }
 
-/// `Attempt 2 failed with status 503. …`, `Attempt 2 failed. …`: which, and with what.
+/// Reads the number and the status from `Attempt 2 failed with status 503. …` or `Attempt 2 failed. …`.
 fn attempt_failed(line: &str) -> Option<(u32, Option<u16>)> {
     let (attempt, rest) = line.strip_prefix("Attempt ")?.split_once(" failed")?;
     let status = rest.strip_prefix(" with status ").map(|rest| rest.split(|c: char| !c.is_ascii_digit()));
     Some((attempt.parse().ok()?, status.and_then(|mut digits| digits.next()?.parse().ok())))
 }
 
-/// The JSON inside `[API Error: …]`.
+/// Returns the JSON inside `[API Error: …]`.
 fn api_error(words: &str) -> Option<Json> {
     let inner = words.strip_prefix("[API Error: ")?;
     let mut values = serde_json::Deserializer::from_str(inner).into_iter();
     values.next()?.ok().filter(Json::is_object)
 }
 
-/// The status of which an exit code is the lower byte: 400 leaves 144, 511 leaves 255.
+/// Returns the status whose lower byte is the exit code: 400 becomes 144, 511 becomes 255.
 fn status_of(exit: Exit) -> Option<u16> {
     match exit {
         Exit::Code(code @ 144..=255) => u16::try_from(code + 256).ok(),

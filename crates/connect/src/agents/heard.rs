@@ -1,4 +1,4 @@
-//! What has been heard of a turn so far, where a program says it piece by piece.
+//! The collected events of a turn, for programs that report step by step.
 
 use jiff::Timestamp;
 use saihai_model::{Ask, Failure, Meter, Moment, ProviderAnswer, Refusal, Reply, Usage, Usd};
@@ -7,32 +7,30 @@ use super::messages::Messages;
 use crate::structured::Structured;
 use crate::tool_log::ToolLog;
 
-/// What has been heard of a turn so far.
+/// The collected events of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// In which session it is.
     pub(crate) session: Option<String>,
-    /// Every message of the agent, in order. One that is still being said is the last.
+    /// Every message of the agent, in order. The last one may be incomplete.
     pub(crate) messages: Messages,
     pub(crate) tools: ToolLog,
-    /// How often it was denied something.
+    /// Number of denied tool calls.
     pub(crate) denied: u32,
-    /// Tokens, as far as it said.
+    /// Token counts, as far as reported.
     pub(crate) usage: Usage,
     pub(crate) cost: Option<Usd>,
-    /// The session's counters, where it counts sessions.
+    /// The session's counters, for programs that count per session.
     pub(crate) metered: Option<Meter>,
-    /// What a person should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Heard {
-    /// Whether it comes to anything: something was said or done (C-32).
+    /// Returns true if the agent neither said nor did anything (C-32).
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.last().is_none() && !self.tools.has_finished()
     }
 
-    /// All of it as a reply.
     pub(crate) fn into_reply(self, ask: &Ask) -> Reply {
         let text = self.messages.last().cloned().unwrap_or_default();
         let warnings = self.warnings.into_iter().chain(self.messages.warning(ask)).collect();
@@ -55,7 +53,7 @@ impl Heard {
         }
     }
 
-    /// What it cost all the same, with the reason why it came to nothing (C-26).
+    /// Builds the refusal: the failure together with the usage so far (C-26).
     pub(crate) fn into_refusal(self, failure: Failure) -> Refusal {
         Refusal {
             failure,
@@ -68,7 +66,7 @@ impl Heard {
         }
     }
 
-    /// The reply, unless something speaks against it.
+    /// Returns the reply, or the refusal if there is a failure.
     pub(crate) fn into_answer(self, ask: &Ask, failed: Option<Failure>) -> ProviderAnswer {
         match failed {
             Some(failure) => Err(self.into_refusal(failure)),
@@ -77,7 +75,7 @@ impl Heard {
     }
 }
 
-/// A moment as agents write it.
+/// Parses a time in the format that agents use.
 pub(crate) fn moment(text: &str) -> Option<Moment> {
     let time: Timestamp = text.parse().ok()?;
     u64::try_from(time.as_millisecond()).ok().map(Moment)

@@ -1,17 +1,17 @@
-//! What an agent says in a turn, message by message.
+//! The messages of an agent in one turn.
 
 use saihai_model::Ask;
 
 use crate::attempt::transcript_of;
 
-/// So much is held and passed on, from its end; all of it stands in the transcript (C-52).
+/// Maximum length of all messages; the end is kept. The transcript has all of it (C-52).
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// What an agent says in a turn: all of it, or the end where it is very long.
+/// The messages of a turn, or the end of them if they are very long.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     all: Vec<String>,
-    /// Bytes of all of them.
+    /// Total bytes of all messages.
     length: usize,
     left_off: usize,
 }
@@ -23,7 +23,7 @@ impl Messages {
         self.shorten();
     }
 
-    /// More of the last message; the first one begins by it.
+    /// Appends to the last message, or starts the first one.
     pub(crate) fn go_on(&mut self, text: &str) {
         match self.all.last_mut() {
             Some(last) => {
@@ -35,17 +35,17 @@ impl Messages {
         }
     }
 
-    /// The last one with something in it (C-21).
+    /// Returns the last message that is not blank (C-21).
     pub(crate) fn last(&self) -> Option<&String> {
         self.all.iter().rev().find(|message| !message.trim().is_empty())
     }
 
-    /// All that have something in them, in order.
+    /// Returns all messages that are not blank, in order.
     pub(crate) fn into_spoken(self) -> Vec<String> {
         self.all.into_iter().filter(|message| !message.trim().is_empty()).collect()
     }
 
-    /// What a person should know of it.
+    /// Returns a warning if messages were dropped.
     pub(crate) fn warning(&self, ask: &Ask) -> Option<String> {
         let length = self.length + self.left_off;
         let file = transcript_of(ask);
@@ -57,7 +57,7 @@ impl Messages {
         })
     }
 
-    /// Leaves off what was said first: whole messages, and the beginning of the next. Twice as much may stand there, so
+    /// Drops the oldest messages and the start of the next one. The buffer may grow to twice the limit, so
     /// that not every word moves all of it.
     fn shorten(&mut self) {
         if self.length <= 2 * LONGEST {
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(messages.into_spoken(), ["one", "two"]);
     }
 
-    // C-52: however it is said, little of it is held.
+    // C-52: memory stays bounded, with one long message or many short ones.
     #[test]
     fn of_very_much_the_end_is_held_and_that_is_said() {
         for is_one in [true, false] {

@@ -1,4 +1,4 @@
-//! The agent programs, one file each. Adding one is its file and its line in [`all`].
+//! The agent programs, one file each. A new program needs its file and a line in [`all`].
 
 mod claude;
 mod codex;
@@ -30,17 +30,16 @@ pub(crate) fn all() -> &'static [&'static dyn Agent] {
     ]
 }
 
-/// The program of a kind.
 pub(crate) fn of(kind: ProviderKind) -> Option<&'static dyn Agent> {
     all().iter().copied().find(|agent| agent.profile().kind == kind)
 }
 
-/// A file of a project, by its path from the root, that the program of a kind runs when it starts there, whatever it is told.
+/// Finds a project file that the program executes at start, regardless of its arguments. Returns its path
+/// from the root.
 pub fn code_of_project(kind: ProviderKind, root: &Path) -> Option<PathBuf> {
     of(kind)?.code_of_project(root)
 }
 
-/// The tools that the program of a kind is known to have.
 pub fn known_tools(kind: ProviderKind) -> &'static [&'static str] {
     of(kind).map_or(&[], |agent| agent.profile().known_tools)
 }

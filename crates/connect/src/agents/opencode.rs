@@ -1,9 +1,9 @@
 //! `opencode` (C-64).
 //!
-//! What a level may do is written into agents of our own, because nothing else holds: its `plan` agent still runs
-//! commands, and a project's `opencode.json` overrules its permission variable. Asked for an agent it does not know,
-//! it takes its most powerful one and says so on standard error only; therefore the agents are looked for before the
-//! first turn, and that complaint ends a turn at once.
+//! We write each level into agents of our own, because nothing else restricts it. Its `plan` agent still runs
+//! commands, and a project's `opencode.json` overrides its permission variable. If it does not know an agent,
+//! it uses its most powerful one and reports that on standard error only. So a check before the first turn
+//! looks for our agents, and that message ends a turn immediately.
 
 mod code;
 mod log;
@@ -43,7 +43,7 @@ static PROFILE: Profile = Profile {
         "edit",
         "glob",
         "grep",
-        // As it reports a call that it does not understand.
+        // The name in its reports for a call that it cannot parse.
         "invalid",
         "list",
         "lsp",
@@ -127,7 +127,7 @@ impl Agent for Opencode {
     }
 }
 
-/// What `auth list` says: how many credentials there are.
+/// Reads the number of credentials from `auth list`.
 fn logged_in(said: &Probed) -> Login {
     let words: Vec<&str> = said.output.split_whitespace().collect();
     let count = words.windows(2).find_map(|pair| match pair {
@@ -146,9 +146,9 @@ fn environment(ask: &Ask) -> Vec<(String, String)> {
         json!({ name: { "mode": "primary", "description": "Saihai", "permission": permission } })
     });
     let config = json!({ "agent": agents.unwrap_or_else(|| json!({})) }).to_string();
-    // The project's MCP servers are commands, which it starts whatever a turn may do.
+    // The project's MCP servers are commands, which OpenCode starts regardless of the turn's permission.
     let foreign = ask.foreign.then_some(("OPENCODE_DISABLE_PROJECT_CONFIG", "1"));
-    // That it was refused and waits is said in its log only.
+    // Only its log says that the API refused a request and that it waits.
     let log = [("OPENCODE_PRINT_LOGS", "1"), ("OPENCODE_LOG_LEVEL", "ERROR")];
     let set = [("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_CONFIG_CONTENT", &config)];
     set.into_iter()
@@ -158,7 +158,7 @@ fn environment(ask: &Ask) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The agent that holds a turn to its level and its tools; none where it may do everything (C-42).
+/// Returns the agent that restricts a turn to its level and its tools; none for full permission (C-42).
 fn agent_of(ask: &Ask) -> Option<(&'static str, Json)> {
     let (name, level): (_, Vec<&str>) = match ask.permission {
         Permission::ReadOnly => ("saihai-readonly", READ_ONLY.into()),
@@ -178,16 +178,17 @@ fn agent_of(ask: &Ask) -> Option<(&'static str, Json)> {
     Some((name, allowing(level.into_iter().filter(is_wanted).map(str::to_owned))))
 }
 
-/// Everything that is not named is denied. The order matters to it: the last rule that fits holds. Should a project have
-/// an agent of our name, its rules are mixed with ours, and a rule of both keeps the project's place. What the project
-/// allows after its own `*` would hold; so everything is denied once more, by a rule of ours alone.
+/// Returns rules that deny everything else. Order matters: the last matching rule wins. If the project has an
+/// agent of the same name, its rules are merged with ours. A common rule then keeps the project's position,
+/// and a permission after the project's own `*` would win. So a second rule, which only we have, denies
+/// everything again.
 fn allowing(tools: impl Iterator<Item = String>) -> Json {
     let mut rules = BTreeMap::from(["*", "**"].map(|all| (all.to_owned(), "deny")));
     rules.extend(tools.map(|tool| (tool, "allow")));
     json!(rules)
 }
 
-/// What it calls a tool that definitions know by another name.
+/// Translates a tool name of the definitions into OpenCode's name.
 fn own_name(tool: &str) -> String {
     match tool {
         "LS" => "list".to_owned(),
@@ -290,15 +291,15 @@ struct ProblemData {
 struct Opened {
     ask: Ask,
     heard: Heard,
-    /// To which message of the model the last text belonged.
+    /// Id of the message that the last text belongs to.
     message: Option<String>,
-    /// It announces steps, not tools: inside one, a tool may be at work.
+    /// OpenCode announces steps, not tools: a tool may run inside a step.
     is_in_step: bool,
-    /// Why the last step ended.
+    /// The reason for the end of the last step.
     finish: Option<String>,
     cost: ToldCost,
     trouble: Option<Problem>,
-    /// What its model's interface said last, where it is going to ask again by itself.
+    /// The last error of the model's API, if OpenCode is going to retry.
     refusal: Option<String>,
 }
 
@@ -342,7 +343,7 @@ impl Listener for Opened {
     fn end(mut self: Box<Self>, end: &End) -> ProviderAnswer {
         self.heard.cost = self.cost.amount();
         self.heard.warnings.extend(self.cost.warning());
-        // The two streams race: a turn may have ended before the warning was heard, and still counts for nothing.
+        // The two streams race: a turn may end before the warning arrives, and is still invalid.
         if let Some(failure) = fell_back(&end.complaints) {
             return Err(self.heard.into_refusal(failure));
         }
@@ -358,7 +359,7 @@ impl Listener for Opened {
     }
 }
 
-/// The agent that holds it to its permission is not known to it, and another one worked.
+/// Returns a failure if OpenCode did not know our restricting agent and used another one.
 fn fell_back(complaints: &str) -> Option<Failure> {
     let words = "opencode does not know the agent that holds it to what the turn may do, and would have taken its default \
         agent, which may do anything; it was ended";
@@ -377,7 +378,7 @@ impl Opened {
         self.message = part.message;
     }
 
-    /// It tells of a tool when it has come back, with the times of its own.
+    /// Records a tool call. OpenCode reports a tool at its end, with its own times.
     fn tool(&mut self, part: Part, tell: &mut dyn FnMut(Progress)) {
         let ToolState { input, output, error, time } = part.state;
         let at = |millis: Option<u64>| When::said(millis.map(Moment));
@@ -393,7 +394,7 @@ impl Opened {
         self.is_in_step = false;
         if let Some(tokens) = part.tokens {
             let usage = &mut self.heard.usage;
-            // It takes the cache out of the input and the thoughts out of the output.
+            // OpenCode excludes the cache from input and thoughts from output.
             let input = [tokens.input, tokens.cache.read, tokens.cache.write];
             *usage = Usage {
                 input: input.into_iter().fold(usage.input, sum),
@@ -409,7 +410,7 @@ impl Opened {
         if is_over { Next::Done } else { Next::GoOn }
     }
 
-    /// What speaks against a reply.
+    /// Returns the failure that rules out a reply.
     fn failed(&self, end: &End) -> Option<Failure> {
         let words = &end.complaints;
         match self.finish.as_deref() {
@@ -445,7 +446,7 @@ impl Opened {
     }
 }
 
-/// What it tells the model of a tool that was not let through.
+/// Returns true if a tool's error is OpenCode's text for a denied tool.
 fn is_denial(error: &str) -> bool {
     error.contains("rejected permission") || error.contains("a rule which prevents you from using")
 }
@@ -457,7 +458,7 @@ fn classify(problem: &Problem) -> (Failure, Option<saihai_model::Millis>) {
         "ProviderAuthError" => Some(FailureClass::Auth),
         "ContentFilterError" => Some(FailureClass::Refused),
         "MessageOutputLengthError" | "ContextOverflowError" => Some(FailureClass::BadRequest),
-        // A connection that broke has no status, and it tried again by itself to the end.
+        // A broken connection has no status, and OpenCode has used up its own retries.
         "APIError" if data.is_retryable => Some(FailureClass::Transient),
         _ => None,
     };
@@ -473,7 +474,7 @@ fn classify(problem: &Problem) -> (Failure, Option<saihai_model::Millis>) {
     (failure(remote::class(&trouble), words), remote::wait(&trouble))
 }
 
-/// A line of a terminal without its colours.
+/// Removes terminal colours from a line.
 fn plain(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let mut text = parts.next().unwrap_or_default().to_owned();

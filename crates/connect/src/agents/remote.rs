@@ -1,4 +1,4 @@
-//! What an agent passes on of its model's HTTP interface when that fails (C-32).
+//! Errors of the model's HTTP API, as an agent passes them on (C-32).
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -6,31 +6,31 @@ use saihai_model::{FailureClass, Json, Millis};
 
 use crate::agent::{class_of_status, wait_of_seconds};
 
-/// An answer of the interface that was no success, as far as it is known.
+/// The known parts of an error response.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble<'a> {
     pub(crate) status: Option<u16>,
-    /// What was answered; may be empty.
+    /// May be empty.
     pub(crate) body: &'a str,
-    /// The header of that name.
+    /// The `retry-after` header.
     pub(crate) retry_after: Option<&'a str>,
-    /// When it was answered, as the header of that name says.
+    /// The `date` header: the time of the response.
     pub(crate) date: Option<&'a str>,
 }
 
-/// Its class. Without a status nobody knows what it was.
+/// Classifies an error. Without a status the cause is unknown.
 pub(crate) fn class(trouble: &Trouble<'_>) -> FailureClass {
     match trouble.status {
         Some(429) if names_a_quota(trouble.body) => FailureClass::Quota,
-        // An agent that passes on a refusal of its request has made it in vain, whatever the exact number.
+        // An agent's own request was refused, so a retry cannot help, regardless of the exact status.
         Some(405 | 406 | 410..=422) => FailureClass::BadRequest,
         Some(status) => class_of_status(status),
         None => FailureClass::Crashed,
     }
 }
 
-/// How long to wait, where it says so in seconds or as a date. Both dates are the interface's own, so our clock does
-/// not come into it (C-34).
+/// Returns the wait, given in seconds or as a date. Both dates are the server's, so our clock does not matter
+/// (C-34).
 pub(crate) fn wait(trouble: &Trouble<'_>) -> Option<Millis> {
     let wait = trouble.retry_after?.trim();
     if let Ok(seconds) = wait.parse() {
@@ -44,7 +44,7 @@ fn date(text: &str) -> Option<Timestamp> {
     rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
 }
 
-/// Whether `error.code` or `error.type` says that what was paid for is used up.
+/// Returns true if `error.code` or `error.type` names a used-up quota.
 fn names_a_quota(body: &str) -> bool {
     let Ok(body) = serde_json::from_str::<Json>(body) else { return false };
     let named = |key: &str| body["error"][key].as_str().unwrap_or_default();

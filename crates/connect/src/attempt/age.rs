@@ -1,4 +1,4 @@
-//! Programs that are older than what Saihai is tested with: they fail over arguments that they do not know yet.
+//! Programs that are older than the tested version: they fail on unknown arguments.
 
 use saihai_model::{FailureClass, ProviderAnswer, Refusal};
 
@@ -6,7 +6,7 @@ use super::Installed;
 use crate::doctor;
 use crate::environment;
 
-/// Names the version of a program that failed before it did anything, where it is an old one.
+/// Adds the program's version to the failure of an old program that failed at the start.
 pub(super) async fn remark(answer: ProviderAnswer, installed: &Installed) -> ProviderAnswer {
     let mut refusal = match answer {
         Err(refusal) if is_from_the_start(&refusal) => refusal,
@@ -26,7 +26,7 @@ pub(super) async fn remark(answer: ProviderAnswer, installed: &Installed) -> Pro
     Err(refusal)
 }
 
-/// Whether it ended by itself with an error that nobody else explains, and its model was not asked.
+/// Returns true if the program exited with an unexplained error before it asked its model.
 fn is_from_the_start(refusal: &Refusal) -> bool {
     let failure = &refusal.failure;
     matches!(failure.class, FailureClass::BadRequest | FailureClass::Crashed)

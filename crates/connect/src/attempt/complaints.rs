@@ -1,13 +1,13 @@
-//! What a process printed on its standard error, as far as it is kept.
+//! The standard error of a process, cut to its first and last part.
 
-/// How much of the beginning is kept, and how much of the end (C-52).
+/// Maximum length of the first part, and of the last part (C-52).
 const KEPT: usize = 64 * 1024;
 
-/// The first and the last of a stream.
+/// The first and the last part of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Complaints {
     first: Vec<u8>,
-    /// Up to twice as long as is kept, so that it is not moved for every read.
+    /// Grows to twice the limit, so that not every read moves it.
     last: Vec<u8>,
     left_out: u64,
 }
@@ -28,7 +28,7 @@ impl Complaints {
         self.left_out += over as u64;
     }
 
-    /// All that is kept, with a line between where something is left out.
+    /// Returns both parts, with a line between them if something was dropped.
     pub(super) fn into_text(mut self) -> String {
         self.cut();
         let first = String::from_utf8_lossy(&self.first);

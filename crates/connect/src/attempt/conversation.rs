@@ -1,4 +1,4 @@
-//! Talking with a process until it ends, or has to be ended.
+//! Talks to a process until it exits or has to be ended.
 
 use std::io;
 use std::pin::pin;
@@ -13,20 +13,20 @@ use super::mouth::Mouth;
 use crate::clock::{Clock, Sleep};
 use crate::process::{Family, Grace, Pipes, Plea, Status, read};
 
-/// How long a process has to exit once it has said that the turn is over (C-59).
+/// Time for a process to exit after it reported the end of the turn (C-59).
 const AFTER_DONE: Millis = Millis(10_000);
 
-/// How long pipes are read whose writers are all dead; longer means that somebody we do not know holds one.
+/// Time to drain pipes after all known writers are dead. After that, an unknown process holds one open.
 const REMAINS: Duration = Duration::from_secs(1);
 
 const CHUNK: usize = 64 * 1024;
 
-/// How long what may take.
+/// Time limits of a turn.
 pub(super) struct Patience<'a> {
     pub(super) deadline: Option<Millis>,
-    /// The longest silence while no tool is at work.
+    /// Maximum silence while no tool is running.
     pub(super) silence: Option<Millis>,
-    /// Between being asked to end and being ended.
+    /// Time between the request to end and the kill.
     pub(super) grace: &'a Grace,
     pub(super) clock: &'a dyn Clock,
 }
@@ -35,22 +35,22 @@ pub(super) struct Patience<'a> {
 pub(super) enum Over {
     Exited(Status),
     Stopped,
-    /// It took longer than it may.
+    /// The turn exceeded its time limit.
     Deadline(Millis),
-    /// It was silent for too long.
+    /// The process was silent for too long.
     Silence(Millis),
-    /// It said that it waits, and waited for too long: [`Listener::pause`](crate::agent::Listener::pause).
+    /// The process announced a wait and waited too long: [`Listener::pause`](crate::agent::Listener::pause).
     Paused,
-    /// It had said that the turn is over, and stayed.
+    /// The process reported the end of the turn but did not exit.
     Lingered,
-    /// The turn is over, and it is to stay for the next one (C-67).
+    /// The turn is over, and the process stays for the next one (C-67).
     Stays,
-    /// It had to be ended at once.
+    /// The process had to be ended immediately.
     Failed(Failure),
 }
 
 impl Over {
-    /// With what it ended by itself.
+    /// Returns the exit status of a process that exited by itself.
     pub(super) fn status(&self) -> Option<Status> {
         match self {
             Self::Exited(status) => Some(*status),
@@ -65,7 +65,7 @@ impl Over {
     }
 }
 
-/// A process and who listens to it.
+/// A process and its listener.
 pub(super) struct Conversation<'a> {
     pub(super) family: Family,
     pub(super) pipes: Pipes,
@@ -74,16 +74,16 @@ pub(super) struct Conversation<'a> {
     pub(super) progress: &'a (dyn Fn(Progress) + Send + Sync),
 }
 
-/// What a conversation has come to.
+/// The result of a conversation.
 pub(super) struct Held {
     pub(super) over: Over,
     pub(super) heard: Heard,
-    /// The process, where it stays. Otherwise nothing of it is left.
+    /// The process, if it stays. Otherwise nothing of it is left.
     pub(super) stayed: Option<(Family, Pipes)>,
 }
 
 impl Conversation<'_> {
-    /// Says `words`, listens to the end of the turn, and leaves nothing of the process behind unless it is to stay.
+    /// Writes `words`, listens until the end of the turn, and ends the process unless it stays.
     pub(super) async fn hold(self, words: Vec<u8>, stop: &CancellationToken) -> Held {
         let Self { family, pipes: Pipes { input, output, complaints }, mut hearing, patience, progress } =
             self;
@@ -92,7 +92,7 @@ impl Conversation<'_> {
             Ears { hearing: &mut hearing, output: Some(&output), complaints: Some(&complaints), progress };
         let mut over = talk(&family, &mut ears, &mut mouth, &patience, stop).await;
         if let Over::Stays = over {
-            // The turn stands: what follows its last line is nothing that could change it.
+            // The turn is complete: output after its last line cannot change it.
             let _ = ears.hearing.finish(&mut |news| progress(news));
             if let (Some(_), Some(input)) = (ears.output, mouth.into_input()) {
                 let pipes = Pipes { input, output, complaints };
@@ -147,7 +147,7 @@ async fn talk(
             () = mouth.speak() => {}
             status = &mut ended => return status.map_or_else(|error| Over::Failed(lost(&error)), Over::Exited),
             over = limits.over() => match over {
-                // It prints whole messages only, and one is on its way.
+                // The program prints whole messages only, and one is arriving.
                 Over::Silence(_) if limits.is_spoken_to(family.since_received()) => {}
                 over => return over,
             },
@@ -155,7 +155,7 @@ async fn talk(
     }
 }
 
-/// Ends a process the polite way first (C-56): in its own words where it has some, then by a signal to its group.
+/// Ends a process gracefully (C-56): first by a request in its own protocol, then by a signal to its group.
 async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, patience: &Patience<'_>) {
     let Patience { grace, clock, .. } = patience;
     let mut plea = Plea::Signal;
@@ -179,7 +179,7 @@ async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, pat
     }
 }
 
-/// The times that are running.
+/// The running timers.
 struct Limits<'a> {
     patience: &'a Patience<'a>,
     whole: Sleep<'a>,
@@ -209,7 +209,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Waits on where the program itself was sent data since it became silent.
+    /// Returns true, and restarts the timer, if the program received network data since its last output.
     fn is_spoken_to(&mut self, since_received: Option<Millis>) -> bool {
         let rest =
             self.patience.silence.zip(since_received).map(|(most, since)| most.0.saturating_sub(since.0));
@@ -241,7 +241,7 @@ impl Patience<'_> {
     }
 }
 
-/// Both streams of a process, as far as they are open.
+/// The open output streams of a process.
 struct Ears<'a> {
     hearing: &'a mut Hearing,
     output: Option<&'a Receiver>,
@@ -260,14 +260,14 @@ impl Default for Buffers {
     }
 }
 
-/// What was read into which buffer.
+/// A read, by its stream and length.
 enum Sound {
     Output(usize),
     Complaint(usize),
 }
 
 impl Ears<'_> {
-    /// Waits for the next sound and tells it. Nothing is lost when it is dropped.
+    /// Waits for the next output and handles it. Dropping the future loses nothing.
     async fn hear(&mut self, buffers: &mut Buffers) -> Result<(), Failure> {
         let tell = &mut |news| (self.progress)(news);
         match self.listen(buffers).await {
@@ -276,7 +276,7 @@ impl Ears<'_> {
         }
     }
 
-    /// Reads from whichever stream has something, the first one first; never returns once both have ended.
+    /// Reads from either stream, standard output first. Never returns once both have ended.
     async fn listen(&mut self, buffers: &mut Buffers) -> Sound {
         loop {
             let sound = tokio::select! {
@@ -292,7 +292,7 @@ impl Ears<'_> {
         }
     }
 
-    /// All writers are dead: what is left in the pipes is heard too.
+    /// Reads the rest of the pipes after all writers are dead.
     async fn hear_the_rest(&mut self) -> Result<(), Failure> {
         let mut buffers = Buffers::default();
         while self.output.is_some() || self.complaints.is_some() {
@@ -305,7 +305,7 @@ impl Ears<'_> {
         self.hearing.finish(tell)
     }
 
-    /// Keeps what is printed while it is being ended. It goes on for ever.
+    /// Records output while the process is being ended. Never returns.
     async fn overhear(&mut self) {
         let mut buffers = Buffers::default();
         loop {
@@ -316,7 +316,7 @@ impl Ears<'_> {
     }
 }
 
-/// A pipe that cannot be read any more has ended.
+/// A pipe that cannot be read has ended.
 async fn read_from(pipe: Option<&Receiver>, buffer: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => read(pipe, buffer).await.unwrap_or(0),

@@ -1,4 +1,4 @@
-//! What is heard of a process: kept in a file, and told to the agent's listener line by line.
+//! Records the output of a process in a file and passes it to the agent's listener line by line.
 
 use std::io;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use super::unwritten;
 use crate::agent::{Listener, Next};
 use crate::redact::{Redaction, Redactor};
 
-/// How much a process may print on its standard output (C-52).
+/// Maximum size of standard output (C-52).
 pub(super) const LIMIT: u64 = 256 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Whom progress is told to.
+/// Receiver of progress events.
 pub(super) type Tell<'a> = &'a mut dyn FnMut(Progress);
 
 pub(super) struct Hearing {
     listener: Box<dyn Listener>,
-    /// Hears what comes after the end, and can only tell whether that was a second end (C-59).
+    /// Listens after the end of the turn, only to detect a second end (C-59).
     afterwards: Box<dyn Listener>,
     transcript: Transcript,
     output: Lines,
@@ -42,12 +42,12 @@ pub(super) struct Hearing {
 pub(super) struct Heard {
     pub(super) listener: Box<dyn Listener>,
     pub(super) complaints: String,
-    /// It said that the turn is over.
+    /// The program reported the end of the turn.
     pub(super) done: bool,
     pub(super) warnings: Vec<String>,
-    /// It said nothing at all.
+    /// The program printed nothing at all.
     pub(super) silent: bool,
-    /// What its last message is so far.
+    /// The last message so far.
     pub(super) said: Option<String>,
 }
 
@@ -75,7 +75,7 @@ impl Hearing {
         }
     }
 
-    /// Its model may be called so often.
+    /// Limits the number of model calls.
     pub(super) fn at_most(mut self, calls: Option<u32>) -> Self {
         self.spoken = Spoken::new(calls);
         self
@@ -97,7 +97,7 @@ impl Hearing {
         self.listener.is_spoken_with()
     }
 
-    /// The turn is over, and the process stays for the next one.
+    /// Returns true if the turn is over and the process stays for the next one.
     pub(super) fn stays(&self) -> bool {
         self.done && self.listener.stays().is_some()
     }
@@ -106,12 +106,12 @@ impl Hearing {
         self.listener.farewell()
     }
 
-    /// What is to be said since this was asked last.
+    /// Returns the text to send since the last call.
     pub(super) fn take_words(&mut self) -> String {
         std::mem::take(&mut self.to_say)
     }
 
-    /// Takes what was read from standard output.
+    /// Handles bytes from standard output.
     pub(super) fn output(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
         self.count(bytes)?;
         let mut clean = Vec::with_capacity(bytes.len());
@@ -132,7 +132,7 @@ impl Hearing {
         said
     }
 
-    /// Takes what was read from standard error.
+    /// Handles bytes from standard error.
     pub(super) fn complaint(&mut self, bytes: &[u8], tell: Tell<'_>) -> Result<(), Failure> {
         let mut clean = Vec::with_capacity(bytes.len());
         self.complaint_redaction.push(bytes, &mut clean);
@@ -152,15 +152,15 @@ impl Hearing {
         said
     }
 
-    /// Keeps what is printed while it is being ended, and listens no more.
+    /// Records output while the process is being ended, without the listener.
     pub(super) fn overhear(&mut self, bytes: &[u8]) {
         let mut clean = Vec::with_capacity(bytes.len());
         self.output_redaction.push(bytes, &mut clean);
-        // It is over, and the reason stands; what cannot be kept now is lost.
+        // The turn is over and its reason is known, so an error here is ignored.
         let _ = self.count(bytes).and_then(|()| self.keep(&clean));
     }
 
-    /// Both streams have ended: what had no line end is told too.
+    /// Handles the rest after both streams have ended: a last line without a line end.
     pub(super) fn finish(&mut self, tell: Tell<'_>) -> Result<(), Failure> {
         let (mut output, mut complaint) = (Vec::new(), Vec::new());
         self.output_redaction.finish(&mut output);
@@ -179,7 +179,7 @@ impl Hearing {
         said
     }
 
-    /// What a person should know of it.
+    /// Adds a warning for the user.
     pub(super) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
     }
@@ -222,7 +222,7 @@ impl Hearing {
         }
     }
 
-    /// Reads a line again that was too long to be held.
+    /// Reads a line from the transcript that was too long for memory.
     fn long_line(&mut self, from: u64, length: u64, tell: Tell<'_>) -> Result<(), Failure> {
         let read = self.transcript.read(from, length, |file| long_line::condense(file));
         match read.map_err(|error| self.not_kept(&error))? {
@@ -239,7 +239,7 @@ impl Hearing {
         }
     }
 
-    /// What is no JSON is handed on as it is, as several lines of which only the last one ends.
+    /// Passes on text that is not JSON in parts. Only the last part has a line end.
     fn in_parts(&mut self, mut from: u64, length: u64, tell: Tell<'_>) -> Result<(), Failure> {
         let end = from + length;
         let mut rest = Vec::new();
@@ -288,7 +288,7 @@ impl Hearing {
             tell(progress);
         });
         match (next, self.spoken.exceeded()) {
-            // What has come to its end in time stands.
+            // The limit does not apply to a turn that has just ended.
             (Next::GoOn | Next::Say(_), Some(failure)) => Err(failure),
             (next, _) => self.go_on(next),
         }

@@ -1,37 +1,37 @@
-//! A stream taken apart into lines.
+//! Splits a stream into lines.
 
 use memchr::memchr;
 
-/// The longest line that is held in memory (C-52).
+/// Maximum length of a line in memory (C-52).
 pub(super) const LONGEST: usize = 1024 * 1024;
 
-/// A line, with its end if there was one.
+/// A line, including its line end if there is one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     Whole(&'a [u8]),
-    /// Too long to be held: where it stands in the stream.
+    /// A line too long for memory, by its position in the stream.
     Long {
         from: u64,
         length: u64,
     },
 }
 
-/// Takes a stream apart. It remembers at most [`LONGEST`] bytes.
+/// A line splitter. It buffers at most [`LONGEST`] bytes.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The beginning of a line whose end has not come; empty once it is too long.
+    /// The start of an incomplete line; empty once the line is too long.
     held: Vec<u8>,
-    /// Where in the stream that line begins, and how long it is so far.
+    /// Position of that line in the stream, and its length so far.
     from: u64,
     length: u64,
 }
 
 impl Lines {
-    /// Takes more of the stream and hands on every line that it ends.
+    /// Adds bytes and passes on every line that they complete.
     pub(super) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
         while let Some(at) = memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(at + 1);
-            // Most lines come whole: those are not copied.
+            // Most lines arrive whole and need no copy.
             if self.length == 0 && line.len() <= LONGEST {
                 self.from += line.len() as u64;
                 each(Line::Whole(line));
@@ -46,7 +46,7 @@ impl Lines {
         }
     }
 
-    /// The stream has ended: hands on what had no line end.
+    /// Passes on the rest of the stream, which has no line end.
     pub(super) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
         if self.length > 0 {
             self.let_go(&mut each);
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of a stream that comes in pieces of this length; of a long one only where it stands.
+    /// Splits a stream that arrives in pieces of this length. A long line becomes its position.
     fn lines(stream: &[u8], piece: usize) -> Vec<String> {
         let mut lines = Lines::default();
         let mut all = Vec::new();

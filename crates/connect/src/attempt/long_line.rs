@@ -1,28 +1,28 @@
-//! A line of JSON that is too long to be held, with what makes it long cut out.
+//! Shortens a JSON line that is too long for memory.
 //!
-//! What makes a line long is a text in it: a file that was read, a message. Such a text is cut to its last part, which
-//! is also what is read of a message that long (C-52); everything else of the line is kept, so that it still says
-//! what it says.
+//! A line is long because of a text in it, such as a file or a message. Such a text is cut to its last part,
+//! which is also the part of a long message that counts (C-52). Everything else in the line stays, so it
+//! keeps its meaning.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
 use memchr::{memchr, memchr2};
 
-/// What is kept of one text where the line then is short enough, and where it is not.
+/// Length that a text keeps: the usual one, and the one for a line that is still too long.
 const TEXT: usize = 4 * 1024 * 1024;
 const SHORT_TEXT: usize = 16 * 1024;
 
-/// From when on texts are cut short. A line that is twice as long all the same is not held.
+/// Line length from which texts are cut. A line of twice this length is dropped.
 const LINE: usize = 5 * 1024 * 1024;
 
-/// A line that can be held.
+/// A line that fits into memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Condensed {
     pub(super) line: String,
     pub(super) was_cut: bool,
 }
 
-/// Reads a line, cutting its texts. `None` if it is no JSON object, or would still be too long.
+/// Reads a line and cuts its texts. Returns `None` if it is not a JSON object, or is still too long.
 pub(super) fn condense(line: &mut (impl Read + ?Sized)) -> io::Result<Option<Condensed>> {
     let mut condenser = Condenser::default();
     let mut reader = BufReader::with_capacity(64 * 1024, line);
@@ -39,10 +39,10 @@ pub(super) fn condense(line: &mut (impl Read + ?Sized)) -> io::Result<Option<Con
     }
 }
 
-/// How many bytes end on a character.
+/// Returns the length of the prefix that ends on a character boundary.
 pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
-        // An unfinished character at the end, and only that, is left for later.
+        // An incomplete character at the end is left for later.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         Ok(_) | Err(_) => bytes.len(),
     }
@@ -52,17 +52,17 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
 struct Condenser {
     line: Vec<u8>,
     began: bool,
-    /// Inside a text: where it begins in `line`.
+    /// Start of the current text in `line`, if inside one.
     text: Option<usize>,
-    /// The last byte inside the text was a backslash that stands for something with the next one.
+    /// The last byte in the text was a backslash that starts an escape.
     escaped: bool,
     was_cut: bool,
-    /// What is kept of a text. It shrinks when the line grows all the same.
+    /// Length that a text keeps. It shrinks if the line still grows.
     longest: Option<usize>,
 }
 
 impl Condenser {
-    /// Takes more of the line. Says whether it can still come to something.
+    /// Adds bytes. Returns false once the line is hopeless.
     fn push(&mut self, mut bytes: &[u8]) -> bool {
         if !self.began {
             let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else { return true };
@@ -83,8 +83,8 @@ impl Condenser {
         true
     }
 
-    /// Keeps the line short by cutting the text it is in: first to what is usual, then to what is little. Says whether
-    /// that was enough.
+    /// Cuts the current text: first to the usual length, then to the short one. Returns false if that is not
+    /// enough.
     fn shorten(&mut self) -> bool {
         for longest in [self.longest(), SHORT_TEXT] {
             if self.line.len() <= LINE {
@@ -102,7 +102,7 @@ impl Condenser {
         self.longest.unwrap_or(TEXT)
     }
 
-    /// Outside texts all is kept.
+    /// Copies everything outside texts.
     fn structure<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let end = memchr(b'"', bytes).map_or(bytes.len(), |at| at + 1);
         self.line.extend_from_slice(&bytes[..end]);
@@ -131,14 +131,14 @@ impl Condenser {
                 self.line.push(b'"');
                 self.text = None;
             }
-            // Now and then, so that it does not grow meanwhile.
+            // Cut at intervals, so that the line does not grow without bound.
             None if self.line.len() - from > 2 * self.longest() => self.cut(from),
             None => {}
         }
         &bytes[end..]
     }
 
-    /// Cuts a text to its last part, between two characters.
+    /// Cuts a text to its last part, at a character boundary.
     fn cut(&mut self, from: usize) {
         let over = (self.line.len() - from).saturating_sub(self.longest());
         if over == 0 {
@@ -158,8 +158,8 @@ impl Condenser {
     }
 }
 
-/// Where the first character at or after a place begins: not inside one, not inside an escape, and not between the two
-/// halves of a pair.
+/// Returns the start of the first character at or after a position: not inside a character, an escape or a
+/// surrogate pair.
 fn next_character(text: &[u8], place: usize) -> usize {
     let mut at = 0;
     while let Some(backslash) =
@@ -180,7 +180,7 @@ fn next_character(text: &[u8], place: usize) -> usize {
     at.min(text.len())
 }
 
-/// Whether an escape stands here that means something only after another one.
+/// Returns true if the text starts with the second half of a surrogate pair.
 fn is_second_half(text: &[u8]) -> bool {
     let Some([b'\\', b'u', b'd' | b'D', third]) = text.first_chunk() else { return false };
     matches!(third.to_ascii_lowercase(), b'c'..=b'f')
@@ -230,7 +230,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
-        // Wherever a text is cut, what is left is one, and is the end of what it was.
+        // A cut at any position leaves a valid text that is the end of the original.
         #[test]
         fn a_text_is_cut_between_characters(
             parts in prop::collection::vec(prop_oneof!["[a-c\\\\\"\n]{1,5}", "\\PC{1,4}", Just("😀".to_owned())], 1..20),
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The same text with every character beyond ASCII as an escape.
+    /// Escapes every character beyond ASCII.
     fn escaped(text: &str) -> String {
         let mut units = [0; 2];
         let mut escaped = String::new();

@@ -1,8 +1,8 @@
-//! One ask, carried out on an agent program.
+//! Runs one ask on an agent program.
 //!
-//! Everything here is the same for all of them: [`Attempt`] prepares, starts and judges; [`conversation`] feeds and
-//! hears the process and keeps its deadlines; [`hearing`] takes what it prints apart into lines for the agent's
-//! listener, and keeps all of it in a file of the run.
+//! This code is the same for all programs. [`Attempt`] prepares, starts and judges. [`conversation`] feeds
+//! the process, reads its output and enforces its deadlines. [`hearing`] splits the output into lines for the
+//! agent's listener and records all of it in a file of the run.
 
 mod age;
 mod complaints;
@@ -45,39 +45,38 @@ pub(crate) use staying::{Stayed, Staying};
 use transcript::Transcript;
 pub(crate) use transcript::transcript_of;
 
-/// An agent program that is there, with what it is started with.
+/// An agent program on this machine, with its settings.
 pub(crate) struct Installed {
     pub(crate) agent: &'static dyn Agent,
     pub(crate) settings: ProviderSettings,
     pub(crate) program: PathBuf,
     pub(crate) means: Arc<Means>,
-    /// It has been seen to be as its agent needs it.
+    /// Set once the agent's check has passed.
     pub(crate) probed: OnceCell<()>,
 }
 
-/// What attempts are carried out with.
+/// Shared resources of all attempts.
 pub(crate) struct Means {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) grace: Grace,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) redactor: Arc<Redactor>,
-    /// Where processes are handed in that stay for another turn.
+    /// Receives processes that stay for another turn.
     pub(crate) staying: mpsc::UnboundedSender<Stayed>,
 }
 
-/// One ask for an agent program.
 pub(crate) struct Attempt {
     ask: Ask,
     installed: Arc<Installed>,
-    /// The process that has stayed after the last turn of its session.
+    /// The process that stayed after the last turn of this session.
     stayed: Option<Stayed>,
 }
 
 impl Attempt {
     pub(crate) fn new(mut ask: Ask, installed: Arc<Installed>, stayed: Option<Stayed>) -> Self {
         let settings = &installed.settings;
-        // C-22: what the settings say holds where the definition says nothing; no tools at all is saying something.
+        // C-22: the settings apply if the definition says nothing. An empty tool list says something.
         ask.persona = ask.persona.or_else(|| settings.system_prompt.clone());
         ask.tools = ask.tools.or_else(|| settings.tools.clone());
         ask.model = ask.model.or_else(|| settings.model.clone());
@@ -111,7 +110,7 @@ impl Attempt {
         age::remark(answer, &self.installed).await
     }
 
-    /// Sees that it is as its agent needs it, once for all asks.
+    /// Runs the agent's check, once for all asks.
     async fn probe(&self, stop: &CancellationToken) -> Result<(), Refusal> {
         let Installed { agent, settings, probed, .. } = &*self.installed;
         let Some(probe) = agent.probe(&self.ask, settings) else { return Ok(()) };
@@ -124,8 +123,8 @@ impl Attempt {
         passed.await.map(drop)
     }
 
-    /// Talks with the process of an earlier turn. Nothing comes of one that was gone without a word: it is begun anew, and
-    /// the session loaded.
+    /// Continues with the process of an earlier turn. Returns nothing if that process was already gone: the
+    /// caller then starts a new one, which loads the session.
     async fn go_on(
         &self,
         stayed: Stayed,
@@ -145,7 +144,7 @@ impl Attempt {
         self.conclude(held).await.map(Some)
     }
 
-    /// Starts it, talks with it, and says what came of it.
+    /// Starts the program, talks to it, and returns its answer.
     async fn talk(
         &self,
         invocation: Invocation,
@@ -176,7 +175,7 @@ impl Attempt {
 
     fn patience(&self) -> Patience<'_> {
         let Installed { agent, settings, means, .. } = &*self.installed;
-        // A definition knows its agent; the setting is for all of them, and some only speak at the end.
+        // A definition knows its agent. The setting is for all agents, and some print nothing until the end.
         let usual = settings.idle_timeout.filter(|_| agent.speaks_while_working(settings));
         Patience {
             deadline: self.ask.timeout,
@@ -186,7 +185,7 @@ impl Attempt {
         }
     }
 
-    /// Says what came of it, and hands in a process that stays after a reply.
+    /// Builds the answer, and keeps a process that stays after a reply.
     async fn conclude(&self, held: Held) -> ProviderAnswer {
         let Held { over, heard, stayed } = held;
         let known = heard.listener.stays();
@@ -195,7 +194,7 @@ impl Attempt {
         match (stayed, known, session) {
             (Some((family, pipes)), Some(known), Some(session)) => {
                 let provider = self.ask.provider.clone();
-                // Where nobody takes it, it comes back and is dropped.
+                // Without a receiver, the process comes back and is dropped.
                 drop(self.installed.means.staying.send(Stayed { provider, session, known, family, pipes }));
             }
             (Some((family, _)), _, _) => drop(family.end().await),
@@ -204,7 +203,7 @@ impl Attempt {
         answer
     }
 
-    /// Puts the files in place that it is told of, and the one for what it will say.
+    /// Writes the files of the invocation and creates the transcript.
     fn prepare(&self, invocation: &Invocation) -> Result<Transcript, Failure> {
         let scratch = Path::new(&self.ask.scratch);
         let make = |folder: &Path| fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error));
@@ -235,7 +234,7 @@ impl Attempt {
         }
     }
 
-    /// C-32: the first rule that fits.
+    /// C-32: the first matching rule decides.
     fn judge(&self, over: Over, heard: Heard) -> ProviderAnswer {
         let Heard { listener, complaints, done, warnings, said: last, .. } = heard;
         let code = match over.status() {
@@ -246,7 +245,7 @@ impl Attempt {
             Some(Status::Code(code)) => Exit::Code(code),
             Some(Status::Signal(signal)) => Exit::Signal(signal),
             None if done => Exit::AfterDone,
-            // Only what was spent is asked for then.
+            // In this case only the usage matters.
             None => Exit::Signal(rustix::process::Signal::TERM.as_raw()),
         };
         let unstarted = unstarted(exit, &complaints);
@@ -275,7 +274,7 @@ impl Attempt {
                 metered: reply.metered,
                 ..failure.into()
             },
-            // C-26: what it has spent, it has spent.
+            // C-26: the usage counts even after a failure.
             (Some(failure), Err(refusal)) => Refusal { failure, retry_after: None, ..refusal },
         };
         refusal.failure.exit_code = code;
@@ -291,7 +290,7 @@ impl Attempt {
     }
 }
 
-/// The end of what a program complained: so much is kept with its failure.
+/// Returns the end of standard error, which is kept with a failure.
 fn last_of(complaints: &str) -> &str {
     const LONGEST: usize = 4 * 1024;
     let surplus = complaints.len().saturating_sub(LONGEST);
@@ -299,8 +298,8 @@ fn last_of(complaints: &str) -> &str {
     &complaints[from..]
 }
 
-/// Some programs take a name that looks like an argument for one, and a definition must not give a turn more than it is said
-/// to have (C-43).
+/// Rejects a tool name that looks like an argument. Some programs would read it as one, and a definition must
+/// not get more permission than it names (C-43).
 fn names_no_argument(ask: &Ask) -> Result<(), Failure> {
     for (what, name) in [("model", &ask.model), ("session", &ask.session)] {
         if let Some(name) = name.as_deref().filter(|name| name.starts_with('-')) {
@@ -311,14 +310,14 @@ fn names_no_argument(ask: &Ask) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file of the run could not be written, which is not the program's fault.
+/// Builds the failure for a run file that could not be written, which is not the program's fault.
 fn unwritten(path: &Path, error: &io::Error) -> Failure {
     let (path, cause) = (path.display().to_string(), error.to_string());
     let failure = Failure::new(FailureClass::Crashed, format!("cannot write {path}: {cause}"));
     Failure { unwritten: Some(Box::new(UnwrittenFile { path, cause })), ..failure }
 }
 
-/// Why the launcher could not become the program.
+/// Returns the launcher's reason for not starting the program.
 fn unstarted(exit: Exit, complaints: &str) -> Option<Failure> {
     let Exit::Code(code) = exit else { return None };
     let class = match u8::try_from(code).ok()? {
@@ -339,7 +338,7 @@ fn timed_out(after: &str) -> Failure {
     Failure { by_deadline: true, ..failure }
 }
 
-/// A length of time as it is written in settings.
+/// Formats a duration as in settings.
 fn words(length: Millis) -> String {
     match length.0 {
         0 => "0s".to_owned(),

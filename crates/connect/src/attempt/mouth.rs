@@ -1,10 +1,10 @@
-//! What is said to a process.
+//! Writes to the standard input of a process.
 
 use std::io;
 
 use tokio::net::unix::pipe::Sender;
 
-/// Its standard input, and what is still to be written to it.
+/// Standard input, and the text to write.
 pub(super) struct Mouth {
     input: Option<Sender>,
     words: Vec<u8>,
@@ -17,14 +17,13 @@ impl Mouth {
         Self { input: Some(input), words, said: 0, stays_open }
     }
 
-    /// Something more to say; to a process that listens no more, nothing.
+    /// Queues text, unless the process has closed its input.
     pub(super) fn add(&mut self, words: &str) {
         self.words.drain(..self.said);
         self.said = 0;
         self.words.extend_from_slice(words.as_bytes());
     }
 
-    /// Nothing more will be said.
     pub(super) fn close(&mut self) {
         self.stays_open = false;
         if self.said == self.words.len() {
@@ -32,13 +31,13 @@ impl Mouth {
         }
     }
 
-    /// Its standard input again, where all was said and it still listens.
+    /// Returns standard input if everything was written and the process still reads.
     pub(super) fn into_input(self) -> Option<Sender> {
         self.input.filter(|_| self.said == self.words.len())
     }
 
-    /// Says what there is, as fast as it is read, and comes back then; otherwise never. Whoever does not want to read it
-    /// does not have to (C-51). Nothing is said twice when it is dropped.
+    /// Writes the queued text as fast as the process reads it. Returns only after it closed the input. A
+    /// process need not read its input (C-51). After a drop, the next call continues where this one stopped.
     pub(super) async fn speak(&mut self) {
         while let Some(input) = &self.input {
             let rest = &self.words[self.said..];

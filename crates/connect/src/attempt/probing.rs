@@ -1,10 +1,10 @@
-//! A short run of a program before its first ask.
+//! The check of a program before its first ask.
 
 use saihai_model::{FailureClass, Progress, ProviderAnswer, Reply};
 
 use crate::agent::{End, Listener, Next, Probe, failure};
 
-/// Looks for the line that must be there.
+/// A listener that looks for the required line.
 pub(super) struct Probing {
     expected: String,
     otherwise: String,

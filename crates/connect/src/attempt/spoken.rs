@@ -1,18 +1,18 @@
-//! What a turn has said by now, and how often its model was called for that.
+//! The messages of a turn so far, and the number of model calls.
 
 use saihai_model::{Failure, FailureClass, Progress, TurnLimit};
 
-/// So much of what was said is held, from its end.
+/// Maximum length of the kept text; the end is kept.
 const LONGEST: usize = 1024 * 1024;
 
-/// What can be heard of a turn, whichever program it is. A model is called once for everything that it says and begins
-/// before the first of its tools comes back.
+/// Messages and model calls, for any program. One call covers every message and tool start up to the first
+/// tool result.
 #[derive(Debug, Default)]
 pub(super) struct Spoken {
-    /// The most calls it may make.
+    /// Maximum number of calls.
     most: Option<u32>,
     calls: u32,
-    /// The call is still being answered.
+    /// The current call is not complete.
     is_open: bool,
     said: String,
 }
@@ -35,7 +35,7 @@ impl Spoken {
         }
     }
 
-    /// Why the turn must be ended, if its model is called too often.
+    /// Returns the failure for a turn with too many model calls.
     pub(super) fn exceeded(&self) -> Option<Failure> {
         let most = self.most.filter(|most| self.calls > *most)?;
         let message = format!("the model was called more than {most} times");
@@ -43,7 +43,7 @@ impl Spoken {
         Some(Failure { limit: Some(TurnLimit::Calls), ..failure })
     }
 
-    /// What the last call has said.
+    /// Returns the text of the last call.
     pub(super) fn into_said(self) -> Option<String> {
         Some(self.said).filter(|said| !said.trim().is_empty())
     }
@@ -56,7 +56,7 @@ impl Spoken {
         }
     }
 
-    /// Twice as much may stand there, so that not every word moves all of it.
+    /// Cuts the text. It may grow to twice the limit, so that not every word moves all of it.
     fn shorten(&mut self) {
         if self.said.len() > 2 * LONGEST {
             let surplus = self.said.len() - LONGEST;
@@ -86,7 +86,7 @@ mod tests {
         (spoken.into_said(), exceeded.map(|failure| failure.message))
     }
 
-    // Who has no limit of its own is counted
+    // Calls are counted for programs without a limit of their own
     #[test]
     fn a_call_lasts_until_a_tool_comes_back() {
         let once = ["I ", "look.", ">", ">", "!", "<", "<"];

@@ -11,7 +11,7 @@ use crate::agent::Acquaintance;
 use crate::clock::Clock;
 use crate::process::{Family, Grace, Pipes, Plea};
 
-/// A process that has stayed after a turn, for the next one of its session. Dropping it ends it.
+/// A process that stays after a turn, for the next turn of its session. Dropping it ends it.
 pub(crate) struct Stayed {
     pub(super) provider: ProviderName,
     pub(super) session: String,
@@ -21,7 +21,7 @@ pub(crate) struct Stayed {
 }
 
 impl Stayed {
-    /// Ends it the polite way: nobody will say anything to it any more.
+    /// Ends the process gracefully.
     async fn dismiss(self, grace: Grace, clock: Arc<dyn Clock>) {
         let Self { family, pipes, .. } = self;
         drop(pipes);
@@ -35,12 +35,12 @@ impl Stayed {
     }
 }
 
-/// All processes that stay. Attempts hand them in when their turn is over; whoever owns this hands them out again.
+/// All processes that stay. Attempts add them after their turn, and the owner takes them out again.
 pub(crate) struct Staying {
     hand_in: mpsc::UnboundedSender<Stayed>,
     handed_in: mpsc::UnboundedReceiver<Stayed>,
     waiting: BTreeMap<(ProviderName, String), Stayed>,
-    /// Those that are being ended.
+    /// Processes that are being ended.
     leaving: JoinSet<()>,
     grace: Grace,
     clock: Arc<dyn Clock>,
@@ -59,19 +59,19 @@ impl Staying {
         }
     }
 
-    /// Where attempts hand in what stays.
+    /// Returns the channel on which attempts add a process.
     pub(crate) fn hand_in(&self) -> mpsc::UnboundedSender<Stayed> {
         self.hand_in.clone()
     }
 
-    /// The process that waits for an ask, if one does and still lives.
+    /// Returns the process for an ask, if there is one and it still runs.
     pub(crate) fn take(&mut self, ask: &Ask) -> Option<Stayed> {
         self.take_in();
         let stayed = self.waiting.remove(&(ask.provider.clone(), ask.session.clone()?))?;
         (!stayed.family.has_ended()).then_some(stayed)
     }
 
-    /// Ends those whose session nobody goes on with. It does not wait for them.
+    /// Ends processes whose session is over, without waiting for them.
     pub(crate) fn part(&mut self, goes_on: impl Fn(&str) -> bool) {
         self.take_in();
         let over: Vec<_> = self.waiting.keys().filter(|(_, session)| !goes_on(session)).cloned().collect();
@@ -80,11 +80,11 @@ impl Staying {
                 self.leaving.spawn(stayed.dismiss(self.grace.clone(), Arc::clone(&self.clock)));
             }
         }
-        // Whoever is gone need not be remembered.
+        // Forget the tasks that are done.
         while self.leaving.try_join_next().is_some() {}
     }
 
-    /// Ends all of them, and waits for it.
+    /// Ends all processes and waits for them.
     pub(crate) async fn close(&mut self) {
         self.part(|_| false);
         while self.leaving.join_next().await.is_some() {}

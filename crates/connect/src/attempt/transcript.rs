@@ -1,4 +1,4 @@
-//! All that a process printed, in a file of the run.
+//! The complete output of a process, in a file of the run.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use saihai_model::{Ask, CallId};
 
-/// The file, and how much stands in it.
+/// The file and its length.
 pub(super) struct Transcript {
     file: File,
     path: PathBuf,
@@ -14,7 +14,7 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// A new file for an attempt; what a crashed process left of the same attempt is replaced.
+    /// Creates the file of an attempt. It replaces a file that a crashed process left for the same attempt.
     pub(super) fn create(ask: &Ask) -> io::Result<Self> {
         let path = transcript_of(ask);
         let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path)?;
@@ -31,7 +31,7 @@ impl Transcript {
         Ok(())
     }
 
-    /// Reads a part of it, and then goes on at its end.
+    /// Reads a part of the file, then returns to its end.
     pub(super) fn read<T>(
         &mut self,
         from: u64,
@@ -45,13 +45,12 @@ impl Transcript {
     }
 }
 
-/// Where all stands that a process printed for an ask.
 pub(crate) fn transcript_of(ask: &Ask) -> PathBuf {
     Path::new(&ask.scratch).join(name(&ask.call, ask.attempt))
 }
 
-/// The call and the attempt, in letters that every file system takes; what is no such letter is spelled out, so that
-/// two calls never share a file.
+/// Builds a file name from the call and the attempt, in characters that every file system allows. Other
+/// characters are escaped, so that two calls never share a file.
 fn name(call: &CallId, attempt: u32) -> String {
     const LONGEST: usize = 120;
     let mut name = String::new();

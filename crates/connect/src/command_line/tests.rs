@@ -1,4 +1,4 @@
-//! Small programs of the shell.
+//! Tests with small shell programs.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +6,7 @@ use saihai_model::{CallId, FailureClass};
 
 use super::*;
 
-/// What is ended with a program is found by its call, so every program here has one of its own.
+/// Processes are found by their call when they are ended, so every program here has its own call.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 fn line(script: &str, input: &str, timeout: Millis) -> CommandLine {
@@ -45,7 +45,7 @@ async fn a_program_is_given_its_input_and_heard_to_its_end() {
     );
 }
 
-// S-62: whoever does not read, reads too little or says too much holds nothing up.
+// S-62: a program that reads nothing, reads too little or prints too much does not block the run.
 #[tokio::test]
 async fn an_input_nobody_reads_and_an_output_without_end_hold_nothing_up() {
     let words = "x".repeat(4 << 20);
@@ -54,7 +54,7 @@ async fn an_input_nobody_reads_and_an_output_without_end_hold_nothing_up() {
     assert_eq!((came.end, came.output.len()), (CommandEnd::Code(0), 1 << 20));
 }
 
-// P7: what it leaves behind is ended with it.
+// P7: its remaining processes are ended with it.
 #[tokio::test]
 async fn a_descendant_that_keeps_the_pipe_open_is_ended() {
     let came = run("sleep 600 & echo done", "").await;
@@ -82,7 +82,7 @@ async fn a_program_that_is_stopped_or_not_there_has_failed() {
     assert!(missing.message.starts_with("`/no/such/program` could not be started"), "{}", missing.message);
 }
 
-// C-54: it gets no more of our environment than an agent does.
+// C-54: a program gets the same part of our environment as an agent.
 #[tokio::test]
 async fn a_program_is_given_only_what_is_allowed_and_its_mark() {
     let came = run("env | cut -d= -f1 | sort", "").await;

@@ -1,4 +1,4 @@
-//! Access to a forge: its address, a repository there, and the token that says who we are.
+//! Access to a forge: its address, a repository there, and our token.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::doctor::probe;
 use crate::http::client::{is_loopback, same_origin};
 use crate::{Clock, RealTime, environment, process};
 
-/// Everything needed to talk to one repository. Clones share the cache of answers.
+/// Everything needed to talk to one repository. Clones share the answer cache.
 #[derive(Clone)]
 pub struct ForgeAccess {
     pub address: ForgeAddress,
@@ -26,24 +26,23 @@ pub struct ForgeAccess {
 }
 
 impl ForgeAccess {
-    /// Access with the usual deadline and the real clock.
+    /// Returns access with the usual deadline and the real clock.
     pub fn new(address: ForgeAddress, repository: RepositoryName, token: ForgeToken) -> Self {
         let (clock, answers) = (Arc::new(RealTime), Arc::default());
         Self { address, repository, token, deadline: Millis::seconds(60), clock, answers }
     }
 
-    /// The same access to another repository of the forge.
+    /// Returns the same access for another repository of the forge.
     #[must_use]
     pub fn to(self, repository: RepositoryName) -> Self {
         Self { repository, ..self }
     }
 }
 
-/// The base URL of a forge's API. A token can be sent there: it is encrypted, or on this machine.
+/// The base URL of a forge's API. It is encrypted or on this machine, so a token can be sent there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgeAddress(Url);
 
-/// Why a text is not a [`ForgeAddress`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeAddressError {
     #[error("`{0}` is not the address of a server")]
@@ -70,7 +69,7 @@ impl ForgeAddress {
         Ok(Self(url))
     }
 
-    /// The host under which programs keep their logins: the host of the web pages, not of the API.
+    /// Returns the host under which programs keep their logins: the host of the web pages, not of the API.
     pub fn host(&self) -> &str {
         let host = self.0.host_str().unwrap_or_default();
         if host == "api.github.com" { "github.com" } else { host }
@@ -80,12 +79,12 @@ impl ForgeAddress {
         &self.0
     }
 
-    /// The whole URL of an API path.
+    /// Returns the URL of an API path.
     pub(super) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.0.as_str().trim_end_matches('/'))
     }
 
-    /// The URL of the GraphQL API. On servers with a versioned API it is next to the version.
+    /// Returns the URL of the GraphQL API. On servers with a versioned API it is next to the version.
     pub(super) fn graphql(&self) -> String {
         let base = self.0.as_str().trim_end_matches('/');
         format!("{}/graphql", base.strip_suffix("/v3").unwrap_or(base))
@@ -96,10 +95,10 @@ impl ForgeAddress {
     }
 }
 
-/// The variable that is searched first for a token.
+/// The variable with the highest priority for a token.
 const TOKEN_VARIABLE: &str = "GITHUB_TOKEN";
 
-/// Variables that `gh` needs to find its logins, in addition to those every program is given.
+/// Variables that `gh` needs to find its logins, in addition to the common ones.
 const VARIABLES_OF_GH: [&str; 2] = ["GH_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
 /// A secret. `Debug` does not print it.
@@ -107,14 +106,14 @@ const VARIABLES_OF_GH: [&str; 2] = ["GH_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS"]
 pub struct ForgeToken(String);
 
 impl ForgeToken {
-    /// Returns none where the text cannot be a token.
+    /// Returns none if the text cannot be a token.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         let is_token = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         is_token.then(|| Self(text.to_owned()))
     }
 
-    /// The secret itself, for the header it is sent in and for redaction.
+    /// Returns the secret itself, for the request header and for redaction.
     pub fn secret(&self) -> &str {
         &self.0
     }
@@ -126,7 +125,6 @@ impl fmt::Debug for ForgeToken {
     }
 }
 
-/// Why there is no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeTokenError {
     #[error(
@@ -137,7 +135,7 @@ pub enum ForgeTokenError {
     Malformed,
 }
 
-/// Finds the token for a host: the variable's, or the one that `gh` keeps.
+/// Finds the token for a host: in the variable, or from `gh`.
 pub async fn find_token(host: &str, ours: &[(OsString, OsString)]) -> Result<ForgeToken, ForgeTokenError> {
     let value =
         |wanted: &str| ours.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str());

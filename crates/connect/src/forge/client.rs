@@ -14,9 +14,9 @@ use super::error::ForgeError;
 use super::transport::{ForgeResponse, ForgeTransport};
 use crate::Clock;
 
-/// Pauses between the attempts of a read; there is one attempt more than there are pauses.
+/// Pauses between the attempts of a read. A read has one attempt more than pauses.
 const PAUSES: [Millis; 3] = [Millis(1_000), Millis(4_000), Millis(16_000)];
-/// No list that people made has more pages.
+/// Maximum number of pages; real lists have far fewer.
 const MOST_PAGES: usize = 1000;
 
 /// A repository on GitHub, or on a server with the same API.
@@ -36,7 +36,7 @@ pub struct RepositoryDetails {
 }
 
 impl Github {
-    /// Prepares the client; nothing is sent yet. Must be called inside a tokio runtime.
+    /// Creates the client without sending anything. Call it inside a tokio runtime.
     pub fn open(access: ForgeAccess) -> Result<Self, ForgeError> {
         let transport = ForgeTransport::open(&access)
             .map_err(|said| ForgeError::Transient { what: "setting up the connection".to_owned(), said })?;
@@ -52,7 +52,7 @@ impl Github {
         self.get(&self.path(""), &format!("the repository `{}`", self.repository)).await
     }
 
-    /// The whole URL of a path below the repository.
+    /// Returns the URL of a path below the repository.
     pub(super) fn path(&self, below: &str) -> String {
         let RepositoryName { owner, name, .. } = &self.repository;
         self.transport.address.at(&format!("/repos/{owner}/{name}{below}"))
@@ -62,7 +62,7 @@ impl Github {
         parse(&self.read(Method::GET, url, None, what).await?, what)
     }
 
-    /// All items of a list, from all its pages. The URL has a query already.
+    /// Reads all items of a list, from all its pages. The URL already has a query.
     pub(super) async fn list<T: DeserializeOwned>(
         &self,
         first: &str,
@@ -71,7 +71,7 @@ impl Github {
         self.list_in(first, what, |page: Vec<T>| page).await
     }
 
-    /// The same where each page is an object around the list.
+    /// Reads a list whose pages are objects around the items.
     pub(super) async fn list_in<P: DeserializeOwned, T>(
         &self,
         first: &str,
@@ -92,7 +92,7 @@ impl Github {
         Err(ForgeError::malformed(what, ".", format!("it has more than {MOST_PAGES} pages")))
     }
 
-    /// Sends a change once. Where no answer came, the caller looks up whether it happened.
+    /// Sends a change once. After a lost answer, the caller checks if the change happened.
     pub(super) async fn change<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -104,7 +104,7 @@ impl Github {
         parse(&self.send(&method, url, Some(&body), what).await?, what)
     }
 
-    /// Deletes something; that it is gone already is as good.
+    /// Deletes something. A missing target counts as success.
     pub(super) async fn delete(&self, url: &str, what: &str) -> Result<(), ForgeError> {
         match self.send(&Method::DELETE, url, None, what).await {
             Ok(_) | Err(ForgeError::NotFound { .. }) => Ok(()),
@@ -125,7 +125,7 @@ impl Github {
         parse::<GraphqlAnswer<T>>(&response, what)?.data(what)
     }
 
-    /// Sends a request that changes nothing, and repeats it while the trouble may pass.
+    /// Sends a request that changes nothing, and repeats it after transient errors.
     async fn read(
         &self,
         method: Method,
@@ -162,7 +162,7 @@ fn encode(body: &(impl Serialize + ?Sized), what: &str) -> Result<Vec<u8>, Forge
     serde_json::to_vec(body).map_err(|error| ForgeError::malformed(what, ".", error.to_string()))
 }
 
-/// Parses an answer; an error names the field that is wrong.
+/// Parses an answer. The error names the malformed field.
 fn parse<T: DeserializeOwned>(response: &ForgeResponse, what: &str) -> Result<T, ForgeError> {
     let mut reader = serde_json::Deserializer::from_slice(&response.body);
     serde_path_to_error::deserialize(&mut reader)
@@ -200,7 +200,7 @@ impl<T> GraphqlAnswer<T> {
     }
 }
 
-/// The URL of the next page in a header such as `<https://…?page=2>; rel="next", <…>; rel="last"`.
+/// Returns the URL of the next page from a header such as `<https://…?page=2>; rel="next", <…>; rel="last"`.
 fn next_page(header: &str) -> Option<String> {
     header.split(',').find_map(|link| {
         let (url, parameters) = link.split_once(';')?;

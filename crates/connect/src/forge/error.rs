@@ -1,4 +1,4 @@
-//! Why a forge did not do what it was asked.
+//! Errors of a forge.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,40 +8,40 @@ use serde_json::Value;
 
 use super::transport::{ForgeResponse, ForgeTransportError};
 
-/// Why a forge did not do what it was asked, by cause. `what` names the thing that was asked for, `said` is the forge's own message.
+/// An error of a forge, by cause. `what` names the requested thing, `said` is the forge's own message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeError {
-    /// It does not exist, or the token may not know that it does.
+    /// It does not exist, or the token may not see it.
     #[error("{what} was not found")]
     NotFound { what: String },
     #[error("no rights for {what}: {said}")]
     NoRights { what: String, said: String },
     #[error("the forge's rate limit is reached")]
     RateLimited {
-        /// When to ask again, where the forge says so.
+        /// The time of the next attempt, if the forge names one.
         until: Option<Moment>,
     },
-    /// The forge is unreachable, broke off, or is out of order. Whether a change happened is unknown.
+    /// The forge is unreachable, broke off, or is out of order. A change may or may not have happened.
     #[error("{what} failed for now: {said}")]
     Transient { what: String, said: String },
     #[error("the answer about {what} cannot be understood at `{field}`: {said}")]
     Malformed { what: String, field: String, said: String },
     #[error("{what} was refused ({status}): {said}")]
     Refused { what: String, status: u16, said: String },
-    /// The head of a pull request is another commit than the expected one.
+    /// The head of a pull request is not the expected commit.
     #[error("the head of {what} has moved")]
     HeadMoved { what: String },
     #[error("{0} is a pull request, not an issue")]
     IsPullRequest(IssueNumber),
     #[error("issue {number} was transferred to {to}")]
     Transferred { number: IssueNumber, to: String },
-    /// Several things fit where only one can be meant.
+    /// Several things match, but only one can be meant.
     #[error("{what} is ambiguous: {said}")]
     Ambiguous { what: String, said: String },
 }
 
 impl ForgeError {
-    /// Whether the same request may succeed later.
+    /// Returns true if the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Transient { .. } | Self::RateLimited { .. })
     }
@@ -85,7 +85,7 @@ struct RefusalBody {
     errors: Option<Vec<Value>>,
 }
 
-/// What the forge says, with the first detail it gives: its message, or the text of its page, or the name of the status.
+/// Returns the forge's message with its first detail, or the text of its page, or the name of the status.
 fn message(response: &ForgeResponse) -> String {
     let body = serde_json::from_slice::<RefusalBody>(&response.body).ok();
     let errors = body.as_ref().and_then(|body| body.errors.as_ref());
@@ -108,10 +108,10 @@ fn is_rate_limit(response: &ForgeResponse, message: &str) -> bool {
     used_up || header(response, "retry-after").is_some() || message.to_lowercase().contains("rate limit")
 }
 
-/// A rate limit lasts an hour at most; a later time is cut to that.
+/// Maximum duration of a rate limit; later times are cut to it.
 const LONGEST_LIMIT: Duration = Duration::from_secs(3_600);
 
-/// When to ask again: after some seconds, or at a given time. A time in the past is ignored.
+/// Returns the time of the next attempt: after some seconds, or at a given time. Ignores a time in the past.
 fn retry_time(response: &ForgeResponse, now: SystemTime) -> Option<Moment> {
     let seconds = |name: &str| header(response, name).and_then(|value| value.trim().parse::<u64>().ok());
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -126,7 +126,7 @@ fn header<'a>(response: &'a ForgeResponse, name: &str) -> Option<&'a str> {
     response.headers.get(name)?.to_str().ok()
 }
 
-/// The first line, at most 300 characters: a server's message may be of any length.
+/// Returns the first line, cut to 300 characters: a server's message may be of any length.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
     line.take(300).collect()

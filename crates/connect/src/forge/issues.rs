@@ -12,14 +12,14 @@ use super::error::ForgeError;
 pub struct NewIssue {
     pub title: String,
     pub body: String,
-    /// The forge creates labels that it does not have yet.
+    /// The forge creates missing labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assignees: Vec<String>,
 }
 
-/// The issues that block an issue, as the forge itself records it.
+/// The issues that block an issue, according to the forge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockedBy {
     /// Issues of the same repository.
@@ -32,14 +32,14 @@ pub struct BlockedBy {
 pub struct ForgeComment {
     /// Unique among all comments of the forge.
     pub id: u64,
-    /// Unknown where the account was deleted.
+    /// Absent if the account was deleted.
     pub author: Option<String>,
     /// Written by an owner, a member or a collaborator of the repository.
     pub trusted: bool,
     pub body: String,
 }
 
-/// An issue in the forge's JSON. Only the fields in use are read, so nothing else can be wrong with it.
+/// An issue in the forge's JSON. Only the fields in use are read, so a change elsewhere breaks nothing.
 #[derive(Deserialize)]
 struct RawIssue {
     number: u64,
@@ -50,7 +50,7 @@ struct RawIssue {
     #[serde(default)]
     labels: Vec<RawLabel>,
     user: Option<RawUser>,
-    /// Present where the issue is a pull request.
+    /// Present if the issue is a pull request.
     pull_request: Option<serde_json::Value>,
     repository_url: Option<String>,
 }
@@ -87,7 +87,7 @@ struct RawViewer {
 }
 
 impl Github {
-    /// Reads one issue. Dependencies that stand in its text are not read here.
+    /// Reads one issue, without the dependencies in its text.
     pub async fn issue(&self, number: IssueNumber) -> Result<Issue, ForgeError> {
         let what = format!("issue {number}");
         let raw: RawIssue = self.get(&self.path(&format!("/issues/{}", number.get())), &what).await?;
@@ -100,11 +100,11 @@ impl Github {
         raw.issue(&what)
     }
 
-    /// Whether the answer is about another issue: the forge redirects a transferred issue to its new repository, and the old name of a
-    /// repository to its new one.
+    /// Returns true if the answer is about another issue. The forge redirects a transferred issue to its new
+    /// repository, and an old repository name to the new one.
     async fn was_transferred(&self, number: IssueNumber, raw: &RawIssue) -> Result<bool, ForgeError> {
         if raw.number != u64::from(number.get()) {
-            // A number that no issue can have is reported as malformed instead.
+            // An impossible issue number is reported as malformed instead.
             return Ok(IssueNumber::new(raw.number).is_some());
         }
         let home = raw.repository_url.as_deref().and_then(|url| RepositoryName::parse(name_in(url)));
@@ -122,13 +122,14 @@ impl Github {
         let all: Vec<RawIssue> = self.list(&first, &what).await?;
         let issues = all.into_iter().filter(|raw| raw.pull_request.is_none());
         let mut issues = issues.map(|raw| raw.issue(&what)).collect::<Result<Vec<Issue>, ForgeError>>()?;
-        // An issue that moves to another page while the pages are read arrives twice.
+        // An issue that changes pages between two reads arrives twice.
         issues.sort_by_key(|issue| issue.number);
         issues.dedup_by_key(|issue| issue.number);
         Ok(issues)
     }
 
-    /// Opens an issue. Nothing distinguishes it from another with the same text, so a lost answer must not be followed by a second try.
+    /// Opens an issue. Issues with the same text are indistinguishable, so the caller must not retry after a
+    /// lost answer.
     pub async fn open_issue(&self, new: &NewIssue) -> Result<Issue, ForgeError> {
         let what = format!("a new issue of `{}`", self.repository);
         let made: RawIssue = self.change(Method::POST, &self.path("/issues"), new, &what).await?;
@@ -144,7 +145,8 @@ impl Github {
         Ok(())
     }
 
-    /// Reads what blocks an issue. A forge without this relation answers "not found", which counts as nothing.
+    /// Reads the blockers of an issue. A forge without this relation answers "not found", which counts as
+    /// none.
     pub async fn blocked_by(&self, number: IssueNumber) -> Result<BlockedBy, ForgeError> {
         let what = format!("what blocks issue {number}");
         let first = self.path(&format!("/issues/{}/dependencies/blocked_by?per_page=100", number.get()));
@@ -163,7 +165,7 @@ impl Github {
         })
     }
 
-    /// Reads all comments on an issue, the oldest first.
+    /// Reads all comments on an issue, oldest first.
     pub async fn comments(&self, number: IssueNumber) -> Result<Vec<ForgeComment>, ForgeError> {
         let what = format!("the comments on issue {number}");
         let first = self.path(&format!("/issues/{}/comments?per_page=100", number.get()));
@@ -171,7 +173,7 @@ impl Github {
         Ok(all.into_iter().map(ForgeComment::from).collect())
     }
 
-    /// Finds our own comment by its mark. Another author may have copied the mark; that comment does not count.
+    /// Finds our own comment by its mark. A copy of the mark by another author does not count.
     pub async fn own_comment(
         &self,
         number: IssueNumber,
@@ -188,7 +190,7 @@ impl Github {
         Ok(marked.into_iter().find(|comment| comment.author.as_deref() == Some(viewer.login.as_str())))
     }
 
-    /// Comments on an issue. Look up first whether that has happened.
+    /// Comments on an issue. Check first that the comment does not exist yet.
     pub async fn comment(&self, number: IssueNumber, body: &str) -> Result<ForgeComment, ForgeError> {
         let what = format!("a comment on issue {number}");
         let path = self.path(&format!("/issues/{}/comments", number.get()));
@@ -196,8 +198,8 @@ impl Github {
         Ok(made.into())
     }
 
-    /// Gives an issue these status labels and removes the other exclusive ones. Labels that are not ours stay, and nothing is written where
-    /// nothing has to change.
+    /// Gives an issue these status labels and removes the other exclusive ones. Other labels stay. It writes
+    /// nothing if nothing changes.
     pub async fn set_status(
         &self,
         number: IssueNumber,
@@ -210,7 +212,7 @@ impl Github {
         let is_there = |name: &str| has.iter().any(|one| one.eq_ignore_ascii_case(name));
         let outdated =
             StatusLabel::ALL.into_iter().filter(|label| label.is_exclusive() && !wanted.contains(label));
-        // Removed first: no status for a moment misleads no one, two would.
+        // Remove first: two statuses would mislead, a moment without one does not.
         for name in outdated.map(|label| label.name(prefix)).filter(|name| is_there(name)) {
             self.delete(&format!("{path}/{}", percent_encoded(&name)), &what).await?;
         }
@@ -225,7 +227,7 @@ impl Github {
         Ok(())
     }
 
-    /// Adds and removes labels of any owner. Nothing is written where nothing has to change.
+    /// Adds and removes any labels. It writes nothing if nothing changes.
     pub async fn change_labels(
         &self,
         number: IssueNumber,
@@ -247,7 +249,7 @@ impl Github {
         Ok(())
     }
 
-    /// Creates the labels that the repository does not have yet.
+    /// Creates the missing labels of the repository.
     async fn create_labels(&self, labels: &[StatusLabel], prefix: &str) -> Result<(), ForgeError> {
         let what = format!("the labels of `{}`", self.repository);
         let known = self.label_names(&self.path("/labels?per_page=100"), &what).await?;
@@ -260,7 +262,7 @@ impl Github {
             let made: Result<RawLabel, ForgeError> =
                 self.change(Method::POST, &self.path("/labels"), &body, &what).await;
             match made {
-                // 422: another process created it meanwhile.
+                // 422: another process has created it.
                 Ok(_) | Err(ForgeError::Refused { status: 422, .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -274,7 +276,7 @@ impl Github {
     }
 }
 
-/// `other/repo`, from the API's URL of a repository.
+/// Returns `other/repo` from the API URL of a repository.
 fn name_in(url: &str) -> &str {
     url.rsplit_once("/repos/").map_or(url, |(_, name)| name)
 }

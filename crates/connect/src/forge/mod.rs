@@ -1,8 +1,8 @@
 //! The forge: GitHub, or a server with the same API.
 //!
-//! Each operation of [`Github`] is one read or one change. A read is repeated while the trouble may pass; a change is sent once, and the caller
-//! looks up by another operation whether it happened. Waiting for a rate limit is left to the caller as well, who owns the run. The forge
-//! `local` is the absence of one and has no code here.
+//! Each operation of [`Github`] is one read or one change. Reads are repeated after transient errors. Changes
+//! are sent once, and the caller checks the result with another operation. The caller, who owns the run, also
+//! waits for rate limits. The forge `local` means no forge and has no code here.
 
 mod access;
 mod client;

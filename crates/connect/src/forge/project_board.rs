@@ -1,4 +1,4 @@
-//! Reads the issues on a project board.
+//! Issues on a project board.
 
 use std::fmt;
 
@@ -114,7 +114,7 @@ struct RawBoardItem {
 
 #[derive(Deserialize)]
 struct RawBoardStatus {
-    /// Absent where the field is not a single-select field.
+    /// Absent if the field is not a single-select field.
     name: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Pull requests of a repository: opening, finding and merging them, the checks of a commit, and the part of a text that is ours.
+//! Pull requests: open, find and merge them, read the checks of a commit, and mark our part of a text.
 
 use reqwest::Method;
 use saihai_model::{IssueNumber, MergeMethod, RepositoryName};
@@ -16,10 +16,10 @@ pub struct PullRequest {
     pub state: PullRequestState,
     pub draft: bool,
     pub body: String,
-    /// The branch it goes to.
+    /// The target branch.
     pub base: String,
     pub head_commit: String,
-    /// Unknown while the forge computes it.
+    /// Absent while the forge computes it.
     pub mergeable: Option<bool>,
     /// The reason in the forge's own word: `clean`, `blocked`, `dirty`, …
     pub mergeable_state: Option<String>,
@@ -37,14 +37,14 @@ pub enum PullRequestState {
 pub struct NewPullRequest {
     pub title: String,
     pub body: String,
-    /// The branch it comes from.
+    /// The source branch.
     pub head: String,
-    /// The branch it goes to.
+    /// The target branch.
     pub base: String,
     pub draft: bool,
 }
 
-/// What exists for a branch and its base.
+/// The state of the pull request from a branch to its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PullRequestStanding {
     None,
@@ -80,7 +80,7 @@ struct RawPullRequestHead {
     #[serde(rename = "ref")]
     branch: String,
     sha: String,
-    /// Absent where the fork was deleted.
+    /// Absent if the fork was deleted.
     repo: Option<RawHeadRepository>,
 }
 
@@ -114,15 +114,15 @@ impl Github {
         Ok(all.into_iter().filter(is_ours).map(PullRequest::from).collect())
     }
 
-    /// Reads one pull request, including whether it can be merged.
+    /// Reads one pull request, including its mergeability.
     pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
         let what = format!("pull request #{number}");
         let raw: RawPullRequest = self.get(&self.path(&format!("/pulls/{number}")), &what).await?;
-        // A redirect led to another one.
+        // A redirect led to another pull request.
         if raw.number == number { Ok(raw.into()) } else { Err(ForgeError::NotFound { what }) }
     }
 
-    /// Opens a pull request. Look up first whether that has happened.
+    /// Opens a pull request. Check first that it does not exist yet.
     pub async fn open_pull_request(&self, new: &NewPullRequest) -> Result<PullRequest, ForgeError> {
         let what = format!("the pull request of `{}`", new.head);
         let raw: RawPullRequest = self.change(Method::POST, &self.path("/pulls"), new, &what).await?;
@@ -151,7 +151,7 @@ impl Github {
     }
 }
 
-/// Decides what exists for a branch that goes to `base`, from all its pull requests.
+/// Finds the pull request of a branch to `base`, among all pull requests of the branch.
 pub fn standing(all: Vec<PullRequest>, base: &str) -> Result<PullRequestStanding, ForgeError> {
     let mut all: Vec<PullRequest> = all.into_iter().filter(|one| one.base == base).collect();
     all.sort_by_key(|one| one.number);
@@ -165,7 +165,7 @@ pub fn standing(all: Vec<PullRequest>, base: &str) -> Result<PullRequestStanding
             return Err(ForgeError::Ambiguous { what, said: numbers.join(", ") });
         }
     }
-    // The last event counts: a branch can be merged, and a later pull request closed.
+    // The last event counts: a branch can have a merged and a later closed pull request.
     Ok(match all.pop() {
         None => PullRequestStanding::None,
         Some(last) if last.state == PullRequestState::Merged => PullRequestStanding::Merged(last),
@@ -193,12 +193,12 @@ impl From<RawPullRequest> for PullRequest {
     }
 }
 
-/// The names of the checks and statuses of a commit, by result.
+/// The checks and statuses of a commit by name, grouped by result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitChecks {
     pub green: Vec<String>,
     pub pending: Vec<String>,
-    /// Failed, cancelled, or ended with a word we do not know.
+    /// Failed, cancelled, or ended with an unknown word.
     pub red: Vec<String>,
 }
 
@@ -272,7 +272,7 @@ impl Github {
 }
 
 impl CommitChecks {
-    /// An unknown word counts as red: nothing is merged on a guess.
+    /// Records a result. An unknown word counts as red, so that nothing is merged on a guess.
     fn record(&mut self, name: String, word: &str) {
         match word {
             "success" | "neutral" | "skipped" => self.green.push(name),
@@ -282,12 +282,12 @@ impl CommitChecks {
     }
 }
 
-/// Every mark of ours begins with this.
+/// The start of all our marks.
 const MARK_START: &str = "<!-- saihai:";
 /// The last line of our part of a text.
 const MARK_END: &str = "<!-- saihai:end -->";
 
-/// The mark that identifies a text of ours: `<!-- saihai:issue=7 run=20260206-085600-issue-7 -->`.
+/// Returns the mark that identifies our text: `<!-- saihai:issue=7 run=20260206-085600-issue-7 -->`.
 pub fn marker(number: IssueNumber, run: &str) -> String {
     format!("{}run={run} -->", marker_start(number))
 }
@@ -296,24 +296,24 @@ fn marker_start(number: IssueNumber) -> String {
     format!("<!-- saihai:issue={} ", number.get())
 }
 
-/// Whether a text has a part of ours for that issue.
+/// Returns true if a text contains our part for that issue.
 pub fn is_marked(text: &str, number: IssueNumber) -> bool {
     text.contains(&marker_start(number))
 }
 
-/// Breaks every mark of ours in a text, also in code blocks: an agent may quote one.
+/// Breaks all our marks in a text, also in code blocks: an agent may quote one.
 fn unmarked(text: &str) -> String {
     text.replace(MARK_START, "<!--_saihai:")
 }
 
-/// Replaces our part of a text and keeps everything around it. A text without our part gets it at its end.
+/// Replaces our part of a text and keeps everything around it. Without such a part, appends it.
 pub fn rewrite(text: &str, number: IssueNumber, run: &str, ours: &str) -> String {
     let part = format!("{}\n{}\n{MARK_END}", marker(number, run), unmarked(ours.trim()));
     let Some(from) = text.find(&marker_start(number)) else {
         let before = text.trim_end();
         return if before.is_empty() { part } else { format!("{before}\n\n{part}") };
     };
-    // A person may have removed our last line; then only the first one is known to be ours.
+    // A person may have removed our last line. Then only the first line is known to be ours.
     let first_line = text[from..].find("-->").map_or(text.len(), |end| from + end + "-->".len());
     let to = text[from..].find(MARK_END).map_or(first_line, |end| from + end + MARK_END.len());
     format!("{}{part}{}", &text[..from], &text[to..])
@@ -332,12 +332,12 @@ mod tests {
         check("A person's words.\n", &format!("A person's words.\n\n{ours}"));
         let old = rewrite("Before.", number, "a", "old\n\nold");
         check(&format!("{old}\n\nAfter."), &format!("Before.\n\n{ours}\n\nAfter."));
-        // Another issue's part, and one whose end is gone.
+        // The part of another issue, and a part without an end.
         check("<!-- saihai:issue=70 run=a -->x", &format!("<!-- saihai:issue=70 run=a -->x\n\n{ours}"));
         check("<!-- saihai:issue=7 run=a -->\nkept", &format!("{ours}\nkept"));
     }
 
-    // I-53: whatever an agent says, what a person wrote around our part stays, however often that is written anew.
+    // I-53: text around our part stays, even if an agent quotes our marks and we rewrite our part often.
     #[test]
     fn a_mark_in_what_an_agent_says_is_none() {
         let number = IssueNumber::new(7).expect("a number");

@@ -15,11 +15,11 @@ use crate::http::client::{client_for, root_cause};
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
 const MOST_REDIRECTS: usize = 5;
 
-/// Why there is no complete answer.
+/// The reason for a missing or incomplete answer.
 #[derive(Debug)]
 pub(super) enum ForgeTransportError {
     TooLarge,
-    /// A redirect or a page link leads to this address, which is not followed.
+    /// A redirect or a page link leads to this address, and we do not follow it.
     LeadsTo(String),
     /// The connection failed, broke, or took too long.
     Connection(String),
@@ -43,7 +43,7 @@ pub(super) struct ForgeTransport {
 
 impl ForgeTransport {
     pub(super) fn open(access: &ForgeAccess) -> Result<Self, String> {
-        // Redirects are followed below, where the method and the origin are known.
+        // `follow` handles redirects, because it knows the method and the origin.
         let client = client_for(access.address.url(), Policy::none())?;
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", access.token.secret()))
             .map_err(|error| error.to_string())?;
@@ -126,11 +126,11 @@ fn broken(error: reqwest::Error) -> ForgeTransportError {
     ForgeTransportError::Connection(root_cause(error))
 }
 
-/// The most answers in the cache, and the most bytes of them.
+/// Maximum number of cached answers, and their maximum total size.
 const MOST_CACHED: usize = 1_000;
 const MOST_CACHED_BYTES: usize = 64 * 1024 * 1024;
 
-/// Answers by URL. The forge confirms an unchanged one by its tag, which counts against no rate limit (I-76).
+/// Answers by URL. The forge confirms an unchanged answer by its tag, without using the rate limit (I-76).
 #[derive(Debug, Default)]
 pub(super) struct AnswerCache(Mutex<CachedAnswers>);
 
@@ -145,7 +145,7 @@ impl AnswerCache {
         self.lock().by_url.get(url)?.headers.get(ETAG).cloned()
     }
 
-    /// Replaces "not modified" by the answer it refers to, and keeps an answer with a tag.
+    /// Replaces "not modified" with the cached answer, and caches an answer with a tag.
     fn complete(&self, url: &str, answer: ForgeResponse) -> ForgeResponse {
         let mut cached = self.lock();
         match answer.status {

@@ -1,4 +1,4 @@
-//! Shows an issue or a pull request to a model as text: by number, in one repository, read-only.
+//! Renders an issue or a pull request as text for a model: by number, in one repository, read-only.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::client::Github;
 use super::error::ForgeError;
 use super::issues::{RawLabel, RawUser};
 
-/// A repository of a forge that models may look at.
+/// A repository of a forge that models may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgePlace {
     pub address: ForgeAddress,
@@ -24,7 +24,8 @@ pub(crate) enum ForgePageKind {
     PullRequest,
 }
 
-/// Reads pages of a repository for a model. It finds the token when it needs one; the token never leaves this module.
+/// Reads issues and pull requests for a model. It finds the token on first use; the token never leaves this
+/// module.
 #[derive(Clone)]
 pub(crate) struct ForgeViewer {
     place: ForgePlace,
@@ -36,7 +37,7 @@ impl ForgeViewer {
         Self { place, environment: environment.into() }
     }
 
-    /// The text of a page: title, state, body and comments.
+    /// Returns the text of a page: title, state, body and comments.
     pub(crate) async fn view(&self, kind: ForgePageKind, number: u64) -> Result<String, String> {
         let ForgePlace { address, repository } = self.place.clone();
         let token = find_token(address.host(), &self.environment).await;
@@ -82,7 +83,7 @@ impl Github {
             ForgePageKind::PullRequest => (format!("/pulls/{number}"), format!("pull request #{number}")),
         };
         let page: RawPage = self.get(&self.path(&path), &what).await?;
-        // A redirect led to another one.
+        // A redirect led to another page.
         if page.number != number {
             return Err(ForgeError::NotFound { what });
         }

@@ -1,4 +1,4 @@
-//! The Messages interface of Anthropic (C-81): requests as they are sent, answers as they are streamed.
+//! The Messages API of Anthropic (C-81): requests and streamed answers.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::http::kept::Kept;
 use crate::http::spoken::{Call, Heard, Listener, Spoken, Stop};
 use crate::http::trouble::Trouble;
 
-/// The most tokens of one answer. The interface wants a number; this is what every model it serves today can do.
+/// Maximum number of tokens in one answer. The API requires a number, and all its current models support this
+/// one.
 const MAX_TOKENS: u64 = 32_000;
 
 pub(super) fn body(request: &Request<'_>) -> Value {
@@ -31,7 +32,8 @@ pub(super) fn body(request: &Request<'_>) -> Value {
         })
         .collect();
     if let Some(form) = request.form {
-        // A model that may look around first must still end with the answer, so it has to call *some* tool.
+        // A model with other tools may use them first but must end with the answer. So it has to call *some*
+        // tool.
         body["tool_choice"] = match tools.is_empty() {
             true => json!({ "type": "tool", "name": ANSWER }),
             false => json!({ "type": "any" }),
@@ -39,7 +41,7 @@ pub(super) fn body(request: &Request<'_>) -> Value {
         let description = "Gives the final answer. Call it once, when you are done.";
         tools.push(json!({ "name": ANSWER, "description": description, "input_schema": form.schema }));
     }
-    // What was said before is sent again with every further call: it is paid for once where it can be kept.
+    // Each further call sends the earlier messages again; the cache makes them cheaper.
     if !request.tools.is_empty() || request.messages.len() > 1 {
         keep_for_later(&mut body["messages"]);
     }
@@ -49,7 +51,7 @@ pub(super) fn body(request: &Request<'_>) -> Value {
     body
 }
 
-/// Asks the server to keep all up to here for the next request.
+/// Asks the server to cache everything up to the last message.
 fn keep_for_later(messages: &mut Value) {
     let last = messages.as_array_mut().and_then(|messages| messages.last_mut());
     let block = last.and_then(|message| message["content"].as_array_mut()?.last_mut());
@@ -76,12 +78,11 @@ pub(super) struct Answer {
     kept: Kept,
 }
 
-/// One part of an answer.
 #[derive(Debug, Default)]
 struct Block {
-    /// As it began, with what came later put in its place.
+    /// The block from its first event, with later parts merged in.
     value: Map<String, Value>,
-    /// What a tool is given, as far as it has come.
+    /// The JSON of a tool's input so far.
     input: String,
 }
 
@@ -110,13 +111,14 @@ impl Listener for Answer {
             }
             "message_stop" => return Ok(Heard::End),
             "error" => return Err(Trouble::of(&event).in_stream()),
-            // `ping`, `content_block_stop`, and what may be added (C-53).
+            // `ping`, `content_block_stop`, and future events (C-53).
             _ => {}
         }
         Ok(Heard::More)
     }
 
-    /// What came from or went to a cache is counted apart from `input_tokens` there, and as input here.
+    /// Returns the token counts. The API counts cached tokens separately from `input_tokens`; here they are
+    /// input.
     fn usage(&self) -> Usage {
         let count = |name: &str| self.counts.get(name).and_then(Value::as_u64);
         let cached = count("cache_read_input_tokens");
@@ -140,7 +142,7 @@ impl Listener for Answer {
                 value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
             };
             match word(&value, "type").as_str() {
-                // An empty text may not be sent back.
+                // The API rejects an empty text.
                 "text" if word(&value, "text").is_empty() => continue,
                 "text" => text.push_str(&word(&value, "text")),
                 "tool_use" => {

@@ -1,4 +1,4 @@
-//! The two interfaces: where they are, what a request looks like, and who listens to the answer.
+//! The two APIs: their addresses, requests and listeners.
 
 use saihai_model::ProviderKind;
 use serde_json::{Value, json};
@@ -14,30 +14,30 @@ pub(super) enum Api {
     Openai,
 }
 
-/// What is asked of a model, whichever the interface.
+/// A request to a model, independent of the API.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) model: Option<&'a str>,
     pub(super) system: Option<&'a str>,
-    /// The conversation so far, in the interface's own words.
+    /// The conversation so far, in the API's format.
     pub(super) messages: &'a [Value],
     pub(super) tools: &'a [&'static Tool],
-    /// What the answer must look like.
+    /// The required form of the answer.
     pub(super) form: Option<&'a Form>,
-    /// The answer comes in pieces.
+    /// Ask for a streamed answer.
     pub(super) is_streamed: bool,
 }
 
-/// What came of a tool the model asked for.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Done {
     pub(super) call: Call,
-    /// What the model is told; an error is told too, and the turn goes on.
+    /// The text for the model. An error is sent as well, and the turn continues.
     pub(super) said: Result<String, String>,
 }
 
 impl Api {
-    /// The interface of a provider, if it is spoken to by HTTP.
+    /// Returns the API of a provider that uses HTTP.
     pub(super) fn of(kind: ProviderKind) -> Option<Self> {
         match kind {
             ProviderKind::Anthropic => Some(Self::Anthropic),
@@ -53,7 +53,7 @@ impl Api {
         }
     }
 
-    /// Its name in the files of sessions.
+    /// Returns the name for session files.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -61,7 +61,7 @@ impl Api {
         }
     }
 
-    /// Where it is where nothing else is said (C-81).
+    /// Returns the default base URL (C-81).
     pub(super) fn base(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -69,7 +69,7 @@ impl Api {
         }
     }
 
-    /// The variable that says where it is.
+    /// The variable that overrides the base URL.
     pub(super) fn base_variable(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_BASE_URL",
@@ -77,7 +77,6 @@ impl Api {
         }
     }
 
-    /// The variable that holds its key.
     pub(super) fn key_variable(self) -> &'static str {
         match self {
             Self::Anthropic => "ANTHROPIC_API_KEY",
@@ -85,7 +84,7 @@ impl Api {
         }
     }
 
-    /// What follows the base in the address of a request.
+    /// Returns the path of requests below the base URL.
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Anthropic => "/v1/messages",
@@ -93,7 +92,7 @@ impl Api {
         }
     }
 
-    /// The headers of every request, beside the type of its content.
+    /// Returns the headers of every request, except its content type.
     pub(super) fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
         match self {
             Self::Anthropic => {
@@ -104,7 +103,6 @@ impl Api {
         }
     }
 
-    /// The body of a request.
     pub(super) fn body(self, request: &Request<'_>) -> Value {
         match self {
             Self::Anthropic => anthropic::body(request),
@@ -112,7 +110,7 @@ impl Api {
         }
     }
 
-    /// What a person says, as a message of the conversation.
+    /// Returns a user message with this text.
     pub(super) fn prompt(self, text: &str) -> Value {
         match self {
             Self::Anthropic => json!({ "role": "user", "content": [{ "type": "text", "text": text }] }),
@@ -120,7 +118,7 @@ impl Api {
         }
     }
 
-    /// What the tools said, as messages of the conversation.
+    /// Returns the messages with the results of tools.
     pub(super) fn results(self, done: &[Done]) -> Vec<Value> {
         match self {
             Self::Anthropic => anthropic::results(done),
@@ -128,7 +126,6 @@ impl Api {
         }
     }
 
-    /// Who listens to the answer.
     pub(super) fn listener(self) -> Box<dyn Listener> {
         match self {
             Self::Anthropic => Box::new(anthropic::Answer::default()),

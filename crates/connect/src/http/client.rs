@@ -1,10 +1,10 @@
-//! Builds the HTTP client that models, forges and web pages share, and answers what all three ask about addresses and errors.
+//! The HTTP client of models, forges and web pages, with helpers for URLs and errors.
 
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
 
-/// A client for one server: TLS with ring, no retries, and redirects only as `redirects` says. A server on this machine is reached without a
-/// proxy.
+/// Builds a client for one server: TLS with ring, no retries, and redirects according to `redirects`. It
+/// reaches a server on this machine without a proxy.
 pub(crate) fn client_for(url: &Url, redirects: Policy) -> Result<Client, String> {
     let mut builder = client_builder(redirects);
     if is_loopback(url) {
@@ -16,9 +16,9 @@ pub(crate) fn client_for(url: &Url, redirects: Policy) -> Result<Client, String>
     builder.build().map_err(root_cause)
 }
 
-/// The settings that every client has. The caller decides about repeating a request, so nothing below it does.
+/// Returns the common settings of all clients. The caller decides about retries, so no lower layer retries.
 pub(crate) fn client_builder(redirects: Policy) -> ClientBuilder {
-    // Fails where a provider is installed already; it is the same one.
+    // Fails if a provider is already installed, which is then the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .user_agent(concat!("saihai/", env!("CARGO_PKG_VERSION")))
@@ -26,7 +26,8 @@ pub(crate) fn client_builder(redirects: Policy) -> ClientBuilder {
         .retry(reqwest::retry::never())
 }
 
-/// Plain HTTP needs no certificates, so a machine without any can still reach itself.
+/// Returns a TLS configuration without certificates. Plain HTTP needs none, so a machine without any can
+/// still reach itself.
 fn no_certificates() -> Result<rustls::ClientConfig, String> {
     let provider = rustls::crypto::ring::default_provider();
     let config =
@@ -35,7 +36,7 @@ fn no_certificates() -> Result<rustls::ClientConfig, String> {
     Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Decides without resolving any name.
+/// Returns true for an address of this machine, without resolving names.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host_str() {
         Some("localhost") => true,
@@ -54,7 +55,8 @@ pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
         && one.port_or_known_default() == other.port_or_known_default()
 }
 
-/// The innermost message of an error, without the URL: the outer ones only say that something inside failed.
+/// Returns the innermost message of an error, without the URL. The outer messages only say that something
+/// inside failed.
 pub(crate) fn root_cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;

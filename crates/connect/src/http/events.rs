@@ -1,30 +1,29 @@
-//! The lines of an event stream, put together again whatever pieces they arrive in.
+//! Reassembles an event stream from chunks of any size.
 
-/// Longer than any event that is one. What has no end would otherwise be kept in memory.
+/// Maximum length of an event. Without it, an event without an end would fill the memory.
 pub(super) const LONGEST: usize = 8 * 1024 * 1024;
 
-/// Reads a stream of server-sent events. Only `data` matters to the interfaces we speak to: each event says in its
-/// data what it is.
+/// A parser of server-sent events. It only reads `data`: the APIs we use repeat the event's type there.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// The line that has not ended yet.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// The data of the event that has not ended yet.
+    /// The data of the incomplete event.
     data: Vec<u8>,
     has_data: bool,
-    /// The last byte was a carriage return: a line feed after it ends no second line.
+    /// The last byte was a carriage return: a line feed after it does not end another line.
     returned: bool,
-    /// Something was read: a byte order mark is one only at the very beginning.
+    /// At least one byte was read: a byte order mark is valid only at the start.
     begun: bool,
 }
 
-/// An event that does not end.
+/// An event without an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("output limit: one event is longer than {} MiB", LONGEST / (1024 * 1024))]
 pub(super) struct TooLong;
 
 impl Events {
-    /// Takes the next bytes and gives back the data of every event that ends in them.
+    /// Adds bytes and returns the data of every event that they complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut ended = Vec::new();
         for part in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -59,7 +58,7 @@ impl Events {
         let value = match line.strip_prefix(b"data") {
             Some([]) => &[][..],
             Some([b':', b' ', value @ ..] | [b':', value @ ..]) => value,
-            // Comments, names of events, ids, and whatever else there may be one day.
+            // Comments, event names, ids and future fields.
             Some(_) | None => return None,
         };
         if std::mem::replace(&mut self.has_data, true) {
@@ -125,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        // C-81: a network cuts a stream where it likes, also inside of characters and line ends.
+        // C-81: a network may split a stream anywhere, even inside characters and line ends.
         #[test]
         fn however_a_stream_is_cut_its_events_are_the_same(
             lines in prop::collection::vec(

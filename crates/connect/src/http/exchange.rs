@@ -1,4 +1,4 @@
-//! One request, and its answer heard to the end.
+//! One request and its complete answer.
 
 use std::future::Future;
 use std::sync::atomic::Ordering;
@@ -19,21 +19,21 @@ use crate::http::service::Service;
 use crate::http::spoken::Heard;
 use crate::http::trouble::Trouble;
 
-/// What is read of a refusal.
+/// Maximum length of an error body.
 const COMPLAINT: usize = 64 * 1024;
 const STREAM: u64 = 256 * 1024 * 1024;
-/// The most times a request is sent elsewhere.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 5;
 
-/// Hears the data of one event.
+/// Handles the data of one event.
 type Listen<'a> = &'a mut (dyn FnMut(&str) -> Result<Heard, Failure> + Send);
 
-/// What came of a request.
+/// The result of a request.
 enum Sent {
     Heard,
-    /// The answer came at once, though it was to be streamed.
+    /// The answer arrived in one piece, although we asked for a stream.
     HeardWhole,
-    /// It was refused because it was to be streamed.
+    /// The server refused the request because it cannot stream.
     CannotStream,
 }
 
@@ -43,7 +43,7 @@ enum Accepted {
     CannotStream,
 }
 
-/// The way to a service. Dropping what it does closes the connection at once.
+/// A connection to a service. Dropping its future closes the connection immediately.
 pub(super) struct Exchange<'a> {
     service: &'a Service,
     client: Client,
@@ -56,8 +56,8 @@ impl<'a> Exchange<'a> {
         Ok(Self { service, client })
     }
 
-    /// Sends a request and lets the listener hear the answer, until it has heard the end. `body` makes the request, to
-    /// be streamed or not.
+    /// Sends a request and passes the answer to the listener until its end. `body` builds the request, for a
+    /// stream or not.
     pub(super) async fn hear(
         &self,
         body: &(dyn Fn(bool) -> Vec<u8> + Sync),
@@ -83,7 +83,7 @@ impl<'a> Exchange<'a> {
             request = request.header(name, value);
         }
         let sending = request.body(body).send();
-        // A server that does not stream says nothing until it has the whole answer.
+        // A server that does not stream is silent until the answer is complete.
         let response = if is_streamed { self.patiently(sending).await? } else { sending.await };
         let response = response.map_err(|error| self.broken(error))?;
         match self.accept(response, is_streamed).await? {
@@ -129,7 +129,7 @@ impl<'a> Exchange<'a> {
         self.service.key.as_ref().map(|key| key.value.as_str())
     }
 
-    /// The response, if there is an answer in it.
+    /// Returns the response if it contains an answer.
     async fn accept(&self, mut response: Response, is_streamed: bool) -> Result<Accepted, Refusal> {
         let status = response.status();
         if status.is_redirection() {
@@ -173,7 +173,7 @@ impl<'a> Exchange<'a> {
         failure(FailureClass::BadRequest, &message)
     }
 
-    /// A body that is no stream: all of an answer, or the beginning of a complaint.
+    /// Reads a body that is not a stream: a whole answer, or the start of an error.
     async fn body(
         &self,
         response: &mut Response,
@@ -187,7 +187,7 @@ impl<'a> Exchange<'a> {
             let chunk = match if is_streamed { self.patiently(reading).await? } else { reading.await } {
                 Ok(Some(chunk)) => chunk,
                 Err(error) if is_whole => return Err(self.broken(error).into()),
-                // A complaint that breaks off is still one.
+                // An incomplete error body is still useful.
                 Ok(None) | Err(_) => break,
             };
             bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
@@ -198,7 +198,7 @@ impl<'a> Exchange<'a> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Waits for the next bytes, but not for ever (C-36).
+    /// Waits for the next bytes, with a time limit (C-36).
     async fn patiently<T>(&self, bytes: impl Future<Output = T>) -> Result<T, Failure> {
         let Some(idle) = self.service.settings.idle_timeout else { return Ok(bytes.await) };
         let waited = tokio::time::timeout(Duration::from_millis(idle.0), bytes).await;
@@ -212,24 +212,24 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Whether a body has choices: then it is an answer, even if one of its texts speaks of an error.
+/// Returns true if a body has choices. Then it is an answer, even if its text mentions an error.
 fn is_answer(body: &str) -> bool {
     serde_json::from_str::<Value>(body).is_ok_and(|body| body["choices"].is_array())
 }
 
-/// Whether a server refuses a request because it cannot stream, or does not know the options of a stream.
+/// Returns true if a server refuses a request because it does not support streaming or its options.
 fn refuses_streaming(status: StatusCode, body: &str) -> bool {
     let body = body.to_lowercase().replace("upstream", "");
     matches!(status.as_u16(), 400 | 405 | 406 | 415 | 422 | 501) && body.contains("stream")
 }
 
-/// The failure of an attempt that took too long.
 pub(super) fn timed_out(limit: Millis) -> Failure {
     let failure = Failure::new(FailureClass::Transient, format!("timed out after {} ms", limit.0));
     Failure { by_deadline: true, ..failure }
 }
 
-/// A prompt and a key go to the host that the person named, and to no other; and a request stays what it is.
+/// Follows a redirect only within the origin that the user named, because requests contain prompts and keys.
+/// It refuses a redirect that would drop the body.
 fn follow(attempt: Attempt<'_>) -> Action {
     let keeps_its_body =
         matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);

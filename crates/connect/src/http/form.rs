@@ -1,15 +1,15 @@
-//! What a structured answer must look like.
+//! The form of a structured answer.
 
 use serde_json::{Value, json};
 
-/// The name of the tool by which a model gives a structured answer, where the interface has no other way.
+/// Name of the tool through which a model gives a structured answer, for APIs without a better way.
 pub(super) const ANSWER: &str = "answer";
 
-/// A schema as the interfaces take it: the value they know how to ask for is always an object.
+/// A schema that the APIs accept: its value is always an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Form {
     pub(super) schema: Value,
-    /// The value asked for stands in the object's field `value`.
+    /// The field `value` of the object contains the requested value.
     wrapped: bool,
 }
 
@@ -31,7 +31,7 @@ impl Form {
         Self { schema, wrapped: true }
     }
 
-    /// The value that was asked for, out of the object that came.
+    /// Returns the requested value from the received object.
     pub(super) fn open(&self, mut object: Value) -> Value {
         match object.get_mut("value") {
             Some(value) if self.wrapped => value.take(),
@@ -39,8 +39,8 @@ impl Form {
         }
     }
 
-    /// Whether the schema is of the kind that can be guaranteed: every field of every object is required and no
-    /// other may be there. Asking for the guarantee with any other schema is an error of its own.
+    /// Returns true if the API can guarantee the schema: every object requires all its fields and allows no
+    /// others. Any other schema with a guarantee is an error.
     pub(super) fn is_strict(&self) -> bool {
         strict(&self.schema)
     }

@@ -1,12 +1,12 @@
-//! How much of an answer is kept in memory.
+//! The memory limit of one answer.
 
 use saihai_model::{Failure, FailureClass};
 
-/// Counts what is kept of one answer. No model says this much; a server that does is broken.
+/// Counts the bytes of one answer. A server that exceeds the limit is broken; no model writes this much.
 #[derive(Debug, Default)]
 pub(super) struct Kept(usize);
 
-/// The most that is kept, in bytes.
+/// Maximum number of bytes.
 const MOST: usize = 8 * 1024 * 1024;
 
 impl Kept {

@@ -1,10 +1,11 @@
-//! The providers that are reached by HTTP: `anthropic`, and `openai` with all that speak like it.
+//! Providers that use HTTP: `anthropic`, and `openai` with all compatible servers.
 //!
-//! [`Service`] is one of them, opened before the first turn. A [`Turn`] converses: it sends the conversation
-//! ([`exchange`]), runs the tools the model asks for ([`tools`]) and sends on, until the model has answered. What
-//! differs between the two interfaces is pure and stands in [`anthropic`] and [`openai`].
+//! A [`Service`] is one provider, opened before the first turn. A [`Turn`] sends the conversation
+//! ([`exchange`]) and runs the tools that the model requests ([`tools`]). It repeats this until the model has
+//! answered. The differences between the two APIs are pure code in [`anthropic`] and [`openai`].
 //!
-//! Deliberately absent: retries, waiting and falling back, which are the engine's; tools that write or run anything.
+//! Deliberately absent: retries, waiting and fallbacks, which belong to the engine, and tools that write or
+//! run anything.
 
 mod anthropic;
 mod api;

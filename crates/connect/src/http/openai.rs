@@ -1,5 +1,5 @@
-//! The Chat Completions interface of OpenAI and of everything like it (C-81): requests as they are sent, answers as
-//! they are streamed, or whole from a server that cannot stream.
+//! The Chat Completions API of OpenAI and compatible servers (C-81): requests and answers. Answers are
+//! streamed, or whole from a server that cannot stream.
 
 use saihai_model::{Failure, FailureClass, Usage};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ pub(super) fn results(done: &[Done]) -> Vec<Value> {
     done.iter().map(message).collect()
 }
 
-/// An answer as far as it has come.
+/// An incomplete answer.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     text: String,
@@ -58,7 +58,7 @@ pub(super) struct Answer {
     kept: Kept,
 }
 
-/// A tool that is asked for, as far as it has come.
+/// An incomplete tool call.
 #[derive(Debug, Default)]
 struct Part {
     index: Option<u64>,
@@ -129,8 +129,8 @@ impl Listener for Answer {
 }
 
 impl Answer {
-    /// A part of a tool call belongs to the call of its number. Servers that do not number them send each whole, or
-    /// begin a new one with a new id.
+    /// Adds a part to the tool call with its index. Servers without indexes send each call whole, or start a
+    /// new call with a new id.
     fn more(&mut self, part: &Value) -> Result<(), Failure> {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (id, function) = (word(&part["id"]), &part["function"]);
@@ -181,7 +181,8 @@ impl Part {
     }
 }
 
-/// A call as it stands in the conversation. Text that is no JSON would make servers refuse all that follows.
+/// Returns a call in the form of the conversation. Servers would reject every later request if the input were
+/// not JSON.
 fn written(call: &Call) -> Value {
     let arguments = call.input.as_ref().map_or_else(|_| "{}".to_owned(), Value::to_string);
     json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })

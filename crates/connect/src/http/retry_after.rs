@@ -1,4 +1,4 @@
-//! When a server wants to be asked again.
+//! The wait that a server asks for.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use saihai_model::Millis;
 
-/// What is longer is no answer to "when": it counts as not given (C-34).
+/// Maximum wait; a longer one counts as absent (C-34).
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
-/// Reads the value of `retry-after`: seconds, or a date.
+/// Parses `retry-after`: seconds, or a date.
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Millis> {
     let value = value.trim();
     match value.parse::<f64>() {
@@ -17,13 +17,13 @@ pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Millis> {
         Err(_) => {
             let at = DateTimeParser::new().parse_timestamp(value).ok()?;
             let now = Timestamp::try_from(now).ok()?;
-            // What lies behind us means now.
+            // A time in the past means now.
             wait(at.duration_since(now).try_into().unwrap_or_default())
         }
     }
 }
 
-/// Reads the value of `retry-after-ms`, which some servers send beside it.
+/// Parses `retry-after-ms`, which some servers send in addition.
 pub(super) fn retry_after_ms(value: &str) -> Option<Millis> {
     let millis = value.trim().parse::<f64>().ok()?;
     wait(Duration::try_from_secs_f64(millis / 1000.0).ok()?)
@@ -33,7 +33,7 @@ fn wait(length: Duration) -> Option<Millis> {
     if length > LONGEST {
         return None;
     }
-    // Rounded up: a wait that is a little too short is a second refusal.
+    // Round up: a retry that is slightly too early is refused again.
     u64::try_from(length.as_micros().div_ceil(1000)).ok().map(Millis)
 }
 
@@ -41,7 +41,7 @@ fn wait(length: Duration) -> Option<Millis> {
 mod tests {
     use super::*;
 
-    /// Seen at 08:56:00 on 6 February 2026.
+    /// Checks a value at 08:56:00 on 6 February 2026.
     #[track_caller]
     fn check(value: &str, expected: Option<u64>) {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_770_368_160);
@@ -58,7 +58,7 @@ mod tests {
         check("Fri, 06 Feb 2026 08:00:00 GMT", Some(0));
     }
 
-    // C-34: not a number, negative or over 31 days is not given.
+    // C-34: a negative value, a wait over 31 days or anything but a number counts as absent.
     #[test]
     fn what_is_no_wait_is_not_given() {
         for value in

@@ -1,4 +1,4 @@
-//! One provider that is reached by HTTP: where it is and who we are to it.
+//! A provider that uses HTTP: its address and our key.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::http::tools::Web;
 use crate::http::turn::Turn;
 use crate::redact::Redactor;
 
-/// One provider that is reached by HTTP. It holds no state of a run: sessions are files (C-4).
+/// A provider that uses HTTP. It has no state of a run: sessions are files (C-4).
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(super) name: ProviderName,
@@ -23,17 +23,17 @@ pub(crate) struct Service {
     pub(super) key: Option<Key>,
     pub(super) settings: ProviderSettings,
     pub(super) redactor: Arc<Redactor>,
-    /// Who looks at the project's repository on a forge for it.
+    /// Reads the project's repository on a forge.
     pub(super) viewer: Option<ForgeViewer>,
     pub(super) web: Web,
-    /// It has shown that it cannot stream, in this turn or an earlier one.
+    /// The server has shown that it cannot stream, in this turn or an earlier one.
     pub(super) cannot_stream: Arc<AtomicBool>,
 }
 
-/// Who we are to it.
+/// Our API key.
 #[derive(Clone)]
 pub(super) struct Key {
-    /// The variable it stood in.
+    /// The variable it came from.
     pub(super) variable: String,
     pub(super) value: String,
 }
@@ -44,33 +44,28 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// Why a provider cannot be reached by HTTP, known before anything is sent.
+/// The reason why a provider cannot be used, known before the first request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
-    /// There is no key, and it is not on this machine.
+    /// The key is missing, and the server is not on this machine.
     #[error("provider `{name}` has no key; set `{variable}`")]
     NoKey {
         name: ProviderName,
-        /// Where the key should be.
+        /// The variable that should hold the key.
         variable: String,
     },
-    /// The key cannot be sent.
+    /// The key contains characters that cannot be sent.
     #[error("the key in `{variable}` has characters that no key has")]
     BadKey { variable: String },
-    /// It wants to be told a model.
+    /// The provider needs a model name.
     #[error("provider `{name}` needs a model; set `providers.{name}.model` or give `--model`")]
     NoModel { name: ProviderName },
     #[error("provider `{name}`: `{variable}` is not the address of a server: {why}")]
-    BadAddress {
-        name: ProviderName,
-        variable: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    BadAddress { name: ProviderName, variable: String, why: String },
 }
 
 impl Unreachable {
-    /// What is wrong is not written anywhere: this machine has no key for it.
+    /// Returns true if the settings are right and only the key is missing.
     pub fn is_missing(&self) -> bool {
         match self {
             Self::NoKey { .. } | Self::BadKey { .. } => true,
@@ -80,7 +75,7 @@ impl Unreachable {
 }
 
 impl Service {
-    /// The provider of these settings, if it is one that is reached by HTTP.
+    /// Opens the provider of these settings, if it uses HTTP.
     pub(crate) fn open(
         name: &ProviderName,
         settings: &ProviderSettings,
@@ -131,12 +126,12 @@ impl Service {
         })
     }
 
-    /// The same, where it is known what its models may look at beyond the working directory.
+    /// Sets the sources that its models may read outside of the working directory.
     pub(crate) fn viewing(self, viewer: Option<ForgeViewer>, web: Web) -> Self {
         Self { viewer, web, ..self }
     }
 
-    /// Takes an ask; nothing is sent yet.
+    /// Accepts an ask without sending anything.
     pub(crate) fn ask(&self, ask: Ask) -> Turn {
         let mut service = self.clone();
         service.settings.idle_timeout = ask.silence.or(service.settings.idle_timeout);
@@ -147,24 +142,23 @@ impl Service {
         is_loopback(&self.url)
     }
 
-    /// Whether it can only be asked of a model that the ask itself names.
+    /// Returns true if the ask itself must name the model.
     pub(crate) fn needs_a_model(&self) -> bool {
         self.settings.model.is_none() && !self.is_local()
     }
 
-    /// The model a turn is asked of.
     pub(super) fn model<'a>(&'a self, ask: &'a Ask) -> Option<&'a str> {
         ask.model.as_deref().or(self.settings.model.as_deref())
     }
 
-    /// A text without secrets, whoever put them there (C-55).
+    /// Removes secrets of any source from a text (C-55).
     pub(super) fn redacted(&self, text: &str) -> String {
         self.redactor.text(text).into_owned()
     }
 }
 
-/// The variable that holds the key. A service with a name of its own has one of its own too, which is then the first
-/// that the settings pass on; the key of another company is never sent there.
+/// Returns the variable that holds the key. A custom service uses the first variable that its settings pass
+/// on. So it never gets the key of another company.
 fn key_variable(api: Api, settings: &ProviderSettings) -> String {
     settings.env_pass.first().cloned().unwrap_or_else(|| api.key_variable().to_owned())
 }

@@ -1,8 +1,8 @@
 //! The conversations of earlier turns (C-83).
 //!
-//! A server remembers nothing, so what was said is kept in the run's own directory. Each turn writes only what it
-//! added, under the hash of it, together with the name of what went before: a long session takes as much room as was
-//! said in it, and two turns may go on from the same point.
+//! A server has no memory, so the run's directory keeps the conversation. Each turn writes only its own
+//! messages, under their hash, with the name of the turn before. So a long session needs no more space than
+//! its messages, and two turns may continue from the same point.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -15,37 +15,33 @@ use sha2::{Digest as _, Sha256};
 use crate::http::api::Api;
 
 const PREFIX: &str = "http-";
-/// Half of a SHA-256, in hexadecimal.
+/// Half of a SHA-256 hash in hexadecimal.
 const DIGITS: usize = 32;
-/// More than any model can be told.
+/// Maximum length of a conversation, above the limit of any model.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
-/// What one turn added to a conversation.
+/// The messages of one turn.
 #[derive(Debug, Serialize, Deserialize)]
 struct Chapter {
     v: u32,
     api: String,
-    /// The session it goes on from.
+    /// The session that it continues.
     after: Option<String>,
     messages: Vec<Value>,
 }
 
-/// Why a conversation cannot be gone on with.
+/// The reason why a conversation cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// It is not there, or not what was written.
+    /// The file is missing or was changed.
     #[error("session `{id}` cannot be continued: {why}")]
-    Lost {
-        id: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// It is longer than anything that can be sent.
+    Lost { id: String, why: String },
+    /// The conversation is longer than any request can be.
     #[error("session `{id}` has grown over {} MiB", LONGEST / (1024 * 1024))]
     TooLong { id: String },
 }
 
-/// All that was said in a session, from its beginning.
+/// Loads all messages of a session.
 pub(super) fn load(scratch: &Path, api: Api, id: &str) -> Result<Vec<Value>, Error> {
     let mut chapters = Vec::new();
     let mut next = Some(id.to_owned());
@@ -64,21 +60,21 @@ pub(super) fn load(scratch: &Path, api: Api, id: &str) -> Result<Vec<Value>, Err
         if chapter.api != api.name() {
             return Err(lost(format!("it was held with `{}`", chapter.api)));
         }
-        // A name is the hash of what holds it, so no chapter can be its own past and this ends.
+        // A name is the hash of its content, so a chapter cannot be its own predecessor and the loop ends.
         next = chapter.after.clone();
         chapters.push(chapter.messages);
     }
     Ok(chapters.into_iter().rev().flatten().collect())
 }
 
-/// Keeps what a turn added and gives back the name under which it can be gone on with.
+/// Saves the messages of a turn and returns the session's new name.
 pub(super) fn save(scratch: &Path, api: Api, after: Option<&str>, added: &[Value]) -> io::Result<String> {
     let (api, after) = (api.name().to_owned(), after.map(str::to_owned));
     let text = serde_json::to_vec(&Chapter { v: 1, api, after, messages: added.to_vec() })?;
     let name = name_of(&text);
     let path = file(scratch, &name).ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(scratch)?;
-    // Under its own name it is whole or not there.
+    // The rename makes the file either complete or absent.
     let beside = scratch.join(format!("{name}.{}.tmp", std::process::id()));
     let mut out = File::create(&beside)?;
     out.write_all(&text)?;
@@ -93,7 +89,7 @@ fn name_of(text: &[u8]) -> String {
     format!("{PREFIX}{}", &digits[..DIGITS])
 }
 
-/// The file of a session, if it has a name of ours: nothing else may become part of a path.
+/// Returns the path of a session file if the name is one of ours. No other name may become part of a path.
 fn file(scratch: &Path, name: &str) -> Option<PathBuf> {
     let digits = name.strip_prefix(PREFIX)?;
     let is_hash =
@@ -101,7 +97,7 @@ fn file(scratch: &Path, name: &str) -> Option<PathBuf> {
     is_hash.then(|| scratch.join(format!("{name}.json")))
 }
 
-/// The whole file, unless it is longer than `most`.
+/// Reads the whole file, unless it is longer than `most`.
 fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut text)?;

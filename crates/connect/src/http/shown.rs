@@ -1,14 +1,14 @@
-//! Text as it is shown while it comes, without secrets.
+//! Displays streamed text without secrets.
 
 use std::sync::Arc;
 
 use crate::redact::{Redaction, Redactor};
 
-/// What comes in pieces and is shown in pieces. A secret that is cut in two is still found, so a part may have to wait for
-/// the next.
+/// Text that arrives and is displayed in parts. It finds secrets that are split between parts, so a part may
+/// wait for the next one.
 pub(super) struct Shown {
     redaction: Redaction,
-    /// Clean bytes, of which the last may be only the beginning of a character.
+    /// Redacted bytes, which may end with an incomplete character.
     clean: Vec<u8>,
 }
 
@@ -17,13 +17,13 @@ impl Shown {
         Self { redaction: redactor.stream(), clean: Vec::new() }
     }
 
-    /// Takes the next part and gives back what can be shown by now.
+    /// Adds a part and returns the text that can be displayed now.
     pub(super) fn more(&mut self, part: &str) -> Option<String> {
         self.redaction.push(part.as_bytes(), &mut self.clean);
         self.whole_characters()
     }
 
-    /// What was held back until the end.
+    /// Returns the rest at the end of the stream.
     pub(super) fn rest(&mut self) -> Option<String> {
         self.redaction.finish(&mut self.clean);
         self.whole_characters()

@@ -1,61 +1,60 @@
-//! What one answer of a model amounts to, in whichever interface it was spoken.
+//! One answer of a model, independent of the API.
 
 use saihai_model::{Failure, Usage};
 use serde_json::Value;
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Spoken {
-    /// As it stands in the conversation from now on.
+    /// The message in the format of the conversation.
     pub(super) message: Value,
     pub(super) text: String,
-    /// The tools it asks for, in order.
+    /// The requested tool calls, in order.
     pub(super) calls: Vec<Call>,
     pub(super) stop: Stop,
 }
 
-/// A tool the model asks for.
+/// A tool call that the model requests.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
-    /// Its number, which the result must carry.
+    /// The id that the result must repeat.
     pub(super) id: String,
     pub(super) name: String,
-    /// What it is given; or the text that is no JSON.
+    /// The input, or the text if it is not JSON.
     pub(super) input: Result<Value, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It is complete, or waits for its tools.
+    /// The answer is complete, or waits for its tools.
     Complete,
-    /// It met a limit of the model or of the request; this is the server's word for it.
+    /// The answer reached a limit of the model or the request, in the server's word.
     Limit(String),
-    /// The model or the server declined, with these words.
+    /// The model or the server declined, with this text.
     Declined(String),
 }
 
-/// What follows from an event of the stream.
+/// The state after an event of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
     More,
     /// The answer is complete; only counters may follow.
     MayEnd,
-    /// That was the end; nothing after it matters.
+    /// The stream is over; later events do not matter.
     End,
 }
 
-/// Listens to one answer being streamed.
+/// A listener to one streamed answer.
 pub(super) trait Listener: Send {
-    /// The data of one event. New text is told.
+    /// Handles the data of one event and passes on new text.
     fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<Heard, Failure>;
 
-    /// The tokens counted so far.
     fn usage(&self) -> Usage;
 
-    /// The whole answer, once the end was heard.
+    /// Returns the whole answer after its end.
     fn spoken(self: Box<Self>) -> Spoken;
 }
 
-/// The sum of what two answers took. Unknown stays unknown only where both are.
+/// Adds the usage of two answers. A sum is unknown only if both parts are.
 pub(crate) fn sum(one: &Usage, other: &Usage) -> Usage {
     let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
         (None, None) => None,

@@ -1,22 +1,22 @@
-//! What a server says when it does not answer, and which class of failure that is (C-32).
+//! Error responses of a server, and their failure classes (C-32).
 
 use saihai_model::{Failure, FailureClass};
 use serde_json::Value;
 
 use crate::agent::failure;
 
-/// What an error of the server says: the object under `error`, or what stands in its place.
+/// An error of the server: the object under `error`, or the value in its place.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trouble {
-    /// Its kind, in the server's word.
+    /// The type, in the server's word.
     kind: String,
-    /// Its code, in the server's word or number.
+    /// The code, as the server's word or number.
     code: String,
     message: String,
 }
 
 impl Trouble {
-    /// Reads the body of a refusal. What is not the usual JSON is its own message.
+    /// Parses the body of an error response. A body that is not the usual JSON becomes the message.
     pub(super) fn of_body(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::of(&value),
@@ -24,7 +24,7 @@ impl Trouble {
         }
     }
 
-    /// Reads an error that came as a value: the whole of it, with `error` in it, or only what stands there.
+    /// Reads an error value: either an object with `error`, or the error itself.
     pub(super) fn of(value: &Value) -> Self {
         let inner = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
         let word = |field: &str| {
@@ -36,7 +36,7 @@ impl Trouble {
         Self { kind: word("type"), code: word("code"), message }
     }
 
-    /// The failure of a request that was answered with this status.
+    /// Returns the failure of a response with this status.
     pub(super) fn with_status(&self, status: u16) -> Failure {
         let reason = reqwest::StatusCode::from_u16(status).ok().and_then(|known| known.canonical_reason());
         let said = match reason {
@@ -46,7 +46,7 @@ impl Trouble {
         self.failure(self.class_of_status(status), &said)
     }
 
-    /// The failure of a stream that had begun well and then brought this.
+    /// Returns the failure of a stream that started successfully.
     pub(super) fn in_stream(&self) -> Failure {
         let numbered = self.code.parse().ok().filter(|status| (400..600).contains(status));
         let class = match numbered {
@@ -106,7 +106,7 @@ impl Trouble {
     }
 }
 
-/// A page meant for people, as a line: what it says between its marks.
+/// Returns the text of an HTML page as one line.
 fn plain(body: &str) -> String {
     if !body.trim_start().starts_with('<') {
         return body.trim().to_owned();
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(format!("{}: {}", failure.class.name(), failure.message), expected);
     }
 
-    // C-32, the rows of HTTP.
+    // C-32, the rows for HTTP.
     #[test]
     fn every_status_has_its_class() {
         let class = |status| Trouble::default().with_status(status).class.name();

@@ -1,4 +1,4 @@
-//! One turn: a conversation with a model until it has answered.
+//! One turn: a conversation with a model until its answer.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -21,32 +21,32 @@ use crate::http::spoken::{Call, Spoken, Stop, sum};
 use crate::http::tools::{self, Halt, Reach, Tool};
 use crate::structured::Structured;
 
-/// The most model calls of a turn where nothing else is said (C-82).
+/// Default maximum number of model calls in a turn (C-82).
 const CALLS: u32 = 50;
-/// The longest prompt, in bytes, where nothing else is said: the interfaces take requests of 32 MB.
+/// Default maximum prompt length in bytes; the APIs accept requests of 32 MB.
 const PROMPT: u64 = 30_000_000;
 
 type Tell<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
-/// An ask and who is asked.
+/// An ask and its service.
 pub(crate) struct Turn {
     pub(super) ask: Ask,
     pub(super) service: Service,
 }
 
-/// What an answered turn comes to.
+/// The result of a complete turn.
 struct Told {
     conversation: Conversation,
-    /// What was given in the slot for a structured answer.
+    /// The structured answer, if the API has a separate field for it.
     given: Option<Value>,
 }
 
-/// What has been said and done so far.
+/// The conversation so far.
 #[derive(Default)]
 struct Conversation {
-    /// In the interface's own words.
+    /// In the API's format.
     messages: Vec<Value>,
-    /// How many of them were said in earlier turns.
+    /// Number of messages from earlier turns.
     earlier: usize,
     responses: Vec<String>,
     tools_used: Vec<ToolUse>,
@@ -54,11 +54,11 @@ struct Conversation {
     warnings: Vec<String>,
 }
 
-/// What is known of a turn before it is over.
+/// The state of a turn that is not over.
 #[derive(Default)]
 struct Meanwhile {
     spent: Usage,
-    /// What the last answer says so far.
+    /// Text of the last answer so far.
     said: String,
 }
 
@@ -86,7 +86,7 @@ impl Turn {
             () = stop.cancelled() => Err(cancelled()),
             limit = deadline => Err(timed_out(limit).into()),
         };
-        // From here on nothing stops it: an answer that is complete stands (P2).
+        // Nothing stops the turn from here on: a complete answer counts (P2).
         let answered = match told {
             Ok(told) => self.reply(told, form.as_ref()).await.map_err(Refusal::from),
             Err(refusal) => Err(refusal),
@@ -134,7 +134,7 @@ impl Turn {
         Err(Failure { limit: Some(TurnLimit::Calls), ..failure }.into())
     }
 
-    /// What can be known to be wrong before anything is sent.
+    /// Checks everything that can be checked before the first request.
     fn check(&self) -> Result<(), Failure> {
         let name = &self.service.name;
         if self.ask.permission != Permission::ReadOnly {
@@ -152,7 +152,7 @@ impl Turn {
         Ok(())
     }
 
-    /// What was said before, and the prompt.
+    /// Loads the earlier messages and adds the prompt.
     async fn begin(&self) -> Result<Conversation, Failure> {
         let mut messages = match self.ask.session.clone() {
             None => Vec::new(),
@@ -173,12 +173,12 @@ impl Turn {
         Ok(Conversation { messages, earlier, ..Conversation::default() })
     }
 
-    /// The tools it may see: those of the definition, else those of the settings (C-22).
+    /// Returns the tools of the definition, or else of the settings (C-22).
     fn tools(&self) -> Option<&[String]> {
         self.ask.tools.as_deref().or(self.service.settings.tools.as_deref())
     }
 
-    /// The role, for the system slot (C-22, C-23).
+    /// Returns the role, for the system prompt (C-22, C-23).
     fn system(&self) -> Option<&str> {
         let role = self.ask.persona.as_deref().or(self.service.settings.system_prompt.as_deref());
         role.filter(|role| !role.trim().is_empty())
@@ -223,7 +223,7 @@ impl Turn {
         Ok(Spoken { text: self.service.redacted(&spoken.text), ..spoken })
     }
 
-    /// Runs all tools of one answer at the same time. What comes of them is in the order in which they were asked for.
+    /// Runs all tools of one answer concurrently. The results are in the order of the calls.
     async fn use_tools(
         &self,
         calls: Vec<Call>,
@@ -236,7 +236,7 @@ impl Turn {
         for call in calls {
             let shown = shown(&call);
             progress(Progress::ToolStarted(shown.clone()));
-            // What nobody waits for any more ends by itself.
+            // The guard stops tools whose turn was dropped.
             let (halt, guard) = Halt::after_a_while();
             let task = self.start(&call, tools, halt);
             running.push((call, shown, task, guard));
@@ -265,7 +265,7 @@ impl Turn {
         done
     }
 
-    /// Starts a tool. Beside what it says comes whether it was denied.
+    /// Starts a tool. The result also says if the call was denied.
     fn start(&self, call: &Call, tools: &[&'static Tool], halt: Halt) -> Running {
         let tool = tools.iter().copied().find(|tool| tool.name == call.name);
         let (call, directory, run) = (call.clone(), self.ask.directory.clone(), self.ask.run.clone());
@@ -290,7 +290,7 @@ impl Turn {
         })
     }
 
-    /// The reply, and the conversation put away so that it can be gone on with.
+    /// Builds the reply, and saves the conversation for later turns.
     async fn reply(&self, told: Told, form: Option<&Form>) -> Result<Reply, Failure> {
         let Told { conversation, given } = told;
         let mut text = conversation.responses.last().cloned().unwrap_or_default();
@@ -299,7 +299,7 @@ impl Turn {
             Some(form.open(object))
         });
         let structured = Structured::of(&self.ask, value.clone(), &text);
-        // A value that came in a slot of its own, or in a wrapping of ours, is also what the text says.
+        // The text repeats a value from a separate field or from our wrapper object.
         if let Some(value) =
             value.filter(|value| serde_json::from_str(text.trim()).ok().as_ref() != Some(value))
         {
@@ -314,7 +314,7 @@ impl Turn {
         let saved =
             tokio::task::spawn_blocking(move || session::save(&scratch, api, after.as_deref(), &added)).await;
         let saved = saved.map_err(|lost| Failure::new(FailureClass::Crashed, lost.to_string()))?;
-        // An answer that was paid for is not thrown away because it cannot be gone on with.
+        // A failed save does not discard an answer that was paid for.
         let (session, warning) = match saved {
             Ok(id) => (Some(id), None),
             Err(error) => (None, Some(format!("the session was not kept: {error}"))),
@@ -332,7 +332,7 @@ impl Turn {
         })
     }
 
-    /// Tools that a definition names and nobody has here are said once, where a conversation begins.
+    /// Returns a warning about unknown tools of the definition, only at the start of a conversation.
     fn without(&self, unknown: &[String]) -> Vec<String> {
         if unknown.is_empty() || self.ask.session.is_some() {
             return Vec::new();
@@ -343,7 +343,7 @@ impl Turn {
 }
 
 impl Conversation {
-    /// Takes an answer in and says which tools it asks for.
+    /// Adds an answer and returns its tool calls.
     fn take(&mut self, spoken: Spoken, spent: &Usage) -> Result<Vec<Call>, Failure> {
         match spoken.stop {
             Stop::Complete => {}
@@ -364,7 +364,7 @@ impl Conversation {
         Ok(spoken.calls)
     }
 
-    /// No call may stay without a result, or the conversation could not be gone on with.
+    /// Answers every open call. APIs reject a conversation with a call that has no result.
     fn close(&mut self, turn: &Turn, calls: &[Call]) {
         if calls.is_empty() {
             return;
@@ -382,7 +382,7 @@ impl Conversation {
 
 type Running = tokio::task::JoinHandle<(Result<String, String>, bool)>;
 
-/// A call in a few words: the tool and what it is about.
+/// Summarizes a call: the tool and its main argument.
 fn shown(call: &Call) -> String {
     let input = call.input.as_ref().ok();
     let words = ["path", "pattern", "dir", "glob"].iter().filter_map(|name| input?.get(name)?.as_str());

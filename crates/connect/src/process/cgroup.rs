@@ -1,6 +1,6 @@
-//! A control group of the kernel for one program, where we are allowed to make one (C-57).
+//! A control group of the kernel for one program, if we may create one (C-57).
 //!
-//! Nothing a process does by forking gets it out of its group, and the kernel ends all of a group at once.
+//! A process cannot leave its group by forking, and the kernel ends a whole group at once.
 
 use std::fs;
 use std::io;
@@ -12,14 +12,14 @@ use super::sweep::{BETWEEN_LOOKS, PATIENCE};
 
 const PREFIX: &str = "saihai-";
 
-/// A group that is ended and removed when it is dropped.
+/// A group that is ended and removed on drop.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     path: PathBuf,
 }
 
 impl Cgroup {
-    /// A new one below our own; `None` where groups are not ours to make, or cannot be ended at once.
+    /// Creates a group below our own. Returns `None` if we may not create groups, or cannot end them at once.
     pub(crate) fn create() -> Option<Self> {
         let ours = own()?;
         remove_empty(&ours);
@@ -33,27 +33,27 @@ impl Cgroup {
             }
         })??;
         let group = Self { path };
-        // Also a kernel that cannot end a group, and one we may make but not enter.
+        // This also excludes old kernels without `cgroup.kill`, and groups that we may create but not enter.
         let usable = group.path.join("cgroup.kill").exists()
             && fs::OpenOptions::new().write(true).open(group.members()).is_ok();
         usable.then_some(group)
     }
 
-    /// The file a process writes `0` into to become a member.
+    /// Returns the file in which a process writes `0` to become a member.
     pub(crate) fn members(&self) -> PathBuf {
         self.path.join("cgroup.procs")
     }
 
     pub(crate) fn kill(&self) {
-        // A group that is gone has no members.
+        // A missing group has no members.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
-    /// Ends every member, waits a moment for the last one, and removes the group.
+    /// Ends every member, waits briefly for the last one, and removes the group.
     pub(crate) fn end(self) {
         let begun = Instant::now();
         self.kill();
-        // What was forked while the others were ended is ended too.
+        // Processes forked meanwhile are ended too.
         while !self.is_empty() && begun.elapsed() < PATIENCE {
             thread::sleep(BETWEEN_LOOKS);
             self.kill();
@@ -68,12 +68,12 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         self.kill();
-        // One with a member that cannot die stays, and is removed by whoever comes next.
+        // A group with a member that cannot die stays. A later run removes it.
         let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// Removes what a killed process of ours has left; one that still has members cannot be removed.
+/// Removes groups that a killed process of ours left behind. The kernel keeps groups with members.
 fn remove_empty(ours: &Path) {
     let Ok(entries) = fs::read_dir(ours) else { return };
     for entry in entries.flatten() {
@@ -85,7 +85,7 @@ fn remove_empty(ours: &Path) {
     }
 }
 
-/// The directory of the group we are in.
+/// Returns the directory of our own group.
 fn own() -> Option<PathBuf> {
     let memberships = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -93,7 +93,7 @@ fn own() -> Option<PathBuf> {
     path.is_dir().then_some(path)
 }
 
-/// Finds it in what the kernel says of our groups and of what is mounted.
+/// Finds the directory in the kernel's lists of our groups and mounts.
 fn locate(memberships: &str, mounts: &str) -> Option<PathBuf> {
     let own = memberships.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {

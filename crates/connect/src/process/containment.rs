@@ -1,20 +1,20 @@
-//! By what everything that an agent starts is found and ended.
+//! The method that finds and ends all processes of an agent.
 
 use super::cgroup::Cgroup;
 
-/// How sure it is that nothing of an agent outlives its turn on this machine (C-57).
+/// The certainty that no process of an agent outlives its turn on this machine (C-57).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Containment {
-    /// The kernel keeps all of it together and ends it at once.
+    /// The kernel tracks all processes and ends them at once.
     ControlGroup,
-    /// Its descendants, its session and whatever carries its mark are looked for until none is left.
+    /// We search for descendants, the session and marked processes until none is left.
     Search,
-    /// Only its process group is ended.
+    /// We end the process group only.
     ProcessGroup,
 }
 
 impl Containment {
-    /// What this machine allows us.
+    /// Returns the best method that this machine allows.
     pub fn here() -> Self {
         if !cfg!(target_os = "linux") {
             return Self::ProcessGroup;

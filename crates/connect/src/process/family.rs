@@ -1,4 +1,4 @@
-//! A program we started, and all that came of it.
+//! A program that we started, and its descendants.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,8 +17,8 @@ use super::pipes::Pipes;
 use super::sweep::end_relatives;
 use super::wait::{self, Status};
 
-/// Whether a program could not be started because the machine has run out of processes, memory or open files for now. Later
-/// it may have them again: nothing is said of the program itself.
+/// Returns true if the machine has no processes, memory or open files left at the moment. A later start may
+/// succeed: the program itself is not the cause.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     let exhausted = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
     exhausted.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
@@ -29,17 +29,16 @@ pub(crate) struct Start {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) directory: PathBuf,
-    /// All it is given, apart from the mark.
+    /// All variables except the mark.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) mark: Mark,
-    /// Our own program, through which it is started; without it, it outlives us if we are killed.
+    /// Our own program, which starts this one. Without it, the program outlives us if we are killed.
     pub(crate) launcher: Option<PathBuf>,
 }
 
-/// Whether anybody talks to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Streams {
-    /// Its input is empty and its output goes nowhere.
+    /// Empty input; the output is dropped.
     None,
     Pipes,
 }
@@ -54,8 +53,8 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// Starts it in a process group of its own. To be called on a thread that lives as long as the program may: its
-    /// death signal is tied to the thread, not to the process.
+    /// Starts the program in its own process group. Call this on a thread that lives as long as the program
+    /// may: the death signal is tied to the thread, not to the process.
     pub(crate) fn start(start: &Start, streams: Streams) -> io::Result<(Self, Option<Pipes>)> {
         let cgroup = start.launcher.as_ref().and_then(|_| Cgroup::create());
         let mut command = command(start, cgroup.as_ref());
@@ -66,7 +65,7 @@ impl Family {
         command.stdin(stream()).stdout(stream()).stderr(stream());
         let child = command.spawn()?;
         let leader = Pid::from_child(&child);
-        // From here on it is ended when something goes wrong.
+        // From here on, a drop ends the process if something fails.
         let mut family = Self { child, leader, mark: start.mark.clone(), cgroup, is_over: false };
         let pipes = match streams {
             Streams::None => None,
@@ -75,17 +74,15 @@ impl Family {
         Ok((family, pipes))
     }
 
-    /// Waits for the program itself.
     pub(crate) async fn ended(&self) -> io::Result<Status> {
         wait::ended(self.leader).await
     }
 
-    /// Whether the program itself has ended.
     pub(crate) fn has_ended(&self) -> bool {
         wait::has_ended(self.leader)
     }
 
-    /// The time since it last received data over the network; nothing where that cannot be seen.
+    /// Returns the time since the program last received network data, if the kernel can tell.
     pub(crate) fn since_received(&self) -> Option<Millis> {
         #[cfg(target_os = "linux")]
         return super::received::since_received(&super::sweep::members(self.leader));
@@ -93,14 +90,14 @@ impl Family {
         None
     }
 
-    /// Asks it and its group to end; the supervisor passes the request on.
+    /// Asks the program and its group to end. The supervisor passes the request on.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends all that is left of it, and says what could not be ended.
+    /// Ends all remaining processes and returns those that could not be ended.
     pub(crate) async fn end(mut self) -> Vec<u32> {
-        // It may take a moment, which others need not wait for.
+        // This may take a moment, so it must not block other tasks.
         tokio::task::spawn_blocking(move || self.kill()).await.unwrap_or_default()
     }
 
@@ -111,11 +108,12 @@ impl Family {
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
-        // The supervisor adopts what its descendants leave behind, so it goes last; meanwhile it can start nothing.
+        // The supervisor adopts orphaned descendants, so it goes last. While it is stopped, it can start
+        // nothing.
         self.signal(Signal::STOP);
         let survivors = end_relatives(self.leader, &self.mark);
         self.signal(Signal::KILL);
-        // It is dead or dying: this only takes the zombie away.
+        // The process is dead or dying: this only reaps the zombie.
         let _ = self.child.wait();
         if let Some(cgroup) = self.cgroup.take() {
             cgroup.end();
@@ -123,7 +121,7 @@ impl Family {
         survivors
     }
 
-    /// The child has not been waited for, so its number is still its own.
+    /// Sends a signal. The child has not been reaped, so its process id is still its own.
     fn signal(&self, signal: Signal) {
         if rustix::process::kill_process_group(self.leader, signal) == Err(Errno::SRCH) {
             // The supervisor does not lead a group yet.

@@ -1,32 +1,32 @@
-//! How long a program has between being asked to end and being ended.
+//! The time between the request to end and the kill.
 
 use saihai_model::Millis;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 
-/// How long programs have between being asked to end and being ended (C-56). All copies of one hurry together.
+/// The time between the request to end and the kill (C-56). All clones hurry together.
 #[derive(Debug, Clone)]
 pub(crate) struct Grace {
     usual: Millis,
     hurry: CancellationToken,
 }
 
-/// In what way a program was asked to end.
+/// The kind of request to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plea {
-    /// In words of its own protocol.
+    /// A request in the program's own protocol.
     Words,
-    /// By a signal, and in no other way before.
+    /// A signal without an earlier request.
     Signal,
-    /// By a signal, after words had no effect.
+    /// A signal after a request without effect.
     SignalAfterWords,
 }
 
-/// What a program has when a person waits for us to go.
+/// Time while a person waits for us to exit.
 const HURRIED: Millis = Millis(2_000);
 
-/// What it has after being asked in words.
+/// Time after a request in the protocol.
 const WORDS: Millis = Millis(5_000);
 
 impl Grace {
@@ -34,15 +34,15 @@ impl Grace {
         Self { usual, hurry: CancellationToken::new() }
     }
 
-    /// From now on it is short, also for whoever is being ended already.
+    /// Shortens the time from now on, also for programs that are already ending.
     pub(crate) fn hurry(&self) {
         self.hurry.cancel();
     }
 
-    /// Lets the grace pass that a program has after such a plea.
+    /// Waits for the time that a program has after such a request.
     pub(crate) async fn pass(&self, plea: Plea, clock: &dyn Clock) {
         let hurried = HURRIED.min(self.usual);
-        // Words and the signal after them share what little time there is.
+        // The request and the signal after it share the short time.
         let (usual, hurried) = match plea {
             Plea::Words => (WORDS.min(self.usual), Millis(hurried.0 / 2)),
             Plea::Signal => (self.usual, hurried),
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::clock::HandClock;
 
-    /// How long a plea is given, for somebody who begins to hurry after a while.
+    /// Returns the time after a request, with an optional start of the hurry.
     async fn length(usual: u64, plea: Plea, hurried_after: Option<u64>) -> u64 {
         const STEP: u64 = 10;
         let (grace, clock) = (Grace::new(Millis(usual)), HandClock::new());

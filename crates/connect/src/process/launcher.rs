@@ -1,10 +1,11 @@
 //! Our own program as a launcher of agent programs (C-58).
 //!
-//! Between being started and the agent's first instruction some things must be arranged by the process itself: that it
-//! dies with us, that it leads a session of its own. Doing it here, in a program, needs no unsafe code.
+//! Before the agent's first instruction, the process itself must arrange some things: that it dies with us,
+//! and that it leads its own session. A separate program can do this without unsafe code.
 //!
-//! On Linux the launcher starts itself a second time. The first process stays as a [`supervisor`](super::supervisor),
-//! the second becomes the agent program. Elsewhere the launcher becomes the agent program directly.
+//! On Linux the launcher starts itself a second time. The first process stays as a
+//! [`supervisor`](super::supervisor), the second becomes the agent program. Elsewhere the launcher becomes
+//! the agent program directly.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -20,26 +21,27 @@ use super::family::is_exhausted;
 /// The hidden first argument that makes our program a launcher.
 pub const ARGUMENT: &str = "__launch";
 
-/// The exit code of a launcher that cannot start the program; as a shell does.
+/// Exit code of a launcher that cannot start the program; shells use the same one.
 pub(crate) const FAILED: u8 = 127;
 
-/// The exit code when the machine has no process or memory for the program right now; as `sendmail` does (`EX_TEMPFAIL`).
+/// Exit code if the machine has no process or memory left for the program at the moment. `sendmail` uses the
+/// same one (`EX_TEMPFAIL`).
 pub(crate) const EXHAUSTED: u8 = 75;
 
-/// The start of the line that says why.
+/// The start of the line with the reason.
 pub(crate) const COMPLAINT: &str = "saihai launcher: ";
 
-/// Where there is no control group to enter.
+/// Argument for no control group.
 const NO_GROUP: &str = "-";
 
-/// Stands in the place of the control group in the call of the second process.
+/// Argument in place of the control group, in the call of the second process.
 const BECOME: &str = "become";
 
-/// The name of the supervisor in lists of processes. It does not contain our name, so that `pkill -9 -f saihai` leaves
-/// the process alive that ends the agent.
+/// The name of the supervisor in process lists. It does not contain our name, so `pkill -9 -f saihai` does
+/// not kill the process that ends the agent.
 const SUPERVISOR: &str = "agent-supervisor";
 
-/// The call of the launcher: our own number, the file that makes it a member of its control group, and the program.
+/// Returns the call of the launcher: our process id, the member file of the control group, and the program.
 pub(crate) fn command(launcher: &Path, cgroup: Option<&Cgroup>, program: &Path) -> Command {
     let mut command = Command::new(launcher);
     command.arg0(SUPERVISOR).arg(ARGUMENT).arg(std::process::id().to_string());
@@ -51,7 +53,7 @@ pub(crate) fn command(launcher: &Path, cgroup: Option<&Cgroup>, program: &Path) 
     command
 }
 
-/// Our own program as a launcher: the file we were started from, even if it has been replaced since.
+/// Returns our own program as a launcher: the file we were started from, even if it has been replaced since.
 pub fn this_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         return PathBuf::from("/proc/self/exe");
@@ -66,13 +68,13 @@ pub fn launch(arguments: &[OsString]) -> u8 {
         [] | [_] | [_, _] => Err((FAILED, "there is no program to start".to_owned())),
     };
     launched.unwrap_or_else(|(code, why)| {
-        // Nobody may be reading; the exit code says it too.
+        // Standard error may have no reader; the exit code says it too.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{COMPLAINT}{why}\n").as_bytes());
         code
     })
 }
 
-/// An error is the exit code and the reason.
+/// Starts the program. An error is the exit code and the reason.
 fn launch_below(
     parent: &OsStr,
     group: &OsStr,
@@ -85,7 +87,7 @@ fn launch_below(
         return Err(become_program(parent, program, arguments));
     }
     if group != NO_GROUP {
-        // Without it the process is still found by its mark and its descent.
+        // Without the group, the process is still found by its mark and its ancestors.
         let _ = std::fs::write(group, "0");
     }
     #[cfg(target_os = "linux")]
@@ -100,12 +102,12 @@ fn launch_below(
     Err(become_program(parent, program, arguments))
 }
 
-/// Becomes the program. Returns only if that fails, with the exit code and the reason.
+/// Becomes the program. Returns only on failure, with the exit code and the reason.
 fn become_program(parent: Pid, program: &OsStr, arguments: &[OsString]) -> (u8, String) {
     if let Err(error) = arrange() {
         return (code_of(&error.into()), format!("the process could not be prepared: {error}"));
     }
-    // A parent that died before the death signal was set will not send one.
+    // A parent that died before the death signal was set does not send one.
     if rustix::process::getppid() != Some(parent) {
         return (FAILED, "the parent process has ended".to_owned());
     }
@@ -120,7 +122,7 @@ fn code_of(error: &io::Error) -> u8 {
 fn arrange() -> rustix::io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // A session of its own: a group of its own, and no terminal to ask a person on (C-50).
+    // A new session: its own group, and no terminal for questions to a person (C-50).
     rustix::process::setsid()?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! By what a process is known to be ours, also when nobody remembers having started it.
+//! Marks that identify our processes, even after a crash of Saihai.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ const RUN: &str = "SAIHAI_RUN";
 const TURN: &str = "SAIHAI_TURN";
 const DIRECTORY: &str = "SAIHAI_RUN_DIRECTORY";
 
-/// The variables that name the run and the turn a process was started for. The directory tells apart two runs of the
-/// same name in two projects.
+/// Variables with the run and the turn of a process. The directory distinguishes runs of the same name in two
+/// projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     run: String,
@@ -20,43 +20,43 @@ pub(crate) struct Mark {
 
 impl Mark {
     pub(crate) fn of(ask: &Ask) -> Self {
-        // Scratch lies directly in the run's directory.
+        // Scratch is directly below the run's directory.
         let directory = Path::new(&ask.scratch).parent().map(written).unwrap_or_default();
         Self { run: ask.run.clone(), turn: ask.call.to_string(), directory }
     }
 
-    /// The mark of something a run does itself.
+    /// Returns the mark for a program that the run itself starts.
     pub(crate) fn new(run: &str, call: &CallId, run_directory: &Path) -> Self {
         Self { run: run.to_owned(), turn: call.to_string(), directory: written(run_directory) }
     }
 
-    /// The variables that carry it.
     pub(crate) fn variables(&self) -> [(OsString, OsString); 3] {
         [(RUN, &self.run), (TURN, &self.turn), (DIRECTORY, &self.directory)]
             .map(|(name, value)| (name.into(), value.into()))
     }
 
-    /// Whether it stands in an environment, as the kernel shows it.
+    /// Returns true if an environment, in the kernel's format, contains this mark.
     pub(super) fn is_in(&self, environment: &[u8]) -> bool {
         has(environment, TURN, &self.turn) && has(environment, DIRECTORY, &self.directory)
     }
 }
 
-/// Whether an environment, as the kernel shows it, belongs to a process of a run.
+/// Returns true if an environment, in the kernel's format, belongs to a run.
 pub(super) fn run_marked(run_directory: &Path, environment: &[u8]) -> bool {
     has(environment, DIRECTORY, &written(run_directory))
 }
 
-/// A turn that a process was started for.
+/// The turn that a process belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     pub call: String,
-    /// Where its run is kept, among others.
+    /// The directory with all runs.
     pub runs: PathBuf,
 }
 
 impl Turn {
-    /// The turn that this process was started for, by its environment: it is then an agent, or a program of one.
+    /// Reads the turn of this process from its environment. If there is one, this process is an agent or a
+    /// program of one.
     pub fn of_this_process() -> Option<Self> {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         let call = std::env::var_os(TURN)?.to_string_lossy().into_owned();
@@ -70,7 +70,7 @@ fn value(environment: &[u8], name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(set).into_owned())
 }
 
-/// A directory in the one way it is always written, however it was reached.
+/// Returns the canonical form of a directory.
 fn written(directory: &Path) -> String {
     std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()).display().to_string()
 }
@@ -83,7 +83,7 @@ fn has(environment: &[u8], name: &str, expected: &str) -> bool {
 mod tests {
     use super::*;
 
-    // C-57: two runs of the same name in two projects are two runs.
+    // C-57: runs of the same name in two projects are different runs.
     #[test]
     fn a_mark_is_the_turn_and_the_directory_of_its_run() {
         let mark = Mark { run: "r".into(), turn: "a.1.1.1".into(), directory: "/p/.saihai/runs/r".into() };

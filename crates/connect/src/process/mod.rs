@@ -1,7 +1,7 @@
-//! Programs we start: how they are found, started, signalled and ended with everything that came of them.
+//! Programs that we start: finding, starting, signalling and ending them with all their descendants.
 //!
-//! [`Family`] is one of them with all its descendants. Where [`crate::Connections::launcher`] names our own program,
-//! it is started through [`launcher`], so that nothing of it outlives us. [`run`] runs one without a
+//! A [`Family`] is one program with all its descendants. If [`crate::Connections::launcher`] names our own
+//! program, it starts through [`launcher`], so that nothing outlives us. [`run`] runs a program without a
 //! conversation.
 
 mod cgroup;

@@ -26,7 +26,7 @@ impl Pipes {
     }
 }
 
-/// Reads what is there, or waits for something; 0 at the end. Nothing is lost when it is dropped.
+/// Reads available bytes, or waits for some; returns 0 at the end. Dropping the future loses nothing.
 pub(crate) async fn read(from: &Receiver, into: &mut [u8]) -> io::Result<usize> {
     loop {
         from.readable().await?;

@@ -1,6 +1,8 @@
-//! The time since processes last received data over TCP: a sign of life of a program that prints whole messages only.
+//! The time since processes last received TCP data: a sign of life for programs that print whole messages
+//! only.
 //!
-//! The kernel keeps it for every socket and tells it through its socket diagnostics (`sock_diag(7)`), without any right.
+//! The kernel keeps this time for every socket. Its socket diagnostics (`sock_diag(7)`) report it without any
+//! privilege.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +14,10 @@ use saihai_model::Millis;
 
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
-/// `inet_diag_msg`, and where its inode stands.
+/// Size of `inet_diag_msg`, and the offset of its inode.
 const MESSAGE: usize = 72;
 const INODE: usize = 68;
-/// Where `tcp_info` says how many milliseconds ago data came.
+/// Offset in `tcp_info` of the milliseconds since data arrived.
 const LAST_DATA_RECEIVED: usize = 52;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -25,7 +27,7 @@ const INET_DIAG_INFO: u16 = 2;
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
 
-/// Returns the time since one of these processes last received data; nothing where that cannot be seen.
+/// Returns the time since one of these processes last received data, if the kernel can tell.
 pub(super) fn since_received(processes: &[i32]) -> Option<Millis> {
     let sockets: BTreeSet<u32> = processes.iter().flat_map(|process| sockets(*process)).collect();
     if sockets.is_empty() {
@@ -35,7 +37,7 @@ pub(super) fn since_received(processes: &[i32]) -> Option<Millis> {
     all.filter(|(inode, _)| sockets.contains(inode)).map(|(_, since)| Millis(since.into())).min()
 }
 
-/// The inodes of the sockets that a process has open.
+/// Returns the inodes of a process's open sockets.
 fn sockets(process: i32) -> Vec<u32> {
     let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
     let links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
@@ -44,7 +46,7 @@ fn sockets(process: i32) -> Vec<u32> {
     links.filter_map(inode).collect()
 }
 
-/// Every TCP socket of a family of addresses, with the milliseconds since it received data.
+/// Returns every TCP socket of an address family, with the milliseconds since it received data.
 fn tcp_sockets(family: u8) -> rustix::io::Result<Vec<(u32, u32)>> {
     let socket = socket_with(
         AddressFamily::NETLINK,
@@ -56,7 +58,7 @@ fn tcp_sockets(family: u8) -> rustix::io::Result<Vec<(u32, u32)>> {
     let mut found = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        // What is asked for lies ready as soon as it was asked for.
+        // The kernel has the answer ready as soon as the request is sent.
         let (count, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::DONTWAIT)?;
         if count == 0 || !read(&buffer[..count], &mut found) {
             return Ok(found);
@@ -72,18 +74,18 @@ fn request(family: u8) -> Vec<u8> {
     request.extend(REQUEST_DUMP.to_ne_bytes());
     request.extend([0; 8]);
     request.extend([family, TCP, 1 << (INET_DIAG_INFO - 1), 0]);
-    // In any state, with any address.
+    // Any state and any address.
     request.extend(u32::MAX.to_ne_bytes());
     request.resize(HEADER + REQUEST, 0);
     request
 }
 
-/// Reads messages into what was found, and says whether more are to come.
+/// Parses messages into `found`. Returns true if more follow.
 fn read(mut messages: &[u8], found: &mut Vec<(u32, u32)>) -> bool {
     while let Some(length) = number(messages, 0).map(|length| length as usize) {
         let kind = messages.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
         let Some(message) = messages.get(HEADER..length) else { return false };
-        // Everything else is an error or the end.
+        // Every other message is an error or the end.
         if kind != Some(SOCK_DIAG_BY_FAMILY) {
             return false;
         }

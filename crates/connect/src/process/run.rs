@@ -1,4 +1,4 @@
-//! Running a program to its end, without a conversation.
+//! Runs a program to its end, without a conversation.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use super::pipes::{Pipes, read};
 use super::wait::Status;
 use crate::clock::RealTime;
 
-/// What is run. There is no shell in between.
+/// A program to run, without a shell.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub(crate) argv: Vec<String>,
@@ -32,17 +32,17 @@ pub(crate) struct Program {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// By itself, with this exit code.
+    /// The program exited with this code.
     Code(i32),
-    /// By a signal that was not ours.
+    /// A signal that was not ours ended the program.
     Signal(i32),
-    /// By us, because it was stopped.
+    /// We ended the program because the run was stopped.
     Stopped,
-    /// By us, because its time was over.
+    /// We ended the program at its time limit.
     TimedOut(Millis),
 }
 
-/// How it ended, and what it said.
+/// The end and the output of a program.
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) ended: Ended,
@@ -50,21 +50,20 @@ pub(crate) struct Heard {
     pub(crate) complaints: Vec<u8>,
 }
 
-/// Why it could not be run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// There is no program in it.
+    /// The command is empty.
     #[error("there is no program to be run")]
     Nothing,
     #[error("`{program}` could not be started: {source}")]
     Start { program: String, source: io::Error },
-    /// It was lost sight of.
+    /// We could not wait for the program.
     #[error("the end of `{program}` could not be waited for: {source}")]
     Wait { program: String, source: io::Error },
 }
 
-/// Runs a program to its end, or ends it. Its output goes nowhere. When this returns, or is dropped, nothing of it is
-/// left.
+/// Runs a program to its end, or ends it, and drops its output. After it returns or is dropped, nothing of
+/// the program is left.
 pub(crate) async fn run(program: Program, stop: &CancellationToken) -> Result<Ended, Error> {
     let (family, _) = start(&program, Streams::None)?;
     let over = wait_for(&family, &program, stop, std::future::pending()).await?;
@@ -72,7 +71,7 @@ pub(crate) async fn run(program: Program, stop: &CancellationToken) -> Result<En
     Ok(over)
 }
 
-/// Runs a program to its end, or ends it: it is given an input and heard.
+/// Runs a program to its end, or ends it. Writes its input and reads its output.
 pub(crate) async fn exchange(
     program: Program,
     input: &[u8],
@@ -95,7 +94,7 @@ pub(crate) async fn exchange(
         let ended = over.await?;
         end(family, &program, ended).await;
         if !all_said {
-            // What it had said stands in the pipes until they are empty; nobody holds them open any more.
+            // The pipes may still hold output, and no process holds them open any more.
             drop(tokio::time::timeout(LAST_WORDS, talk).await);
         }
         ended
@@ -103,10 +102,10 @@ pub(crate) async fn exchange(
     Ok(Heard { ended, output, complaints })
 }
 
-/// How long the rest of what a program has said is waited for.
+/// Maximum time to read the remaining output.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// The most that is kept of what a program says; the rest is read and forgotten.
+/// Maximum length of the kept output; the rest is read and dropped.
 const MOST: usize = 1 << 20;
 
 fn start(program: &Program, streams: Streams) -> Result<(Family, Option<Pipes>), Error> {
@@ -123,7 +122,8 @@ fn start(program: &Program, streams: Streams) -> Result<(Family, Option<Pipes>),
     Family::start(&start, streams).map_err(failed)
 }
 
-/// Waits until it ends, is stopped, or its time is over; meanwhile it is talked with.
+/// Waits until the program ends, is stopped, or reaches its time limit. Meanwhile it writes the input and
+/// reads the output.
 async fn wait_for(
     family: &Family,
     program: &Program,
@@ -143,7 +143,7 @@ async fn wait_for(
     }
 }
 
-/// Ends all that is left of it. Whatever it says while it ends, it was we who ended it.
+/// Ends all remaining processes. The result stays, even if the program exits by itself during the grace time.
 async fn end(family: Family, program: &Program, ended: Ended) {
     if matches!(ended, Ended::Stopped | Ended::TimedOut(_)) {
         family.terminate();
@@ -155,7 +155,7 @@ async fn end(family: Family, program: &Program, ended: Ended) {
     family.end().await;
 }
 
-/// Says everything to whoever reads it; a program does not have to.
+/// Writes the whole input. A program need not read it.
 async fn say(mouth: Sender, mut words: &[u8]) {
     while !words.is_empty() && mouth.writable().await.is_ok() {
         match mouth.try_write(words) {

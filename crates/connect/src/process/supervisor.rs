@@ -1,11 +1,11 @@
-//! The process between us and an agent program, which ends everything that came of the program (C-57, C-58).
+//! The process between Saihai and an agent program, which ends all descendants of the program (C-57, C-58).
 //!
-//! Programs that npm installs are a Node launcher and a child that does the work. A death signal reaches only the
-//! launcher. The supervisor adopts every process below it whose parent has ended, so nothing leaves its tree. It ends
-//! the tree as soon as Saihai is gone, however Saihai died, or the program has ended.
+//! Programs from npm are a Node launcher and a child that does the work. A death signal reaches only the
+//! launcher. The supervisor adopts every process below it whose parent has ended, so nothing leaves its tree.
+//! It ends the tree as soon as Saihai is gone, however Saihai died, or the program has ended.
 //!
-//! It leads a session of its own, so a signal to the process group of Saihai does not reach it. If it is killed as well,
-//! the program itself dies by its death signal, and the next owner of the run ends the rest.
+//! It leads its own session, so a signal to the process group of Saihai does not reach it. If it is killed as
+//! well, the program itself dies by its death signal, and the next owner of the run ends the rest.
 
 use std::io;
 use std::process::Command;
@@ -20,7 +20,7 @@ use super::sweep::end_descendants;
 
 /// Runs `program` until it ends or `parent` is gone, and returns the exit code of the program.
 pub(super) fn supervise(parent: Pid, program: Command) -> io::Result<u8> {
-    // The death signal of the program is tied to the thread that starts it, so everything happens on this one.
+    // The program's death signal is tied to the thread that starts it, so everything happens on this one.
     let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
     let status = runtime.block_on(run(parent, program))?;
     end_descendants(getpid());
@@ -42,7 +42,7 @@ async fn run(parent: Pid, mut program: Command) -> io::Result<Option<WaitStatus>
     let program = Pid::from_child(&program.spawn()?);
     let_go_of_streams()?;
     loop {
-        // Adopted processes are taken away too, so that no zombies gather.
+        // Adopted processes are reaped too, so that no zombies accumulate.
         while let Ok(Some((process, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if process == program {
                 return Ok(Some(status));
@@ -52,11 +52,11 @@ async fn run(parent: Pid, mut program: Command) -> io::Result<Option<WaitStatus>
             _ = child_ended.recv() => {}
             _ = terminate.recv() => {
                 if kill_process_group(program, Signal::TERM).is_err() {
-                    // It does not lead a group yet.
+                    // The program does not lead a group yet.
                     let _ = kill_process(program, Signal::TERM);
                 }
             }
-            // The signal also comes when only the thread has ended that started us.
+            // The signal also arrives when only the thread that started us has ended.
             _ = parent_ended.recv() => if getppid() != Some(parent) {
                 return Ok(None);
             },
@@ -64,7 +64,7 @@ async fn run(parent: Pid, mut program: Command) -> io::Result<Option<WaitStatus>
     }
 }
 
-/// The streams belong to the program: the other side must see when the program closes them.
+/// Closes our streams. They belong to the program: the other side must see when the program closes them.
 fn let_go_of_streams() -> io::Result<()> {
     let nowhere = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nowhere)?;
@@ -73,21 +73,21 @@ fn let_go_of_streams() -> io::Result<()> {
     Ok(())
 }
 
-/// The exit code of the program. If it was killed by a signal, this process dies by the same one.
+/// Returns the program's exit code. If a signal killed the program, this process dies by the same signal.
 fn exit_like(status: WaitStatus) -> u8 {
     if let Some(code) = status.exit_status() {
         return u8::try_from(code).unwrap_or(u8::MAX);
     }
     let signal = status.terminating_signal().unwrap_or_default();
     if let Some(signal) = Signal::from_named_raw(signal) {
-        // The program has left its own memory image where one is wanted.
+        // The program has already written its own core dump.
         let nothing = Rlimit { current: Some(0), maximum: Some(0) };
         let _ = rustix::process::setrlimit(Resource::Core, nothing);
-        // The first SIGSEGV or SIGBUS only makes the language runtime give up its own handler.
+        // The first SIGSEGV or SIGBUS only removes the handler of the Rust runtime.
         for _ in 0..2 {
             let _ = kill_process(getpid(), signal);
         }
     }
-    // A signal that is handled here; the number is the one a shell would give.
+    // This process handles the signal, so return the exit code of a shell.
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }

@@ -1,4 +1,4 @@
-//! Finding and ending processes that are ours, also those whose parents are gone (C-57, C-58).
+//! Finds and ends our processes, also those whose parents are gone (C-57, C-58).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,15 +10,14 @@ use rustix::process::Pid;
 
 use super::mark::{Mark, run_marked};
 
-/// How long processes are given to be gone once they were ended.
+/// Time for killed processes to disappear.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
 
-/// A process, as the kernel shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Process {
     id: i32,
-    /// When it was started: with its number, its identity.
+    /// Start time, which identifies a process together with its id.
     started: u64,
     parent: i32,
     group: i32,
@@ -26,8 +25,8 @@ struct Process {
     is_zombie: bool,
 }
 
-/// Ends every process that was started for a run by whoever owned it before, and says which could not be ended. To be
-/// called by a new owner before anything else is done (C-58). We ourselves and whoever started us are spared.
+/// Ends every process of a run's earlier owner, and returns those that could not be ended. A new owner calls
+/// this first (C-58). It spares this process and its ancestors.
 pub fn sweep(run_directory: &Path) -> Vec<u32> {
     let spared = ourselves(&all());
     let marked = |process: &Process| run_marked(run_directory, &environment(process.id));
@@ -36,8 +35,8 @@ pub fn sweep(run_directory: &Path) -> Vec<u32> {
     })
 }
 
-/// Ends every descendant of a process and all that carries the mark, but not the process itself. Says which could not
-/// be ended.
+/// Ends every descendant of a process, its group, its session and all marked processes, but not the process
+/// itself. Returns those that could not be ended.
 pub(super) fn end_relatives(leader: Pid, mark: &Mark) -> Vec<u32> {
     let us = std::process::id().cast_signed();
     let is_relative = |process: &Process| {
@@ -54,13 +53,13 @@ pub(super) fn end_descendants(ancestor: Pid) {
     until_none(|| below(ancestor, &|_| false));
 }
 
-/// The descendants of a process and of every relative, and the relatives, but not the process itself.
+/// Returns the relatives, and all descendants of a process and of its relatives, without the process itself.
 fn below(ancestor: Pid, is_relative: &dyn Fn(&Process) -> bool) -> Vec<Process> {
     let ancestor = ancestor.as_raw_pid();
     let all = all();
     let mut family: BTreeSet<i32> = all.iter().filter(|one| is_relative(one)).map(|one| one.id).collect();
     family.insert(ancestor);
-    // Children may stand before their parents.
+    // Children may come before their parents.
     loop {
         let before = family.len();
         family.extend(
@@ -73,7 +72,7 @@ fn below(ancestor: Pid, is_relative: &dyn Fn(&Process) -> bool) -> Vec<Process> 
     all.into_iter().filter(|one| one.id != ancestor && family.contains(&one.id)).collect()
 }
 
-/// A process and its descendants.
+/// Returns a process and its descendants.
 #[cfg(target_os = "linux")]
 pub(super) fn members(leader: Pid) -> Vec<i32> {
     let all = all();
@@ -88,7 +87,7 @@ pub(super) fn members(leader: Pid) -> Vec<i32> {
     }
 }
 
-/// Ends what is found again and again, until nothing is.
+/// Repeats the search and ends all it finds, until it finds nothing.
 fn until_none(mut find: impl FnMut() -> Vec<Process>) -> Vec<u32> {
     let begun = Instant::now();
     loop {
@@ -101,7 +100,7 @@ fn until_none(mut find: impl FnMut() -> Vec<Process>) -> Vec<u32> {
     }
 }
 
-/// Ends a process, and never another one that has got its number meanwhile.
+/// Ends a process, and never another one that has reused its id.
 #[cfg(target_os = "linux")]
 fn kill(process: &Process) {
     use rustix::process::{PidfdFlags, Signal};
@@ -109,16 +108,16 @@ fn kill(process: &Process) {
     let Some(id) = Pid::from_raw(process.id) else { return };
     let Ok(handle) = rustix::process::pidfd_open(id, PidfdFlags::empty()) else { return };
     if look(process.id).is_some_and(|now| now.started == process.started) {
-        // One that has ended by itself is what we want.
+        // A process that has already ended is fine.
         let _ = rustix::process::pidfd_send_signal(&handle, Signal::KILL);
     }
 }
 
-/// Elsewhere processes cannot be looked at, so nothing is found that could be ended.
+/// Other systems have no list of processes here, so there is nothing to end.
 #[cfg(not(target_os = "linux"))]
 fn kill(_process: &Process) {}
 
-/// We and all above us.
+/// Returns this process and its ancestors.
 fn ourselves(all: &[Process]) -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     let mut next = Some(std::process::id().cast_signed());
@@ -138,7 +137,7 @@ fn look(id: i32) -> Option<Process> {
     parse(id, &fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
-/// Reads a line of `stat`. The second field is the program's name, in which anything may stand.
+/// Parses a line of `stat`. The second field is the program's name, which may contain anything.
 fn parse(id: i32, stat: &str) -> Option<Process> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = fields.split(' ').collect();
@@ -153,7 +152,7 @@ fn parse(id: i32, stat: &str) -> Option<Process> {
     })
 }
 
-/// The variables a process was started with; nothing where we may not see them.
+/// Returns the initial environment of a process; empty if we may not read it.
 fn environment(id: i32) -> Vec<u8> {
     fs::read(format!("/proc/{id}/environ")).unwrap_or_default()
 }
@@ -171,11 +170,11 @@ mod tests {
         assert_eq!(parse(42, "42 (a) S 1 2"), None);
     }
 
-    /// A program that nobody ends but us, with these variables.
+    /// Starts a program with these variables that only we end.
     fn stranger(variables: &[(&str, &str)]) -> std::process::Child {
         let mut command = std::process::Command::new("sleep");
         let child = command.arg("1000").envs(variables.iter().copied()).spawn().unwrap();
-        // A program that has only just been started has no variables yet for a moment.
+        // A process that has just started has no variables for a moment.
         while environment(child.id().cast_signed()).is_empty() {
             thread::yield_now();
         }
@@ -186,7 +185,7 @@ mod tests {
         look(process.id().cast_signed()).is_some_and(|now| !now.is_zombie)
     }
 
-    // T-74: a number that another process has got meanwhile, and processes that only look like ours.
+    // T-74: a reused process id, and processes that only look like ours.
     #[test]
     #[cfg(target_os = "linux")]
     fn t74_only_what_is_ours_is_ever_ended() {
@@ -204,11 +203,11 @@ mod tests {
             let was = look(id).unwrap();
             kill(&Process { started: was.started - 1, ..was });
             assert!(sweep(directory.path()).is_empty());
-            // What was ended is waited for here, so that whatever a signal could reach has been reached.
+            // Waiting for the killed process ensures that every signal has arrived.
             assert!(!is_there(&marked));
             marked.wait().unwrap();
             assert!(strangers.iter().all(is_there));
-            // The control: the very same process is ended once it is meant.
+            // The control: the same process does end when it is the target.
             kill(&was);
             let ended = strangers[0].wait().unwrap();
             assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));

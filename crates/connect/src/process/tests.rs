@@ -23,14 +23,14 @@ fn program(directory: &Path, script: &str) -> Program {
     }
 }
 
-/// A pipe that shows whether anybody who holds its other end is alive.
+/// Creates a pipe that shows if a process still holds its other end.
 fn pipe(directory: &Path) -> std::path::PathBuf {
     let path = directory.join("alive");
     mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     path
 }
 
-/// Starts a program that opens the pipe, stops it once it has, and waits until nobody holds the pipe any more.
+/// Starts a program that opens the pipe, stops it after that, and waits until no process holds the pipe.
 async fn stopped(script: &str, stop_it: impl FnOnce(CancellationToken)) -> Ended {
     let directory = tempfile::tempdir().unwrap();
     let pipe = pipe(directory.path());
@@ -47,7 +47,7 @@ async fn stopped(script: &str, stop_it: impl FnOnce(CancellationToken)) -> Ended
     ended
 }
 
-// C-50, P7: its own process group, all of which is ended on stop.
+// C-50, P7: a stop ends the whole process group.
 #[tokio::test]
 async fn stopping_ends_the_program_and_its_children() {
     let ended = stopped("sleep 1000 > alive & wait", |stop| stop.cancel()).await;
@@ -61,7 +61,8 @@ async fn a_program_that_ignores_being_asked_is_killed_after_the_grace() {
     assert_eq!(ended, Ended::Stopped);
 }
 
-// P7: what a program leaves behind in its group ends with it. The shell opens the pipe itself, so it is open in time.
+// P7: remaining processes of the group end with the program. The shell opens the pipe itself, so it is open
+// in time.
 #[tokio::test]
 async fn children_left_behind_end_with_their_program() {
     let ended = stopped("exec 9> alive; sleep 1000 & exit 3", |_| {}).await;
@@ -75,7 +76,7 @@ async fn a_program_ended_by_a_signal_says_so() {
     assert_eq!(ended.unwrap(), Ended::Signal(9));
 }
 
-// C-36: a deadline ends it like a stop.
+// C-36: a deadline ends the program like a stop.
 #[tokio::test]
 async fn a_program_is_ended_at_its_deadline() {
     let directory = tempfile::tempdir().unwrap();
@@ -84,7 +85,7 @@ async fn a_program_is_ended_at_its_deadline() {
     assert_eq!(ended.unwrap(), Ended::TimedOut(Millis(30)));
 }
 
-// P7: also when nobody waits for it any more.
+// P7: also without a waiting caller.
 #[tokio::test]
 async fn dropping_the_wait_ends_the_program() {
     let directory = tempfile::tempdir().unwrap();

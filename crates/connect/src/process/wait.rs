@@ -1,4 +1,4 @@
-//! Waiting for a child without taking its exit away.
+//! Waits for a child without reaping it.
 
 use std::io;
 
@@ -7,24 +7,23 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// By itself, with this exit code.
+    /// The process exited with this code.
     Code(i32),
     Signal(i32),
 }
 
-/// Waits for a child to end and leaves it a zombie, so that its number stays its own and can still be signalled.
-/// A thread waits: a handle to a process cannot be watched without unsafe code.
+/// Waits for a child to end and leaves it a zombie, so that its process id stays valid for signals. It needs
+/// a thread, because safe code cannot watch a process handle.
 pub(crate) async fn ended(child: Pid) -> io::Result<Status> {
     tokio::task::spawn_blocking(move || look(child)).await?
 }
 
-/// Whether a child has ended; it is left a zombie as well.
+/// Returns true if a child has ended, and leaves it a zombie.
 pub(crate) fn has_ended(child: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     !matches!(rustix::process::waitid(WaitId::Pid(child), options), Ok(None))
 }
 
-/// Blocks until the child has ended.
 fn look(child: Pid) -> io::Result<Status> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     loop {

@@ -65,7 +65,7 @@ fn workflow(providers: &[&str], fallback: &[(&str, &str)]) -> Workflow {
     }
 }
 
-/// Opens the providers of a workflow and says what is wrong with them.
+/// Opens the providers of a workflow and returns the errors.
 fn open(providers: &[&str], fallback: &[(&str, &str)], with: Connections) -> Vec<String> {
     match Providers::open(&workflow(providers, fallback), with) {
         Ok(_) => Vec::new(),
@@ -83,7 +83,7 @@ fn a_script_is_available() {
     assert_eq!(open(&["script"], &[], scripted()), Vec::<String>::new());
 }
 
-/// What is said of a provider on a machine without any agent.
+/// Returns the error for a provider on a machine without any agent.
 fn refused(name: &str, kind: ProviderKind) -> String {
     match agents::of(kind).map(Agent::profile) {
         Some(profile) if profile.program.is_empty() => {
@@ -103,7 +103,7 @@ fn refused(name: &str, kind: ProviderKind) -> String {
     }
 }
 
-// C-12: a provider that cannot be asked is named before any turn, and no other is taken instead.
+// C-12: an unusable provider is reported before any turn, and no other replaces it.
 #[test]
 fn every_other_provider_is_refused_by_its_name() {
     for kind in ProviderKind::ALL.into_iter().filter(|kind| *kind != ProviderKind::Script) {
@@ -111,7 +111,7 @@ fn every_other_provider_is_refused_by_its_name() {
     }
 }
 
-// C-12, Connections case 19: the program, where it was looked for and how one gets it; exit 4.
+// C-12, Connections case 19: the program, the searched path and the install command; exit 4.
 #[test]
 fn a_missing_program_is_named_with_the_path_and_how_to_get_it() {
     let missing = |install: Option<&str>| Unavailable::NotInstalled {
@@ -136,7 +136,7 @@ fn an_unknown_provider_is_refused_with_a_suggestion() {
     );
 }
 
-// C-10: a provider with a name of its own is of the kind its settings say.
+// C-10: the settings of a custom provider name its kind.
 #[test]
 fn a_name_of_its_own_means_its_kind() {
     let named = |kind: &str| Connections {
@@ -147,7 +147,7 @@ fn a_name_of_its_own_means_its_kind() {
     assert_eq!(open(&["mine"], &[], named("claude")), [refused("mine", ProviderKind::Claude)]);
 }
 
-// C-12: all that can be reached, fall-backs of fall-backs too, each said once.
+// C-12: all reachable providers, including fallbacks of fallbacks, each reported once.
 #[test]
 fn everything_that_can_be_reached_is_looked_up() {
     let fallback = [("script", "gemini"), ("gemini", "codex"), ("codex", "script"), ("openai", "acp")];
@@ -156,7 +156,7 @@ fn everything_that_can_be_reached_is_looked_up() {
     assert_eq!(names, ["claude", "codex", "gemini"]);
 }
 
-// C-81: a service that is not told which model is meant is said before anything is asked of it.
+// C-81: a service without a model is reported before the first request.
 #[test]
 fn a_service_without_a_model_is_refused() {
     let set = |model: Option<&str>, base: &str| {
@@ -181,7 +181,7 @@ fn a_service_without_a_model_is_refused() {
     assert!(Providers::open(&named, set(None, far)).is_ok());
 }
 
-// C-12: also who is asked a question about a stage.
+// C-12: also the providers of questions about a stage.
 #[test]
 fn those_who_answer_questions_are_looked_up_too() {
     let mut workflow = workflow(&["script"], &[]);
@@ -222,7 +222,7 @@ fn a_script_that_is_not_given_or_cannot_be_played_is_said() {
     assert!(said[0].starts_with("s.yaml:3:5: `prompt` is not a regular expression"), "{said:?}");
 }
 
-// Each provider would say so in words of its own, if at all; and a scripted reply is not used up by it.
+// Each provider would report this differently, if at all. A scripted reply is not used up.
 #[tokio::test]
 async fn a_turn_whose_directory_is_gone_is_refused_and_asked_again_when_it_is_back() {
     let writes = vec![ScriptWrite { path: "a".into(), content: "a".into() }];

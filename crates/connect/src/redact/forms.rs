@@ -1,7 +1,7 @@
-//! In what forms a secret is written down.
+//! The written forms of a secret.
 
-/// A secret as it stands, as it stands inside a JSON text, in an address, and in base64 wherever it may begin there. Forms
-/// may be the same.
+/// Returns a secret in plain form, as JSON text, percent-encoded, and in base64 at every alignment. Forms may
+/// be equal.
 pub(super) fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = vec![secret.to_vec()];
     forms.extend(inside_json(secret));
@@ -12,13 +12,13 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// A value as it stands inside a JSON text, if it is one.
+/// Escapes a value for a JSON text, if it is UTF-8.
 fn inside_json(secret: &[u8]) -> Option<Vec<u8>> {
     let quoted = serde_json::to_string(std::str::from_utf8(secret).ok()?).ok()?;
     Some(quoted.get(1..quoted.len() - 1)?.as_bytes().to_vec())
 }
 
-/// What need not be encoded in any part of an address is left.
+/// Encodes all bytes that need it in any part of a URL.
 fn percent_encoded(secret: &[u8], digits: &str) -> Vec<u8> {
     let digits = digits.as_bytes();
     let encode = |byte: &u8| match byte {
@@ -28,8 +28,8 @@ fn percent_encoded(secret: &[u8], digits: &str) -> Vec<u8> {
     secret.iter().flat_map(encode).collect()
 }
 
-/// The letters that a secret alone decides, where so many bytes stand before it in what is encoded: the ones at either end
-/// may depend on its neighbours.
+/// Returns the base64 letters that depend on the secret alone, after `before` other bytes. The letters at
+/// both ends may depend on its neighbours.
 fn in_base64(secret: &[u8], before: usize, last_letters: [u8; 2]) -> Vec<u8> {
     let letter = |value: u8| match value {
         0..=25 => b'A' + value,

@@ -1,10 +1,9 @@
-//! Secrets are taken out of everything that is kept or shown (C-55).
+//! Removes secrets from everything that is stored or displayed (C-55).
 //!
-//! [`Redactor`] knows what is secret: the values of variables whose names say so, in whatever form, and what has the shape
-//! of a key.
-//! [`Redaction`] takes it out of a stream, however the stream was cut into pieces: whatever could still become a secret
-//! is held back until it has, or cannot any more. All overlapping secrets are taken out as one, so nothing of any of
-//! them is left.
+//! A [`Redactor`] knows the secrets: the values of variables with telling names, in all their written forms,
+//! and texts in the shape of a key. A [`Redaction`] removes them from a stream in pieces of any size. It
+//! holds back every byte that may still belong to a secret. Overlapping secrets are removed as one, so
+//! nothing of either is left.
 
 mod forms;
 mod redaction;
@@ -22,21 +21,21 @@ use forms::forms;
 pub use redaction::Redaction;
 use shape::{SHAPES, Shape};
 
-/// Parts of a name that make its value a secret.
+/// Parts of a variable's name that make its value a secret.
 const NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
 
-/// The fewest characters of a secret that is looked for: shorter values are words that occur by themselves.
+/// Minimum length of a secret. Shorter values are common words.
 pub const SHORTEST_SECRET: usize = 8;
 
-/// How much of a value is looked for before it is compared.
+/// Length of the prefix that the search uses before a full comparison.
 const START: usize = 4;
 
 #[derive(Debug)]
 pub struct Redactor {
-    /// Sorted by length, the longest first.
+    /// Sorted by length, longest first.
     values: Vec<Value>,
     starts: Vec<Vec<u8>>,
-    /// Finds the beginnings; without it there is nothing to find.
+    /// Finds the prefixes; absent if there is nothing to find.
     finder: Option<Regex>,
 }
 
@@ -46,10 +45,10 @@ struct Value {
     name: String,
 }
 
-/// What begins at some place.
+/// The result at one position.
 enum Found<'a> {
     Nothing,
-    /// It takes more bytes to tell.
+    /// More bytes are needed to decide.
     More,
     Secret {
         name: &'a str,
@@ -59,13 +58,13 @@ enum Found<'a> {
 }
 
 impl Redactor {
-    /// Knows the secrets among these variables, and the shapes of keys.
+    /// Creates a redactor for the secrets among these variables, and for the shapes of keys.
     pub fn new<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) -> Self {
         let mut values: Vec<Value> = Vec::new();
         for (name, value) in variables {
             let Some(name) = name.to_str().filter(|name| is_secret(name)) else { continue };
             let bytes = value.as_bytes().trim_ascii();
-            // What is short by itself is no secret in a longer form either.
+            // A short value is not a secret in a longer form either.
             for form in forms(bytes).into_iter().filter(|_| bytes.len() >= SHORTEST_SECRET) {
                 if form.len() >= SHORTEST_SECRET && !values.iter().any(|value| value.bytes == form) {
                     values.push(Value { bytes: form, name: name.to_owned() });
@@ -81,12 +80,11 @@ impl Redactor {
         Self { values, starts, finder }
     }
 
-    /// Knows the secrets of an environment.
     pub fn of_environment(environment: &[(OsString, OsString)]) -> Self {
         Self::new(environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
     }
 
-    /// The values it knows, in every form in which they are looked for.
+    /// Returns the known values in all their forms.
     pub fn values(&self) -> Vec<Vec<u8>> {
         self.values.iter().map(|value| value.bytes.clone()).collect()
     }
@@ -103,7 +101,7 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
     }
 
-    /// Takes secrets out of every text in a value; names of fields are left.
+    /// Redacts every text in a value, but no field names.
     pub fn json(&self, value: &mut Json) {
         match value {
             Json::String(text) => {
@@ -117,17 +115,17 @@ impl Redactor {
         }
     }
 
-    /// For a stream that comes in pieces.
+    /// Returns a redaction for a stream in pieces.
     pub fn stream(self: &Arc<Self>) -> Redaction {
         Redaction::new(Arc::clone(self))
     }
 
-    /// Where the next secret may begin, from a place on.
+    /// Finds the next possible start of a secret, from a position on.
     fn next_start(&self, bytes: &[u8], from: usize) -> Option<usize> {
         self.finder.as_ref()?.find_at(bytes, from).map(|found| found.start())
     }
 
-    /// How many bytes at the end may be the beginning of a beginning.
+    /// Returns the number of bytes at the end that may be part of a prefix.
     fn unfinished(&self, bytes: &[u8]) -> usize {
         let longest = self.starts.iter().map(Vec::len).max().unwrap_or(1);
         let is_unfinished = |length: &usize| {
@@ -137,7 +135,7 @@ impl Redactor {
         (1..longest.min(bytes.len() + 1)).rev().find(is_unfinished).unwrap_or(0)
     }
 
-    /// What begins here. A known value is called by its name even where it has the shape of a key.
+    /// Identifies the secret at this position. A known value gets its name even if it has the shape of a key.
     fn look(&self, bytes: &[u8], before: Option<u8>, is_all: bool) -> Found<'_> {
         let may_grow = |secret: &[u8]| !is_all && secret.len() > bytes.len() && secret.starts_with(bytes);
         for value in &self.values {
@@ -166,7 +164,7 @@ fn is_secret(name: &str) -> bool {
     NAMES.iter().any(|part| name.contains(part))
 }
 
-/// A pattern that is any of these bytes.
+/// Returns a pattern that matches any of these bytes.
 fn alternatives(starts: &[Vec<u8>]) -> String {
     let literal = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect::<String>();
     let all: Vec<String> = starts.iter().map(literal).collect();

@@ -1,11 +1,11 @@
-//! Secrets being taken out of a stream.
+//! Redacts a stream.
 
 use std::sync::Arc;
 
 use super::shape::Tail;
 use super::{Found, Redactor};
 
-/// A stream that comes in pieces, without its secrets.
+/// The redaction of one stream, in pieces.
 #[derive(Debug)]
 pub struct Redaction {
     redactor: Arc<Redactor>,
@@ -17,26 +17,26 @@ impl Redaction {
         Self { redactor, state: State::default() }
     }
 
-    /// Takes a part, and appends to `clean` what can be said by now.
+    /// Adds a part, and appends to `clean` all bytes that are decided.
     pub fn push(&mut self, part: &[u8], clean: &mut Vec<u8>) {
         self.state.push(&self.redactor, part, clean);
     }
 
-    /// The stream has ended: appends what was held back.
+    /// Ends the stream, and appends the bytes that were held back.
     pub fn finish(&mut self, clean: &mut Vec<u8>) {
         self.state.finish(&self.redactor, clean);
     }
 }
 
-/// Where in a stream we are.
+/// The position in a stream.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// What cannot be decided yet.
+    /// Bytes that are not decided yet.
     held: Vec<u8>,
     before: Option<u8>,
-    /// How many of the held bytes belong to a secret found already.
+    /// Number of held bytes that belong to a secret.
     covered: usize,
-    /// The secret goes on as long as this says so.
+    /// The rest of a secret that continues.
     tail: Option<Tail>,
 }
 
@@ -83,7 +83,7 @@ impl State {
         }
     }
 
-    /// Lets bytes through, except those that belong to a secret.
+    /// Passes bytes through, except those of a secret.
     fn pass(&mut self, from: usize, to: usize, clean: &mut Vec<u8>) {
         let mut at = from.max(self.covered.min(to));
         if let Some(tail) = &mut self.tail

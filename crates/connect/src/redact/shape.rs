@@ -1,21 +1,21 @@
-//! What keys look like.
+//! The shapes of keys.
 //!
-//! Each shape is long and begins unmistakably, so that ordinary text is hardly ever taken for one.
+//! Each shape is long and has a distinctive start, so ordinary text hardly ever matches.
 
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// What stands in its place.
+    /// The replacement text.
     pub(super) name: &'static str,
     pub(super) starts: &'static [&'static str],
     body: Body,
-    /// What follows the least that makes it one.
+    /// The bytes after the required minimum.
     pub(super) rest: Rest,
 }
 
-/// What must follow the start.
+/// The required bytes after the start.
 #[derive(Debug)]
 enum Body {
-    /// At least so many letters of a kind; where `mixed`, not only small letters and dashes.
+    /// At least `least` letters of a kind. If `mixed`, not only lower-case letters and dashes.
     Letters { least: usize, of: Letters, mixed: bool },
     /// Two parts of a JSON web token.
     Token,
@@ -23,7 +23,6 @@ enum Body {
     Header,
 }
 
-/// Letters a key is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
     Plain,
@@ -31,13 +30,13 @@ pub(super) enum Letters {
     Capital,
 }
 
-/// How a key goes on.
+/// The rest of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// As long as there are such letters.
+    /// As many of these letters as follow.
     Letters(Letters),
     Dotted,
-    /// To the line that ends a private key.
+    /// Everything up to the last line of a private key.
     PrivateKey,
 }
 
@@ -82,18 +81,18 @@ pub(super) const SHAPES: [Shape; 8] = [
     Shape { name: "private-key", starts: &["-----BEGIN "], body: Body::Header, rest: Rest::PrivateKey },
 ];
 
-/// Whether a key begins somewhere.
+/// The result of looking for a key at one position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Begins {
     No,
-    /// It takes more bytes to tell.
+    /// More bytes are needed to decide.
     Maybe,
-    /// And so many bytes belong to it at least.
+    /// A key of at least this length.
     Yes(usize),
 }
 
 impl Begins {
-    /// The same, with what stood before.
+    /// Adds the length of the part before.
     fn after(self, before: usize) -> Self {
         match self {
             Self::Yes(length) => Self::Yes(before + length),
@@ -103,12 +102,12 @@ impl Begins {
 }
 
 impl Shape {
-    /// Whether one begins here, after `before`.
+    /// Looks for a key at this position, after the byte `before`.
     pub(super) fn begins(&self, bytes: &[u8], before: Option<u8>) -> Begins {
         let mut maybe = false;
         for start in self.starts.iter().map(|start| start.as_bytes()) {
             if let Some(rest) = bytes.strip_prefix(start) {
-                // `task-…` holds no key.
+                // `task-…` is not a key.
                 if before.is_some_and(|before| Letters::Url.has(before)) && self.rest != Rest::PrivateKey {
                     return Begins::No;
                 }
@@ -142,7 +141,7 @@ fn letters(bytes: &[u8], least: usize, of: Letters, mixed: bool) -> Begins {
     if is_mixed || !mixed { Begins::Yes(least) } else { Begins::No }
 }
 
-/// The rest of `eyJ….eyJ…`: two objects in Base64.
+/// Matches the rest of `eyJ….eyJ…`: two objects in Base64.
 fn token(bytes: &[u8]) -> Begins {
     const LONGEST: usize = 1024;
     const LEAST: usize = 8;
@@ -162,7 +161,7 @@ fn token(bytes: &[u8]) -> Begins {
     }
 }
 
-/// The rest of `-----BEGIN … PRIVATE KEY-----`.
+/// Matches the rest of `-----BEGIN … PRIVATE KEY-----`.
 fn header(bytes: &[u8]) -> Begins {
     const LONGEST: usize = 24;
     let kind =
@@ -186,25 +185,25 @@ impl Letters {
     }
 }
 
-/// A key that goes on.
+/// The state inside a key that continues.
 #[derive(Debug)]
 pub(super) struct Tail {
     rest: Rest,
-    /// Of the line that ends a private key: how much of it was just seen, and how much is left of the patience.
+    /// Matched length of a private key's last line, and the number of bytes left before we give up.
     seen: usize,
     left: usize,
 }
 
 impl Tail {
     const END: &[u8] = b"PRIVATE KEY-----";
-    /// No private key is longer; a text that only speaks of one is not swallowed for ever.
+    /// Maximum length of a private key. It limits the damage in a text that only mentions one.
     const LONGEST: usize = 16 * 1024;
 
     pub(super) fn new(rest: Rest) -> Self {
         Self { rest, seen: 0, left: Self::LONGEST }
     }
 
-    /// How many of these bytes belong to it, and whether it may go on after them.
+    /// Returns the number of bytes that belong to the key, and true if it may continue after them.
     pub(super) fn hide(&mut self, bytes: &[u8]) -> (usize, bool) {
         let end = match self.rest {
             Rest::Letters(letters) => bytes.iter().position(|byte| !letters.has(*byte)),
@@ -214,7 +213,7 @@ impl Tail {
         (end.unwrap_or(bytes.len()), end.is_none())
     }
 
-    /// Whether the byte comes after the end of a private key.
+    /// Returns true if the byte comes after the end of a private key.
     fn is_over(&mut self, byte: u8) -> bool {
         if self.seen == Self::END.len() || self.left == 0 {
             return true;

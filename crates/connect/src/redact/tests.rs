@@ -10,7 +10,7 @@ fn redactor(variables: &[(&str, &str)]) -> Arc<Redactor> {
     Arc::new(Redactor::new(variables.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)))))
 }
 
-/// A text cut at these places, taken out piece by piece.
+/// Redacts a text in pieces, cut at these positions.
 fn in_pieces(redactor: &Arc<Redactor>, text: &[u8], cuts: &[usize]) -> String {
     let mut stream = redactor.stream();
     let mut clean = Vec::new();
@@ -37,7 +37,7 @@ fn check(variables: &[(&str, &str)], text: &str, expected: &str) {
     assert_eq!(in_pieces(&redactor, text.as_bytes(), &every), expected, "byte by byte");
 }
 
-// C-55: the values of variables named `*KEY* *TOKEN* *SECRET* *PASSWORD*`, of 8 bytes and more.
+// C-55: values of variables named `*KEY* *TOKEN* *SECRET* *PASSWORD*`, from 8 bytes on.
 #[test]
 fn values_are_known_by_the_names_of_their_variables() {
     let variables = [
@@ -55,7 +55,7 @@ fn values_are_known_by_the_names_of_their_variables() {
     );
 }
 
-// C-55: the longest of those that begin alike.
+// C-55: the longest of those with the same start.
 #[test]
 fn a_value_that_begins_like_another_is_taken_out_whole() {
     let variables = [("SHORT_KEY", "abcdefgh"), ("LONG_KEY", "abcdefghijkl")];
@@ -75,7 +75,7 @@ fn of_values_that_overlap_nothing_is_left() {
     check(&[("A_KEY", "aaaaaaaa")], "aaaaaaaaaaab", "[redacted:A_KEY]b");
 }
 
-// An agent prints JSON, where a value with a quote or a line end looks different.
+// Agents print JSON, which escapes quotes and line ends in a value.
 #[test]
 fn a_value_is_also_found_inside_a_json_text() {
     check(
@@ -85,7 +85,7 @@ fn a_value_is_also_found_inside_a_json_text() {
     );
 }
 
-// An address, a header, a file that was encoded as a whole: at whatever place it begins, and however it is cut.
+// URLs, headers and encoded files: at any alignment, and in pieces of any size.
 #[test]
 fn a_value_is_also_found_where_it_is_encoded() {
     let variables = [("MY_TOKEN", "open-sesame/42")];
@@ -146,7 +146,7 @@ fn ordinary_text_is_left_alone() {
     }
 }
 
-// Its name is more useful than its shape.
+// The name is more useful than the shape.
 #[test]
 fn a_known_value_is_called_by_its_name() {
     let key = "sk-proj-0123456789abcdefABCDEF";
@@ -161,7 +161,7 @@ fn every_text_of_a_value_is_cleaned() {
     assert_eq!(value, json!({"a": ["x [redacted:A_KEY]", 1], "b": {"c": "[redacted:A_KEY]"}}));
 }
 
-// A text that speaks of a private key does not hide the rest of a transcript.
+// A text that mentions a private key does not hide the rest of a transcript.
 #[test]
 fn a_private_key_that_never_ends_does_not_hide_everything() {
     let redactor = redactor(&[]);
@@ -169,7 +169,7 @@ fn a_private_key_that_never_ends_does_not_hide_everything() {
     assert_eq!(redactor.text(&text), "[redacted:private-key]end");
 }
 
-/// Texts in which values, parts of values and shapes are likely.
+/// Generates texts that often contain values, parts of values and shapes.
 fn pieces() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ab]{1,9}",
@@ -187,7 +187,7 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    // C-55: also when split over two reads, or any number of them.
+    // C-55: also when split over two or more reads.
     #[test]
     fn however_it_is_cut_the_result_is_the_same_and_no_value_survives(
         values in prop::collection::vec("[ab]{8,12}", 1..4),

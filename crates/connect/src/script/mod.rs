@@ -1,7 +1,7 @@
-//! The provider `script`: answers from a file, starts no model and opens no socket.
+//! The provider `script`: it answers from a file, starts no model and opens no socket.
 //!
-//! [`Player`] chooses which reply an ask gets: pure, at once, in the order of the asks. [`Performance`] then does
-//! what the reply says: takes its time, writes, runs, fails, hangs or speaks.
+//! A [`Player`] chooses the reply for an ask. It is pure and decides immediately, in the order of the asks. A
+//! [`Performance`] then acts out the reply: it waits, writes, runs, fails, hangs or answers.
 
 mod performance;
 mod player;

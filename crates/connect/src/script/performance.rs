@@ -1,4 +1,4 @@
-//! A scripted reply being performed.
+//! Performs a scripted reply.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ use crate::process::{self, Grace, Mark, Program};
 use crate::providers::{Connections, gone};
 use crate::tree::{self, Tree};
 
-/// What replies are performed with.
+/// Shared resources of all performances.
 pub(crate) struct Means {
     dry: bool,
     clock: Arc<dyn Clock>,
     grace: Grace,
     environment: Vec<(OsString, OsString)>,
     launcher: Option<PathBuf>,
-    /// Files that more than one reply of the script touches: where nothing is really written, what stands in
-    /// them when the second one comes is not known.
+    /// Files that several replies of the script change. A dry run does not write them, so their content is
+    /// unknown to the second reply.
     shared: Vec<String>,
-    /// The script was recorded: its edits were made to the files of then.
+    /// The script was recorded: its edits belong to the files of that time.
     recorded: bool,
 }
 
@@ -45,7 +45,7 @@ impl Means {
     }
 }
 
-/// The variables that the programs of scripted replies are given, by whatever name the provider goes.
+/// Returns the variables for programs of scripted replies, under any name of the provider.
 fn env_pass(with: &Connections) -> Vec<String> {
     let scripted = with.settings.values().filter(|set| set.kind == ProviderKind::Script);
     scripted.flat_map(|set| set.env_pass.iter().cloned()).collect()
@@ -66,13 +66,13 @@ fn shared_files(replies: &[ScriptReply]) -> Vec<String> {
     shared
 }
 
-/// A reply, the ask it is for, and what it is performed with.
+/// A reply, its ask and the shared resources.
 pub(crate) struct Performance {
     pub(crate) ask: Ask,
     pub(crate) reply: Arc<ScriptReply>,
-    /// The number of the ask, from 1.
+    /// Number of the ask, from 1.
     pub(crate) number: u32,
-    /// The same call was given it before, and what it did then is not known.
+    /// The same call got this reply before, and its effects are unknown.
     pub(crate) again: bool,
     pub(crate) means: Arc<Means>,
 }
@@ -124,7 +124,7 @@ impl Performance {
         }
     }
 
-    /// A failure, with what it has cost all the same.
+    /// Builds the refusal: the failure together with the cost so far.
     fn refuse(&self, failure: Failure) -> Refusal {
         Refusal {
             usage: self.reply.usage.clone(),
@@ -134,7 +134,7 @@ impl Performance {
         }
     }
 
-    /// Everything that can be known to be wrong before anything is done.
+    /// Checks everything that can be checked before the first action.
     fn check(&self) -> Result<Option<Tree>, Failure> {
         let reply = &self.reply;
         let permission = self.ask.permission;
@@ -159,7 +159,7 @@ impl Performance {
         Ok(Some(tree))
     }
 
-    /// Lets time pass, unless it is stopped or its deadline comes first.
+    /// Waits, unless a stop or the deadline comes first.
     async fn pass(&self, length: Millis, stop: &CancellationToken) -> Result<(), Failure> {
         let deadline = self.ask.timeout.filter(|timeout| *timeout <= length);
         let wait = deadline.unwrap_or(length);
@@ -176,7 +176,7 @@ impl Performance {
         deadline.map_or(Ok(()), |timeout| Err(timed_out(timeout)))
     }
 
-    /// Waits for the deadline or for being stopped, of which one must come.
+    /// Waits for the deadline or a stop, one of which must come.
     async fn hang(&self, passed: Millis, stop: &CancellationToken) -> Result<(), Failure> {
         let Some(timeout) = self.ask.timeout else {
             stop.cancelled().await;
@@ -260,7 +260,7 @@ impl Performance {
             (None, None) => String::new(),
         };
         let only_checked = if self.means.dry { undone(reply) } else { Vec::new() };
-        // A turn that continues a session stays in it; the number makes a new one different from all others.
+        // A turn that continues a session keeps it. The number makes a new session id unique.
         let session = reply.session.clone().or(self.ask.session);
         Reply {
             responses: vec![text.clone()],
@@ -316,7 +316,7 @@ fn rehearse(tree: &Tree, reply: &ScriptReply, shared: &[String]) -> Result<(), t
     Ok(())
 }
 
-/// What a reply would have done, for the record of a rehearsal.
+/// Returns the actions that a rehearsal skipped, for its record.
 fn undone(reply: &ScriptReply) -> Vec<ToolUse> {
     let writes = reply.writes.iter().map(|write| ("write", json!({ "path": write.path })));
     let edits = reply.edits.iter().map(|edit| ("edit", json!({ "path": edit.path })));

@@ -1,10 +1,9 @@
-//! Which reply an ask gets.
+//! Chooses the reply for an ask.
 //!
-//! The state is a fold over what was asked and what became of it, both of which stand in the journal, so a new
-//! process that is told them goes on exactly where the old one was. A reply belongs to its call from the ask until
-//! its outcome is recorded: a call that is made again because the process died, because it was stopped, or because what
-//! the reply was to do could not be done gets the same reply again; one that is tried again after its scripted failure
-//! gets the next.
+//! The state is a fold over asks and their outcomes. The journal has both, so a new process continues exactly
+//! where the old one stopped. A reply belongs to its call from the ask until its outcome is recorded. A call
+//! gets the same reply again if the process died, the call was stopped, or the reply's actions failed. A
+//! retry after a scripted failure gets the next reply.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -13,52 +12,49 @@ use std::sync::Arc;
 use regex::Regex;
 use saihai_model::{CallId, Failure, FailureClass, Place, Script, ScriptReply, Times, TurnId};
 
-/// A script that cannot be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: `prompt` is not a regular expression: {message}")]
 pub struct BadScript {
     pub origin: String,
-    /// What is wrong with it.
     pub message: String,
 }
 
-/// What a script needs to know of an ask.
+/// The parts of an ask that a script can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
-    /// The call; its stage and visit are those of the ask.
+    /// The call, including its stage and visit.
     pub call: &'a CallId,
-    /// The turn it is, or is about; absent for the question of an exit.
+    /// The turn that this is, or is about; absent for the question of an exit.
     pub turn: Option<&'a TurnId>,
-    /// Where its result belongs: with the work of the stage, or with the questions about it.
+    /// The kind of result: work of the stage, or a question about it.
     pub place: Place,
     pub role: Option<&'a str>,
-    /// The prompt; it is looked at only where [`Player::reads_prompts`].
+    /// The prompt; used only if [`Player::reads_prompts`].
     pub prompt: &'a str,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Taken {
-    /// A reply of the script.
     Reply {
         reply: Arc<ScriptReply>,
-        /// The number of the ask, from 1.
+        /// Number of the ask, from 1.
         number: u32,
-        /// The same call was given it before, and what it did then is not known.
+        /// The same call got this reply before, and its effects are unknown.
         again: bool,
     },
-    /// The script has nothing for it, and does not mind.
+    /// The script has no reply and allows that.
     Generic {
-        /// The number of the ask, from 1.
+        /// Number of the ask, from 1.
         number: u32,
     },
-    /// The script should have had something for it.
+    /// The script has no reply but needs one.
     Missing(Missing),
 }
 
-/// An ask for which a script had no reply.
+/// An ask without a reply in the script.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Missing {
-    /// The stage, the turn where there is one, and whether it was a question: as a script names it.
+    /// Stage, turn if there is one, and a mark for questions, in the script's notation.
     pub asked: String,
     pub visit: u32,
 }
@@ -69,13 +65,13 @@ impl fmt::Display for Missing {
     }
 }
 
-/// A reply that was used less often than the script says.
+/// A reply with fewer uses than the script demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub origin: String,
-    /// How often it was used.
+    /// Actual number of uses.
     pub used: u32,
-    /// How often it was to be.
+    /// Demanded number of uses.
     pub times: u32,
 }
 
@@ -88,14 +84,14 @@ impl fmt::Display for Left {
     }
 }
 
-/// What a script still holds and what it lacked.
+/// The unused replies of a script, and the asks without a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accounts {
-    /// Whether what is left over fails the command.
+    /// Unused replies fail the command.
     pub strict: bool,
-    /// Replies left over, in the script's order.
+    /// Unused replies, in the script's order.
     pub left: Vec<Left>,
-    /// Asks it had nothing for, each once, in order of their names.
+    /// Asks without a reply, each once, sorted by name.
     pub missing: Vec<Missing>,
 }
 
@@ -104,9 +100,9 @@ pub struct Player {
     strict: bool,
     lenient_roles: bool,
     lines: Vec<Line>,
-    /// The lines that can still be used, in the script's order.
+    /// Lines that can still be used, in the script's order.
     open: VecDeque<usize>,
-    /// What calls were given whose outcome is not recorded.
+    /// Replies of calls without a recorded outcome.
     held: BTreeMap<CallId, Held>,
     missing: BTreeSet<Missing>,
     asks: u32,
@@ -121,13 +117,12 @@ struct Line {
 
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    /// Absent where the script had nothing.
+    /// Absent if the script had no reply.
     line: Option<usize>,
     number: u32,
 }
 
 impl Player {
-    /// A player at the beginning of a script.
     pub fn new(script: Script) -> Result<Self, BadScript> {
         let lines: Vec<_> = script.replies.into_iter().map(Line::new).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -149,7 +144,7 @@ impl Player {
         self.asks = self.asks.saturating_add(1);
         let line = self.find(asked).map(|place| self.use_up(place));
         let held = Held { line, number: self.asks };
-        // A hang has no outcome to wait for: whatever ends it has ended it.
+        // A hang has no outcome to wait for: it is over when anything ends it.
         if !line.is_some_and(|line| self.lines[line].reply.hang) {
             self.held.insert(asked.call.clone(), held);
         }
@@ -159,27 +154,27 @@ impl Player {
         self.taken(asked, held, Again::No)
     }
 
-    /// Counts an ask that was made before this process took the run over.
+    /// Counts an ask from before this process took over the run.
     pub fn already_asked(&mut self, asked: &Asked<'_>) {
         self.take(asked);
     }
 
-    /// Counts what became of a call: its reply (`None`) or failure stands in the journal.
+    /// Counts the outcome of a call: the journal has its reply (`None`) or failure.
     pub fn ended(&mut self, call: &CallId, failure: Option<&Failure>) {
         let Some(held) = self.held.get(call) else { return };
         let reply = held.line.map(|line| &*self.lines[line].reply);
-        // Whoever could not say what he had to say still has to when the call is made again.
+        // A reply that could not be delivered stays for the next try of the call.
         if !failure.is_some_and(|failure| kept_from_saying(reply, failure)) {
             self.held.remove(call);
         }
     }
 
-    /// Whether any reply has a condition on the prompt.
+    /// Returns true if any reply has a condition on the prompt.
     pub fn reads_prompts(&self) -> bool {
         self.lines.iter().any(|line| line.prompt.is_some())
     }
 
-    /// What the script still holds and what it lacked.
+    /// Returns the unused replies and the asks without a reply.
     pub fn accounts(&self) -> Accounts {
         Accounts {
             strict: self.strict,
@@ -188,7 +183,7 @@ impl Player {
         }
     }
 
-    /// The place in `open` of the first line for this ask.
+    /// Returns the position in `open` of the first line for this ask.
     fn find(&self, asked: &Asked<'_>) -> Option<usize> {
         let first = |wanted: &dyn Fn(&Line) -> bool| {
             self.open.iter().position(|line| {
@@ -226,8 +221,8 @@ impl Player {
     }
 }
 
-/// Whether a failure is not what the reply was to say: it was stopped, or what it was to do could not be done. A deadline
-/// that its own delay passed is its own doing.
+/// Returns true if the failure is not the scripted outcome: the reply was stopped, or its actions failed. A
+/// deadline that its own delay exceeds is its own outcome.
 fn kept_from_saying(reply: Option<&ScriptReply>, failure: &Failure) -> bool {
     let scripted = reply.and_then(|reply| reply.fail.as_ref()).map(|fail| fail.class);
     if scripted == Some(failure.class) {
@@ -239,7 +234,7 @@ fn kept_from_saying(reply: Option<&ScriptReply>, failure: &Failure) -> bool {
         does && (says || reply.structured.is_some() || scripted.is_some())
     });
     match failure.class {
-        // The directory of the turn was gone.
+        // The directory of the turn was missing.
         FailureClass::Cancelled | FailureClass::Missing => true,
         FailureClass::Crashed | FailureClass::BadRequest => acts,
         FailureClass::Auth
@@ -273,9 +268,9 @@ impl Asked<'_> {
         }
     }
 
-    /// As a script would name it.
+    /// Returns the name in the script's notation.
     fn name(&self) -> String {
-        // A lone turn often bears its stage's name; saying it twice helps nobody.
+        // A single turn often has the name of its stage, so do not repeat it.
         let turn = self.turn.filter(|turn| turn.as_str() != self.call.stage.as_str());
         let turn = turn.map(|turn| format!("/{turn}")).unwrap_or_default();
         let judge = if self.is_question() { "#judge" } else { "" };

@@ -1,4 +1,4 @@
-//! The `script` provider as the others see it.
+//! The `script` provider, as the other modules use it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::providers::Connections;
 use crate::script::performance::{Means, Performance};
 use crate::script::player::{Accounts, Asked, BadScript, Player, Taken};
 
-/// What is said where a script that does not mind has nothing to say.
+/// The reply if the script has none and allows that.
 const GENERIC: &str = "Done. (The script has no reply for this turn.)";
 
-/// A script and what its replies are performed with.
+/// A script and the resources for its replies.
 pub(crate) struct Scripted {
     player: Player,
     means: Arc<Means>,

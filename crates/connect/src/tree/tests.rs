@@ -8,7 +8,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::Tree;
 
-/// A directory with a working directory in it, links that lead out of it, and a file nobody may touch.
+/// Creates a working directory with links that lead outside, and a file that must not change.
 fn world() -> tempfile::TempDir {
     let world = tempfile::tempdir().unwrap();
     let inside = world.path().join("inside");
@@ -85,7 +85,7 @@ fn a_working_directory_reached_through_a_link_is_the_users_own_choice() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    // P8: whatever the path, the world outside stays as it is.
+    // P8: no path changes anything outside.
     #[test]
     fn no_path_touches_the_world_outside(
         parts in prop::collection::vec(prop::sample::select(vec!["..", ".", "", "out", "file", "near", "real", "a", "secret"]), 1..6),
@@ -100,8 +100,8 @@ proptest! {
     }
 }
 
-// T-10: a process that is killed while it writes leaves the old file or the new one, never half of one. Whoever
-// has the old file open goes on reading it, so the new one is another file that took its name.
+// T-10: a process that is killed during a write leaves the old file or the new one, never half of one. A
+// reader with the old file open keeps reading it. So the new one must be another file with the same name.
 #[test]
 fn a_file_is_replaced_whole_and_keeps_who_may_run_it() {
     use std::io::Read as _;

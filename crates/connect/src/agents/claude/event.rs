@@ -1,4 +1,4 @@
-//! What Claude Code prints, a line of JSON each; only what is used of it.
+//! The JSON lines of Claude Code. Only the fields in use are read.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) enum Event {
     Other,
 }
 
-/// How it works, and what happens to it.
+/// Events about its mode, its tools and its retries.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub(super) enum System {
@@ -51,19 +51,19 @@ pub(super) enum System {
     Other,
 }
 
-/// A message, of the agent or to it.
+/// A message from the agent or to it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Spoken {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) message: Message,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) session_id: Option<String>,
-    /// It belongs to an agent that the agent itself has asked.
+    /// Present if the message belongs to a subagent.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) parent_tool_use_id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     timestamp: Option<String>,
-    /// The message only says what went wrong.
+    /// Present if the message only reports an error.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) error: Option<String>,
 }
@@ -81,7 +81,6 @@ pub(super) struct Message {
     pub(super) content: Vec<Block>,
 }
 
-/// A part of a message.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block {
@@ -103,7 +102,7 @@ pub(super) enum Block {
     Other,
 }
 
-/// A message is a list of blocks, or one text; a block that cannot be read does not hide its neighbours.
+/// Reads a list of blocks, or a single text. A malformed block does not hide the others.
 fn blocks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
     Ok(match Json::deserialize(deserializer)? {
         Json::String(text) => vec![Block::Text { text }],
@@ -114,7 +113,7 @@ fn blocks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Block
     })
 }
 
-/// What is left of what was paid for.
+/// The state of the subscription's usage limit.
 #[derive(Debug, Deserialize)]
 pub(super) struct RateLimit {
     #[serde(default, deserialize_with = "or_default")]
@@ -130,7 +129,7 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// When it is filled again, where nothing is left of it.
+    /// Returns the reset time if the limit is used up.
     pub(super) fn spent_until(&self) -> Option<Moment> {
         let reset = self.resets_at.filter(|_| self.status == "rejected")?;
         Some(Moment(reset.saturating_mul(1000)))
@@ -141,7 +140,7 @@ impl Limit {
 pub(super) struct Outcome {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) subtype: String,
-    /// `subtype` says success also where this is true.
+    /// `subtype` says success even when this is true.
     #[serde(default = "yes")]
     pub(super) is_error: bool,
     #[serde(default, deserialize_with = "or_default")]
@@ -170,13 +169,14 @@ pub(super) struct Outcome {
     pub(super) permission_denials: Vec<Json>,
 }
 
-/// An end that does not say how it was is no success.
+/// An end without this field counts as an error.
 fn yes() -> bool {
     true
 }
 
 impl Outcome {
-    /// Tokens of this turn. The last message of a turn that was cut short is missing in `usage`, which then is zero.
+    /// Returns the tokens of this turn. In a turn that was cut short, `usage` misses the last message and is
+    /// zero.
     pub(super) fn usage(&self) -> Usage {
         let counted = self.usage.as_ref().map(Counted::usage).unwrap_or_default();
         if counted.tokens() > 0 || self.model_usage_since_last_result.is_empty() {
@@ -192,7 +192,7 @@ impl Outcome {
         }
     }
 
-    /// Money of this turn alone, where it says so; the total is that of the whole session.
+    /// Returns the cost of this turn alone, if reported. The total covers the whole session.
     pub(super) fn own_cost(&self) -> Option<Usd> {
         let models = self.model_usage_since_last_result.values();
         let cost: f64 = models.map(|model| model.cost).sum();
@@ -200,7 +200,7 @@ impl Outcome {
     }
 }
 
-/// Tokens; what was read does not include what came from a cache or went into one.
+/// Token counts. Input excludes tokens read from or written to a cache.
 #[derive(Debug, Default, Deserialize)]
 struct Counted {
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What is heard of Claude Code, and what has come of it.
+//! The listener for Claude Code: collects events and builds the result.
 
 use saihai_model::{
     Ask, Failure, FailureClass, Meter, Moment, Progress, ProviderAnswer, Refusal, Reply, TurnLimit, Usage,
@@ -20,9 +20,9 @@ pub(super) struct Ears {
     responses: Messages,
     tools: ToolLog,
     denied: u32,
-    /// What the last message that only reports an error calls it, and what it says.
+    /// Name and text of the last message that only reports an error.
     trouble: Option<(String, String)>,
-    /// When what was paid for is filled again, if nothing is left of it.
+    /// Reset time of a usage limit that is used up.
     spent_until: Option<Moment>,
     outcome: Option<Box<Outcome>>,
     warnings: Vec<String>,
@@ -119,7 +119,7 @@ impl Ears {
                     }
                     None => {}
                 },
-                // The answer itself is given through a tool; that is no work.
+                // The answer tool does not count as a tool use.
                 Block::ToolUse { name, .. } if self.allowed.is_answer(&name) => {}
                 Block::ToolUse { id, name, input } => self.tools.started(&id, &name, input, when, tell),
                 Block::ToolResult { .. } | Block::Other => {}
@@ -183,7 +183,7 @@ impl Ears {
         let class = self.class(outcome);
         let mut failure = failure(class, &words);
         failure.until = self.spent_until.filter(|_| class == FailureClass::Quota);
-        // What it was told to keep to is what is left of the run's own budget.
+        // Its budget is the remaining budget of the run.
         failure.by_budget = outcome.subtype == "error_max_budget_usd";
         failure.limit = match (outcome.subtype.as_str(), outcome.api_error.as_deref()) {
             ("error_max_turns", _) => Some(TurnLimit::Calls),
@@ -193,7 +193,7 @@ impl Ears {
         self.refusal(failure, outcome)
     }
 
-    /// What kind of failure an end is (C-32). `subtype` is no help: it says success also of errors of the API.
+    /// Returns the failure class (C-32). `subtype` does not help: it says success even for API errors.
     fn class(&self, outcome: &Outcome) -> FailureClass {
         let trouble = self.trouble.as_ref().map(|(error, _)| error.as_str());
         if is_lost(outcome.errors.iter().map(String::as_str)) {
@@ -219,13 +219,13 @@ impl Ears {
         match (outcome.api_error_status, trouble) {
             (Some(status), _) => class_of_status(status),
             (None, Some("authentication_failed")) => FailureClass::Auth,
-            // The API answered with something that is no answer: a broken connection, in its words or ours.
+            // The API sent something other than an answer: a broken connection.
             (None, _) if outcome.terminal_reason.as_deref() == Some("api_error") => FailureClass::Transient,
             (None, _) => FailureClass::Crashed,
         }
     }
 
-    /// The process has ended and the turn has not.
+    /// Returns the failure of a process that exited before the end of its turn.
     fn without_end(self, end: &End) -> Refusal {
         let said = &end.complaints;
         let class = if is_lost([said.as_str()]) {
@@ -265,7 +265,7 @@ fn is_lost<'a>(said: impl IntoIterator<Item = &'a str>) -> bool {
     said.into_iter().any(|words| words.contains("No conversation found with session ID"))
 }
 
-/// What a turn has cost. Tokens are counted by the turn, money by the session (C-27).
+/// The cost of a turn. Tokens count per turn, money per session (C-27).
 struct Spent {
     usage: Usage,
     cost: Option<Usd>,

@@ -1,4 +1,4 @@
-//! What it says of itself on a machine.
+//! Tests of the login check.
 
 use super::logged_in;
 use crate::agent::{Login, Probed};

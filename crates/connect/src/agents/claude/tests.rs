@@ -12,7 +12,7 @@ fn settings() -> ProviderSettings {
     ProviderSettings::new(ProviderKind::Claude)
 }
 
-/// The arguments, without those that are always there.
+/// Returns the arguments, without the constant ones.
 fn arguments(ask: &Ask, settings: &ProviderSettings) -> String {
     let all = Claude.invocation(ask, settings).unwrap().arguments;
     let all: Vec<_> =
@@ -41,14 +41,14 @@ fn a_session_is_continued_by_its_id_after_the_arguments_of_the_settings() {
     assert_snapshot!(arguments(&again, &with), @"--model opus --permission-mode default --tools Read,Grep,Glob --strict-mcp-config --effort high --resume s-1");
 }
 
-// R-39: hooks in the settings of a project are commands, which it runs also in a turn that may only look.
+// R-39: hooks in a project's settings are commands, which run even in a read-only turn.
 #[test]
 fn where_a_stranger_may_have_been_only_the_users_own_settings_hold() {
     let reviewing = Ask { foreign: true, ..ask() };
     assert_snapshot!(arguments(&reviewing, &settings()), @"--permission-mode default --tools Read,Grep,Glob --strict-mcp-config --setting-sources user --session-id 9b764d98-4fdf-48f6-a0c7-11baf9772871");
 }
 
-// It keeps to the limit by itself, and its answer through a tool is no work.
+// Claude enforces the limit itself, and the answer tool needs one more call.
 #[test]
 fn the_most_model_calls_are_an_argument() {
     let said = |ask: Ask| arguments(&ask, &settings()).contains("--max-turns 3 ");
@@ -58,7 +58,7 @@ fn the_most_model_calls_are_an_argument() {
     assert!(Claude.limits_calls());
 }
 
-/// What becomes of a permission.
+/// Returns the arguments for a permission.
 fn permission(permission: Permission, tools: Option<Vec<String>>, settings: &ProviderSettings) -> String {
     let said = arguments(&Ask { permission, tools, ..ask() }, settings);
     said.split(" --session-id").next().unwrap_or_default().to_owned()
@@ -101,7 +101,7 @@ fn every_level_is_a_mode_of_its_own_and_a_list_of_tools() {
     "#);
 }
 
-// C-41: nobody knows what such a tool does, and it would be offered only to be denied.
+// C-41: we do not know the tool's effects, and the agent would only see it denied.
 #[test]
 fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
     let named = |permission| {
@@ -122,7 +122,7 @@ fn root_is_refused_what_bypasses_permissions_unless_it_says_to_be_contained() {
     assert_eq!(refused(&contained), [false; 4]);
 }
 
-// C-23: without the second flag a resumed session keeps the persona it began with.
+// C-23: without the second flag a resumed session keeps its first persona.
 #[test]
 fn a_persona_is_a_file_of_the_run_that_also_a_resumed_session_reads() {
     let asked = Ask { persona: Some("You plan.".into()), session: Some("s-1".into()), ..ask() };
@@ -136,7 +136,7 @@ fn a_persona_is_a_file_of_the_run_that_also_a_resumed_session_reads() {
     assert_eq!(blank.files, []);
 }
 
-// C-25, C-60: what the kernel does not take as an argument is refused before anything starts.
+// C-25, C-60: a schema too long for an argument is rejected before the start.
 #[test]
 fn a_schema_stands_in_the_arguments_up_to_its_limit() {
     let asked = Ask { schema: Some(json!({"type": "object"})), money: Some(Usd(2_500_000)), ..ask() };
@@ -146,7 +146,7 @@ fn a_schema_stands_in_the_arguments_up_to_its_limit() {
     assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: the schema is 122898 bytes, claude takes 122880");
 }
 
-// C-24, Connections case 33: whatever is in a prompt, it is bytes on the standard input.
+// C-24, Connections case 33: a prompt is always bytes on standard input.
 #[test]
 fn a_prompt_is_never_an_argument() {
     let asked = Ask { prompt: "$(touch x)".into(), model: Some("; touch x".into()), ..ask() };
@@ -169,7 +169,7 @@ fn it_is_told_how_often_to_try_by_itself_and_where_to_put_its_files() {
     "#);
 }
 
-// C-32, C-84, Connections cases 9, 13 and 35: what the real program printed, and what comes of each.
+// C-32, C-84, Connections cases 9, 13 and 35: output of the real program, and its outcome.
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Claude, |name, ask| match name {
@@ -189,13 +189,13 @@ fn every_recorded_transcript_has_its_outcome() {
     });
 }
 
-// C-32, C-84: the conversations that every agent is put through.
+// C-32, C-84: the conversations that are recorded with every agent.
 #[test]
 fn every_transcript_of_the_common_conversations_has_its_outcome() {
     check_recorded(&Claude);
 }
 
-// C-20, C-34: it dates its events, and says when what was paid for is filled again.
+// C-20, C-34: Claude dates its events, and reports when the usage limit resets.
 #[test]
 fn its_own_times_are_taken_over() {
     let heard = |name: &str, permission: Permission| {
@@ -212,13 +212,13 @@ fn said(output: &str) -> Said<'_> {
     Said { output, ..Said::default() }
 }
 
-/// What comes of an end with these fields.
+/// Returns the outcome of an end with these fields.
 fn outcome(ask: &Ask, fields: &str) -> String {
     let line = format!(r#"{{"type":"result","session_id":"s-1",{fields}}}"#);
     shown(&hear(&Claude, ask, &settings(), &said(&line)).answer)
 }
 
-// C-27, Connections case 10: it counts money over the whole session.
+// C-27, Connections case 10: Claude counts money over the whole session.
 #[test]
 fn a_resumed_session_costs_what_came_since() {
     let fields = r#""is_error":false,"result":"done","total_cost_usd":0.0012"#;
@@ -238,7 +238,7 @@ fn a_resumed_session_costs_what_came_since() {
     "#);
 }
 
-// C-32, Connections case 9: `subtype` says success of errors too.
+// C-32, Connections case 9: `subtype` says success even for errors.
 #[test]
 fn what_counts_of_an_end_is_whether_it_is_an_error_and_with_which_status() {
     let with = |rest: &str| {
@@ -298,7 +298,7 @@ fn a_process_that_may_do_more_than_was_asked_is_ended() {
     assert_snapshot!(init_of(&editing, "acceptEdits", r#""Read","mcp__issues__get""#).unwrap(), @"bad_request: claude has the tool `mcp__issues__get`, which this turn must not have");
 }
 
-// C-32: what is wrong at the start stands on the standard error only.
+// C-32: errors at the start appear on standard error only.
 #[test]
 fn complaints_count_where_there_is_no_end() {
     let complained = |complaints: &str, code: i32| {
@@ -353,7 +353,7 @@ fn a_second_end_is_ignored_with_a_warning() {
     "#);
 }
 
-// C-53, Connections case 29: what cannot be understood is skipped, whatever it is.
+// C-53, Connections case 29: unknown lines of any kind are skipped.
 #[test]
 fn lines_that_are_no_events_change_nothing() {
     let noise = "\u{feff}hello\r\n{\"type\":\"system\",\"subtype\":\"new\"}\n{\"type\":\"later\",\"x\":1}\n[1]\n{\"type\":\"assistant\"}\n{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\u{fffd}\"},{\"type\":\"tool_use\",\"id\":3}]}}\n{half\n";

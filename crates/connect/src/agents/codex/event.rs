@@ -1,4 +1,4 @@
-//! What Codex prints, a line of JSON each; only what is used of it.
+//! The JSON lines of Codex. Only the fields in use are read.
 
 use saihai_model::{Json, Usage};
 use serde::Deserialize;
@@ -42,7 +42,7 @@ pub(super) struct Trouble {
     pub(super) message: String,
 }
 
-/// Tokens of the whole thread.
+/// Token counts of the whole thread.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Counted {
     #[serde(default)]
@@ -67,21 +67,20 @@ impl Counted {
     }
 }
 
-/// Something the agent said or did.
+/// A message or an action of the agent.
 pub(super) enum Item {
     Message(String),
     Tool(Tool),
-    /// Thoughts, plans, and complaints that are not fatal.
+    /// Thoughts, plans and non-fatal errors.
     Other,
 }
 
-/// A tool that was used.
 pub(super) struct Tool {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) input: Option<Json>,
     pub(super) output: Option<Json>,
-    /// Nobody was there to allow it.
+    /// The tool needed an approval that no one could give.
     pub(super) declined: bool,
 }
 

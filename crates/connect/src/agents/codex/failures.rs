@@ -1,4 +1,4 @@
-//! What Codex means by its messages. It has no codes for its errors, only sentences (C-32).
+//! The meaning of Codex's error messages. It has no error codes, only sentences (C-32).
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use saihai_model::{FailureClass, Json, Moment};
 
 use crate::agent::class_of_status;
 
-/// Sentences, or parts of them, and what they mean; the first that is found counts.
+/// Known sentences or parts of sentences. The first match counts.
 const SENTENCES: [(&str, FailureClass); 15] = [
     ("no rollout found for thread id", FailureClass::SessionLost),
     ("Missing environment variable", FailureClass::Auth),
@@ -29,7 +29,6 @@ const SENTENCES: [(&str, FailureClass); 15] = [
     ("error sending request", FailureClass::Transient),
 ];
 
-/// The class of a message, if it is one we know.
 pub(super) fn class(message: &str) -> Option<FailureClass> {
     static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:unexpected status|last status:) (\d{3})").expect("the expression is a constant")
@@ -46,12 +45,12 @@ pub(super) fn class(message: &str) -> Option<FailureClass> {
     })
 }
 
-/// Whether a message is nothing but a body: so it passes on an answer with status 400, whose number it drops.
+/// Returns true if a message is only a response body. Codex reports status 400 this way, without the number.
 fn is_body(message: &str) -> bool {
     serde_json::from_str::<Json>(message).is_ok_and(|body| body.is_object())
 }
 
-/// How long it says to wait: `try again in 11.054s`.
+/// Reads the wait in a message: `try again in 11.054s`.
 pub(super) fn wait_in_seconds(message: &str) -> Option<f64> {
     static WAIT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"try again in (\d+(?:\.\d+)?) ?(ms|s|seconds?)\b").expect("the expression is a constant")
@@ -61,15 +60,16 @@ pub(super) fn wait_in_seconds(message: &str) -> Option<f64> {
     Some(if found.get(2)?.as_str() == "ms" { number / 1000.0 } else { number })
 }
 
-/// The limit ends somewhere within the minute that it names.
+/// The limit ends at some point within the named minute.
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
-/// A time of day that is not longer past than this has just come; a longer past one is tomorrow's.
+/// Maximum age of a time of day that means now. An older time of day means tomorrow.
 const JUST_PAST: SignedDuration = SignedDuration::from_hours(1);
 
-/// Returns when to try again: `try again at Jan 15th, 2027 8:00 AM`, or only a time of day, by the local clock.
+/// Returns when to try again: `try again at Jan 15th, 2027 8:00 AM`, or only a time of day, in local time.
 ///
-/// Codex cuts the seconds off, so the moment returned is the end of that minute: at its start the limit may still hold.
+/// Codex cuts off the seconds, so the result is the end of that minute. At its start the limit may still
+/// apply.
 pub(super) fn until(message: &str, now: &Zoned) -> Option<Moment> {
     static DAY: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -93,11 +93,11 @@ pub(super) fn until(message: &str, now: &Zoned) -> Option<Moment> {
     u64::try_from(moment.as_millisecond()).ok().map(Moment)
 }
 
-/// The next end of a minute of the day. One that has just passed means now, which is a minute from now: without a time
-/// in the future the engine would wait for an hour.
+/// Returns the next end of the named minute. A minute that has just passed means now, so the result is one
+/// minute from now. Without a time in the future the engine would wait for an hour.
 fn next_time_of_day(time: Time, now: &Zoned) -> Option<Timestamp> {
     let just_past = now.timestamp().checked_sub(JUST_PAST).ok()?;
-    // Around midnight the time that has just passed is yesterday's.
+    // Around midnight, a time that has just passed belongs to yesterday.
     let days = [-1, 0, 1].into_iter().filter_map(|days: i64| now.date().checked_add(days.days()).ok());
     let mut moments =
         days.filter_map(|day| at(day.to_datetime(time), now.time_zone())?.checked_add(MINUTE).ok());
@@ -120,7 +120,7 @@ fn month_of(name: &str) -> Option<i8> {
 mod tests {
     use super::*;
 
-    // C-32: it names no status where its provider's answer has one.
+    // C-32: Codex drops the status of the provider's answer.
     #[test]
     fn an_unknown_model_is_a_bad_request() {
         let check = |said: &str, expected| assert_eq!(class(said), expected, "{said}");
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(said.map(wait_in_seconds), [Some(11.054), Some(0.25), Some(3.0), None]);
     }
 
-    // C-34: the time it names is that of the clock on its wall, which is ours.
+    // C-34: the named time is local time.
     #[test]
     fn a_time_is_read_by_the_clock_on_the_wall() {
         let now: Zoned = "2026-11-16T09:30:00+09:00[Asia/Tokyo]".parse().unwrap();
@@ -168,7 +168,7 @@ mod tests {
         check("try again later.", None);
     }
 
-    // C-34: it cuts the seconds off, so that asked again at the time it named it names the same time once more.
+    // C-34: Codex cuts off the seconds, so a retry at the named time gets the same time again.
     #[test]
     fn a_time_of_day_that_has_just_passed_is_not_tomorrow() {
         let check = |now: &str, said: &str, expected: &str| {

@@ -1,4 +1,4 @@
-//! What is heard of Codex, and what has come of it.
+//! The listener for Codex: collects events and builds the result.
 
 use jiff::Zoned;
 use saihai_model::{
@@ -25,9 +25,9 @@ pub(super) struct Ears {
 }
 
 enum Outcome {
-    /// It is done; this much the whole thread has cost.
+    /// The turn is complete; the usage covers the whole thread.
     Completed(Option<Usage>),
-    /// It failed, in these words.
+    /// The turn failed with this message.
     Failed(String),
 }
 
@@ -56,7 +56,7 @@ impl Listener for Ears {
                 return self.ended(Outcome::Completed(usage.map(|counted| counted.usage())));
             }
             Event::TurnFailed { error } => return self.ended(Outcome::Failed(error.message)),
-            // Only the failure of the turn is fatal; whatever else is called an error may still pass.
+            // Only a failure of the turn is fatal. Codex may recover from other errors.
             Event::Error { message } => tell(Progress::Retrying(message)),
             Event::Other => {}
         }
@@ -90,7 +90,7 @@ impl Ears {
                 self.responses.begin(text);
             }
             Item::Tool(tool) => {
-                // Some are only told of when they are done.
+                // Codex reports some tools only at their end.
                 self.tools.started(&tool.id, &tool.name, tool.input, When::now(), tell);
                 if tool.declined {
                     self.denied = self.denied.saturating_add(1);
@@ -144,7 +144,8 @@ impl Ears {
         })
     }
 
-    /// The process has ended and the turn has not: what is wrong at the start is said on its standard error only.
+    /// Returns the failure of a process that exited before the end of its turn. Errors at the start appear on
+    /// standard error only.
     fn without_end(self, end: &End) -> Refusal {
         let refusal = match failures::class(&end.complaints) {
             Some(_) => refusal(&end.complaints, &Zoned::now()),
@@ -158,7 +159,7 @@ impl Ears {
     }
 }
 
-/// What a message means, and when asking again makes sense.
+/// Interprets an error message: its class and the time of the next attempt.
 fn refusal(message: &str, now: &Zoned) -> Refusal {
     let class = failures::class(message).unwrap_or(FailureClass::Crashed);
     let waits = matches!(class, FailureClass::RateLimited | FailureClass::Quota | FailureClass::Transient);

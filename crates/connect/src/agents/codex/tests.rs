@@ -45,7 +45,7 @@ fn every_level_is_a_sandbox() {
     "#);
 }
 
-// C-43: it has no way to change a file but a command.
+// C-43: Codex can only change files by a command.
 #[test]
 fn edits_without_commands_are_refused() {
     let asked = Ask { permission: Permission::Edit { commands: false }, ..ask() };
@@ -61,14 +61,14 @@ fn a_persona_stands_before_the_prompt() {
     assert_eq!(Codex.invocation(&asked, &settings()).unwrap().input, "You plan.\n\n---\n\ndo it");
 }
 
-// R-39: MCP servers of a project are commands, and its instructions a stranger's.
+// R-39: a project's MCP servers are commands, and its instructions may come from a stranger.
 #[test]
 fn where_a_stranger_may_have_been_the_project_is_not_trusted() {
     let reviewing = Ask { foreign: true, directory: "/a b/\"c\".d".into(), ..ask() };
     assert_snapshot!(arguments(&reviewing, &settings()), @r#"exec --json --skip-git-repo-check --disable plugins -s read-only -C /a b/"c".d -c project_doc_max_bytes=0 -c projects={"/a b/\"c\".d"={trust_level="untrusted"}} -"#);
 }
 
-// C-24, Connections case 14: it counts characters, not bytes.
+// C-24, Connections case 14: Codex counts characters, not bytes.
 #[test]
 fn a_prompt_of_more_characters_than_it_takes_is_refused_before_it_starts() {
     let invocation = |prompt: String| Codex.invocation(&Ask { prompt, ..ask() }, &settings());
@@ -77,7 +77,7 @@ fn a_prompt_of_more_characters_than_it_takes_is_refused_before_it_starts() {
     assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: prompt is 1048577 characters, codex takes 1048576");
 }
 
-// C-25: the API refuses schemas that are not closed; our own check holds for all.
+// C-25: the API rejects schemas that are not closed; our own check covers all schemas.
 #[test]
 fn only_a_schema_that_the_api_takes_is_handed_on() {
     assert!(is_strict(&approval()));
@@ -98,7 +98,7 @@ fn only_a_schema_that_the_api_takes_is_handed_on() {
     }
 }
 
-// C-32, C-84, Connections case 13: what the real program printed, and what comes of each.
+// C-32, C-84, Connections case 13: output of the real program, and its outcome.
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Codex, |name, ask| match name {
@@ -112,7 +112,7 @@ fn every_recorded_transcript_has_its_outcome() {
     });
 }
 
-// C-32, C-84: the conversations that every agent is put through.
+// C-32, C-84: the conversations that are recorded with every agent.
 #[test]
 fn every_transcript_of_the_common_conversations_has_its_outcome() {
     check_recorded(&Codex);
@@ -125,7 +125,7 @@ fn said(output: &str) -> Said<'_> {
 const COMPLETED: &str = r#"{"type":"turn.completed","usage":{"input_tokens":400,"output_tokens":40}}"#;
 const MESSAGE: &str = r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"done"}}"#;
 
-// C-27, Connections case 14: usage is that of the whole thread.
+// C-27, Connections case 14: the usage covers the whole thread.
 #[test]
 fn a_resumed_thread_used_what_came_since() {
     let before = Usage { input: Some(200), output: Some(30), ..Usage::default() };
@@ -145,7 +145,7 @@ fn a_resumed_thread_used_what_came_since() {
     assert!(heard(&Ask { metered: None, ..resumed }).usage.cumulative);
 }
 
-// C-32: only the failure of the turn is one.
+// C-32: only a failure of the turn counts.
 #[test]
 fn errors_on_the_way_are_progress() {
     let output = [

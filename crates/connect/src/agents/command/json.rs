@@ -1,4 +1,4 @@
-//! The JSON protocol: a line each for what a program says and does (C-72).
+//! The JSON protocol: one line per message or action of a program (C-72).
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Millis, Progress, ProviderAnswer, Refusal, Reply, Usage,
@@ -188,7 +188,7 @@ impl Ears {
     }
 }
 
-/// A failure of the class that is named; a class that does not exist is quoted.
+/// Builds a failure of the named class. The message quotes a class that does not exist.
 fn classified(class: &str, message: &str) -> Failure {
     let message = if message.trim().is_empty() { "the command gave no reason" } else { message };
     match FailureClass::ALL.into_iter().find(|known| known.name() == class) {

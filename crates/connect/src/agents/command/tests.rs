@@ -12,7 +12,7 @@ fn settings(protocol: Protocol, args: &[&str]) -> ProviderSettings {
     ProviderSettings { protocol, args, ..ProviderSettings::new(ProviderKind::Command) }
 }
 
-/// The arguments of a program with these placeholders.
+/// Returns the arguments of a program with these placeholders.
 fn arguments(ask: &Ask, args: &[&str]) -> String {
     Command.invocation(ask, &settings(Protocol::Text, args)).unwrap().arguments.join(" ")
 }
@@ -29,7 +29,7 @@ fn placeholders_are_filled_and_empty_ones_go_with_their_flag() {
     assert_snapshot!(arguments(&ask(), &["{model}", "run", "{model}", "-v", "--m={model}", "{other}"]), @"run -v {other}");
 }
 
-// C-70, C-23: the role is in a file or before the prompt, never twice.
+// C-70, C-23: the role is in a file or before the prompt, never in both.
 #[test]
 fn a_role_and_a_schema_can_be_files() {
     let asked = Ask { persona: Some("You plan.".into()), schema: Some(json!({"type": "object"})), ..ask() };
@@ -44,7 +44,7 @@ fn a_role_and_a_schema_can_be_files() {
     assert_eq!((plain.files.len(), plain.input.as_str()), (0, "You plan.\n\n---\n\ndo it"));
 }
 
-// For programs that take it in no other way; every other one is given it on its input (C-24).
+// For programs that cannot read the prompt from standard input; all others do (C-24).
 #[test]
 fn a_prompt_can_be_the_last_argument_as_long_as_it_fits() {
     let with = ProviderSettings {
@@ -166,7 +166,7 @@ fn lines_of_text_are_put_together_and_the_rest_is_counted() {
     "#);
 }
 
-// C-52: what it printed is kept; of what is held and passed on there is a bound.
+// C-52: the transcript has the whole output; the reply has a limit.
 #[test]
 fn of_a_very_long_text_the_end_is_passed_on_and_that_is_said() {
     let mut ears = Ears::new(&ask());

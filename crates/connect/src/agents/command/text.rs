@@ -1,4 +1,4 @@
-//! The text protocol: what a program prints is its reply (C-71).
+//! The text protocol: the output of a program is its reply (C-71).
 
 use saihai_model::{Ask, Progress, ProviderAnswer, Refusal, Reply};
 
@@ -7,7 +7,7 @@ use crate::agent::{End, Listener, Next, abrupt};
 use crate::attempt::transcript_of;
 use crate::structured::Structured;
 
-/// So much of a reply is held and passed on, from its end; all of it stands in the transcript (C-52).
+/// Maximum length of a reply; the end is kept. The transcript has all of it (C-52).
 const LONGEST: usize = 4 * 1024 * 1024;
 
 pub(super) struct Ears {
@@ -21,8 +21,7 @@ impl Ears {
         Self { ask: ask.clone(), said: String::new(), left_off: 0 }
     }
 
-    /// Leaves off what stands too far before the end, up to the end of a line. Of a last line that is too long by itself, the
-    /// end is kept.
+    /// Drops the oldest lines. If the last line alone is too long, keeps its end.
     fn leave_off(&mut self) {
         let surplus = self.said.len().saturating_sub(LONGEST);
         let from = (surplus..).find(|at| self.said.is_char_boundary(*at)).unwrap_or_default();
@@ -37,7 +36,7 @@ impl Listener for Ears {
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
         tell(Progress::Text(line.to_owned()));
         self.said.push_str(line);
-        // Twice as much may stand there, so that not every line moves all of it.
+        // The buffer may grow to twice the limit, so that not every line moves all of it.
         if self.said.len() > 2 * LONGEST {
             self.leave_off();
         }

@@ -1,4 +1,4 @@
-//! What `copilot` says, recorded from the real program, and what it means.
+//! Tests with recorded output of the real `copilot`.
 
 use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
 
@@ -9,24 +9,24 @@ fn settings() -> ProviderSettings {
     ProviderSettings::new(ProviderKind::Copilot)
 }
 
-/// What comes of these lines.
+/// Returns the outcome of these lines.
 fn said(output: &str, complaints: &str, code: i32) -> String {
     shown(&hear(&Copilot, &ask(), &settings(), &Said { output, complaints, code }).answer)
 }
 
-// C-32, C-84: recorded from the real program; what comes of each stands in its file.
+// C-32, C-84: recorded from the real program; each file contains its outcome.
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Copilot, |_, ask| ask.session = Some("ses_old".into()));
 }
 
-// C-32, C-84: the conversations that every agent is put through.
+// C-32, C-84: the conversations that are recorded with every agent.
 #[test]
 fn every_transcript_of_the_common_conversations_has_its_outcome() {
     check_recorded(&Copilot);
 }
 
-/// What is started at a level, with these tools.
+/// Returns the arguments for a level and these tools.
 fn started(permission: Permission, tools: Option<&[&str]>) -> String {
     let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
     started_for(&Ask { permission, tools, ..ask() }, &settings())
@@ -66,7 +66,7 @@ fn a_level_becomes_tools_that_are_offered_allowed_and_denied() {
     ");
 }
 
-// C-22, C-43: an empty list would offer everything.
+// C-22, C-43: an empty list would allow all tools.
 #[test]
 fn tools_a_definition_names_narrow_a_level_and_never_widen_it() {
     insta::assert_snapshot!(started(Permission::ReadOnly, Some(&["Read", "Write", "Bash"])), @r"
@@ -144,7 +144,7 @@ fn a_connection_that_broke_is_known_by_the_end_of_its_last_request() {
 const DONE: &str = r#"{"type":"result","sessionId":"s","exitCode":0}"#;
 const TEXT: &str = r#"{"type":"assistant.message","data":{"content":"done"}}"#;
 
-// C-32, Connections case 30; C-56: after INT or TERM it exits with 0 and without a result.
+// C-32, Connections case 30; C-56: after INT or TERM Copilot exits with 0 and without a result.
 #[test]
 fn success_takes_an_end_an_answer_and_a_clean_exit() {
     insta::assert_snapshot!(said(&format!("{TEXT}\n{DONE}"), "", 0), @r#"

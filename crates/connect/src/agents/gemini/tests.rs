@@ -1,4 +1,4 @@
-//! What `gemini` says, recorded from the real program, and what it means.
+//! Tests with recorded output of the real `gemini`.
 
 use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
 
@@ -9,24 +9,24 @@ fn settings() -> ProviderSettings {
     ProviderSettings::new(ProviderKind::Gemini)
 }
 
-/// What comes of these lines.
+/// Returns the outcome of these lines.
 fn said(output: &str, complaints: &str, code: i32) -> String {
     shown(&hear(&Gemini, &ask(), &settings(), &Said { output, complaints, code }).answer)
 }
 
-// C-32, C-84: recorded from the real program; what comes of each stands in its file.
+// C-32, C-84: recorded from the real program; each file contains its outcome.
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Gemini, |_, ask| ask.session = Some("ses_old".into()));
 }
 
-// C-32, C-84: the conversations that every agent is put through.
+// C-32, C-84: the conversations that are recorded with every agent.
 #[test]
 fn every_transcript_of_the_common_conversations_has_its_outcome() {
     check_recorded(&Gemini);
 }
 
-/// What is started at a level, with these tools.
+/// Returns the arguments for a level and these tools.
 fn started(permission: Permission, tools: Option<&[&str]>) -> String {
     let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
     started_for(&Ask { permission, tools, ..ask() }, &settings())
@@ -77,7 +77,7 @@ fn a_level_becomes_an_approval_mode() {
     "#);
 }
 
-// C-43: a path that it would split is a policy that it would not find.
+// C-43: Gemini would split the path and not find its policy.
 #[test]
 fn a_turn_is_refused_where_its_policy_could_not_be_named() {
     let scratch = "/a,b/scratch".to_owned();
@@ -90,7 +90,7 @@ fn a_turn_is_refused_where_its_policy_could_not_be_named() {
     assert_eq!(refused(Permission::Full), None, "a turn that may do everything has no policy");
 }
 
-// C-43: without its policy nothing holds it.
+// C-43: only the policy restricts Gemini.
 #[test]
 fn a_version_that_does_not_know_or_understand_policies_is_refused() {
     let unknown = "Unknown argument: policy\nUsage: gemini [options] [command]\n";
@@ -161,7 +161,7 @@ fn a_failure_is_classified_by_what_it_tells_and_else_by_its_exit_code() {
     ");
 }
 
-// C-32: what was paid for is used up for the day, a model that nobody has, and a model without room are three things.
+// C-32: a used-up daily quota, an unknown model and a model without capacity are three different failures.
 #[test]
 fn a_failure_is_told_from_others_by_the_name_of_its_error() {
     let failed = |message: &str, name: &str, code| {
@@ -184,7 +184,7 @@ fn a_failure_is_told_from_others_by_the_name_of_its_error() {
     insta::assert_snapshot!(failed("models/nope is not found", "ModelNotFoundError", 1), @"bad_request: [API Error: models/nope is not found]");
 }
 
-// C-32: a model that repeats itself has been asked, whatever is counted.
+// C-32: a model that repeats itself did get a request, even without counted tokens.
 #[test]
 fn a_loop_is_not_a_long_prompt() {
     let looping = r#"{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}"#;
@@ -196,7 +196,7 @@ fn a_loop_is_not_a_long_prompt() {
     "#);
 }
 
-// C-26, C-27: a budget in tokens counts them.
+// C-26, C-27: a token budget includes thoughts.
 #[test]
 fn thoughts_are_output_that_only_the_total_counts() {
     let done = r#"{"type":"result","status":"success","stats":{"total_tokens":650,"input_tokens":100,"output_tokens":50,"cached":20}}"#;
@@ -206,7 +206,7 @@ fn thoughts_are_output_that_only_the_total_counts() {
     "#);
 }
 
-// C-65, Connections case 15: that is how a prompt ends that is too long for the model.
+// C-65, Connections case 15: this is the result of a prompt that is too long for the model.
 #[test]
 fn a_success_without_a_request_is_none() {
     let nothing = r#"{"type":"result","status":"success","stats":{"input_tokens":0,"output_tokens":0}}"#;
@@ -235,7 +235,7 @@ fn success_takes_an_end_an_answer_and_a_clean_exit() {
     "#);
 }
 
-// C-28, C-65, Connections case 16: it would go on for minutes.
+// C-28, C-65, Connections case 16: Gemini would retry for minutes.
 #[test]
 fn the_fourth_attempt_of_its_own_is_the_last() {
     let mut listener = Gemini.listener(&ask(), &settings());

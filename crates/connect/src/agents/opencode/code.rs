@@ -1,7 +1,7 @@
-//! Code of a project that it runs when it starts there.
+//! Project code that OpenCode executes at start.
 //!
-//! `OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE` close one way to a project's settings. A second one has come beside it,
-//! which looks at neither: it imports `.opencode/plugin/*.js` and whatever `opencode.json` names as a plugin.
+//! `OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE` disable one loader of project settings. A second,
+//! newer loader ignores both. It imports `.opencode/plugin/*.js` and every plugin in `opencode.json`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -12,10 +12,10 @@ const PLUGINS: [&str; 2] = [".opencode/plugin", ".opencode/plugins"];
 const SETTINGS: [&str; 4] =
     ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"];
 
-/// Larger settings are not looked into, and may name anything.
+/// Larger settings files are not searched and count as naming a plugin.
 const LARGEST: u64 = 1024 * 1024;
 
-/// The first such file, by its path from the root.
+/// Returns the path of the first such file, from the root.
 pub(super) fn of_project(root: &Path) -> Option<PathBuf> {
     let plugin = PLUGINS.iter().find_map(|directory| plugin(root, Path::new(directory)));
     plugin.or_else(|| SETTINGS.iter().map(PathBuf::from).find(|file| names_plugins(&root.join(file))))
@@ -31,8 +31,8 @@ fn plugin(root: &Path, directory: &Path) -> Option<PathBuf> {
     names.into_iter().find(is_code)
 }
 
-/// Whether settings may name a plugin. They may hold comments, so that they are not read as what they are; whoever writes a
-/// letter as a number has something to hide.
+/// Returns true if settings may name a plugin. They may contain comments, so this searches the text instead
+/// of parsing it. An escaped letter counts too: only an attempt to hide something needs one.
 fn names_plugins(file: &Path) -> bool {
     let Ok(metadata) = fs::metadata(file) else { return false };
     if !metadata.is_file() || metadata.len() > LARGEST {

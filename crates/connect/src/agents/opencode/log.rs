@@ -1,12 +1,12 @@
-//! What it says in its log only: that its model's interface refused a request, and it waits to ask again.
+//! Facts that appear only in its log: the model's API refused a request, and OpenCode waits to retry.
 
 use saihai_model::Millis;
 
-/// It asks again by itself after at most 40 s, unless its provider asks for more: then it would sleep for hours without a
-/// word, and says nowhere for how long. The rest of this time is for the answer to begin.
+/// Maximum silence during a retry. OpenCode waits at most 40 s unless its provider asks for more. Then it
+/// would sleep for hours without a word. The remaining time is for the start of the answer.
 pub(super) const LONGEST_PAUSE: Millis = Millis::seconds(120);
 
-/// Returns the words with which a request was refused. Those for a title do not matter.
+/// Returns the error of a refused request. Requests for a title do not matter.
 pub(super) fn stream_error(line: &str) -> Option<&str> {
     let (_, rest) = is_log(line).then(|| line.split_once("message=\"stream error\" "))??;
     let (about, error) = rest.split_once("error.error=")?;
@@ -14,7 +14,7 @@ pub(super) fn stream_error(line: &str) -> Option<&str> {
     about.contains("small=false").then(|| words.strip_prefix("AI_APICallError: ").unwrap_or(words))
 }
 
-/// Complaints without the log, in which errors stand that do not matter.
+/// Returns standard error without the log, which contains irrelevant errors.
 pub(super) fn without_log(complaints: &str) -> String {
     complaints.split_inclusive('\n').filter(|line| !is_log(line)).collect()
 }

@@ -1,4 +1,4 @@
-//! What `opencode` says, recorded from the real program, and what it means.
+//! Tests with recorded output of the real `opencode`.
 
 use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
 
@@ -10,24 +10,24 @@ fn settings() -> ProviderSettings {
     ProviderSettings::new(ProviderKind::Opencode)
 }
 
-/// What comes of these lines.
+/// Returns the outcome of these lines.
 fn said(output: &str, complaints: &str, code: i32) -> String {
     shown(&hear(&Opencode, &ask(), &settings(), &Said { output, complaints, code }).answer)
 }
 
-// C-32, C-84: recorded from the real program; what comes of each stands in its file.
+// C-32, C-84: recorded from the real program; each file contains its outcome.
 #[test]
 fn every_recorded_transcript_has_its_outcome() {
     check_transcripts(&Opencode, |_, ask| ask.session = Some("ses_old".into()));
 }
 
-// C-32, C-84: the conversations that every agent is put through.
+// C-32, C-84: the conversations that are recorded with every agent.
 #[test]
 fn every_transcript_of_the_common_conversations_has_its_outcome() {
     check_recorded(&Opencode);
 }
 
-/// What is started at a level, with these tools.
+/// Returns the arguments for a level and these tools.
 fn started(permission: Permission, tools: Option<&[&str]>) -> String {
     let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
     started_for(&Ask { permission, tools, ..ask() }, &settings())
@@ -116,7 +116,7 @@ fn a_session_is_continued_after_further_arguments_and_a_persona_stands_before_th
     "#);
 }
 
-// C-64: an unknown agent would silently be the most powerful one.
+// C-64: instead of an unknown agent, OpenCode silently uses its most powerful one.
 #[test]
 fn its_agent_is_looked_for_before_the_first_turn() {
     let probe = Opencode.probe(&ask(), &settings()).unwrap();
@@ -173,7 +173,8 @@ fn success_takes_an_end_an_answer_and_a_clean_exit() {
     insta::assert_snapshot!(said("not json\n{\"type\":", "", 0), @"crashed: opencode ended without an answer (exit code 0)");
 }
 
-// C-26, C-27: a budget in tokens counts them all. It takes the cache out of the input and the thoughts out of the output.
+// C-26, C-27: a token budget includes all of them. OpenCode excludes the cache from input and thoughts from
+// output.
 #[test]
 fn cached_tokens_are_input_and_thoughts_are_output() {
     let step = |reason: &str| {
@@ -200,7 +201,7 @@ fn a_tool_may_be_at_work_inside_a_step() {
     assert_eq!(busy(STOP), (Next::Done, false));
 }
 
-// C-32, C-37: where its provider asks for hours, it would sleep for hours.
+// C-32, C-37: if its provider asks for hours, OpenCode sleeps for hours.
 #[test]
 fn a_wait_of_its_own_has_an_end_and_is_a_rate_limit() {
     let refused = "timestamp=t level=ERROR run=r message=\"stream error\" small=false error.error=\"AI_APICallError: slow down\"\n";
@@ -217,7 +218,7 @@ fn a_wait_of_its_own_has_an_end_and_is_a_rate_limit() {
     insta::assert_snapshot!(shown(&answer), @"rate_limited: opencode waits for its provider without a word: slow down");
 }
 
-// C-64, Connections case 6: heard only after the turn had ended, it is no reply all the same.
+// C-64, Connections case 6: the warning invalidates a reply even after the end of the turn.
 #[test]
 fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {
     let mut listener = Opencode.listener(&ask(), &settings());

@@ -1,4 +1,4 @@
-//! How it ends: by itself, by a deadline, by a stop.
+//! Ends of an attempt: by itself, by a deadline, by a stop.
 
 use insta::assert_snapshot;
 use saihai_model::Millis;
@@ -14,7 +14,7 @@ fn by_hand() -> (Stage, std::sync::Arc<HandClock>) {
     (Stage { clock: clock.clone(), ..Stage::new() }, clock)
 }
 
-// C-36: from its start, whatever it says meanwhile.
+// C-36: the deadline counts from the start, regardless of output.
 #[tokio::test]
 async fn an_attempt_is_ended_at_its_deadline() {
     let (stage, clock) = by_hand();
@@ -27,7 +27,7 @@ async fn an_attempt_is_ended_at_its_deadline() {
     assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"), "C-26");
 }
 
-// C-36, Connections case 25: a tool that was announced may be silent for long; without one it may not.
+// C-36, Connections case 25: the agent may be silent for long only while an announced tool runs.
 #[tokio::test]
 async fn silence_is_suspended_while_a_tool_is_at_work() {
     let (stage, clock) = by_hand();
@@ -40,7 +40,7 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
         std::fs::write(go, "").unwrap();
         seen.wait_for(|seen| seen.len() == 2).await.unwrap();
         clock.advance(Millis::seconds(15 * MINUTE - 1));
-        // Not yet; a minute that is not over ends nothing.
+        // The minute is not over, so nothing ends yet.
         tokio::task::yield_now().await;
         assert_eq!(stage.seen.borrow().len(), 2);
         clock.advance(Millis::seconds(1));
@@ -49,7 +49,7 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
 }
 
-// C-36: a program that prints whole messages only is alive while one is sent to it.
+// C-36: a program that prints whole messages only is alive while it receives one.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_silent_agent_that_is_sent_data_is_not_ended() {
@@ -66,7 +66,7 @@ async fn a_silent_agent_that_is_sent_data_is_not_ended() {
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
         agent.write_all(b"end\n").unwrap();
-        // Now it hangs, until the agent is gone.
+        // From here on the server hangs until the agent is gone.
         let _ = std::io::Read::read(&mut agent, &mut [0]);
     });
     let listen = format!(
@@ -81,7 +81,7 @@ async fn a_silent_agent_that_is_sent_data_is_not_ended() {
     sender.join().unwrap();
 }
 
-// C-32: it says that it waits, and what that means is its listener's to say.
+// C-32: the agent reports its wait, and its listener interprets it.
 #[tokio::test]
 async fn an_agent_that_waits_too_long_is_ended() {
     let (stage, clock) = by_hand();
@@ -95,7 +95,7 @@ async fn an_agent_that_waits_too_long_is_ended() {
     assert_snapshot!(told(&answer), @"rate_limited: it waits (spent 1)");
 }
 
-// What was said until then is not lost.
+// Text before the end is not lost.
 #[tokio::test]
 async fn an_attempt_that_is_ended_hands_on_what_it_was_saying() {
     let (stage, clock) = by_hand();
@@ -116,7 +116,7 @@ async fn a_program_that_fails_is_told_with_its_exit_code_and_the_end_of_its_comp
     assert!(stderr.ends_with("line 599 of many\n"), "{stderr}");
 }
 
-// A provider without a limit on calls is counted and stopped.
+// Calls of a provider without a limit are counted.
 #[tokio::test]
 async fn a_model_that_is_called_too_often_is_ended() {
     let script = "echo text one; echo tool x; echo tool-back x; echo text two; echo tool y; echo tool-back y; echo text three; ";
@@ -132,7 +132,7 @@ async fn a_model_that_is_called_too_often_is_ended() {
     assert_snapshot!(told(&answer), @"replied: one | two | three (session none)");
 }
 
-// H-55: a definition may say for itself how long an agent may be silent.
+// H-55: a definition may set the maximum silence of its agent.
 #[tokio::test]
 async fn an_ask_may_say_how_long_silence_lasts() {
     let (mut stage, clock) = by_hand();
@@ -142,7 +142,7 @@ async fn an_ask_may_say_how_long_silence_lasts() {
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 5s without a word (spent 1)");
 }
 
-// C-36: zero in the settings is no limit, and an agent that need not speak has none.
+// C-36: zero in the settings means no limit, and an agent that need not print anything has none.
 #[tokio::test]
 async fn without_limits_time_ends_nothing() {
     let (mut stage, clock) = by_hand();
@@ -169,7 +169,7 @@ async fn a_stopped_attempt_is_cancelled_whatever_it_says_then() {
     assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"));
 }
 
-// Connections case 12: a success that was read stands.
+// Connections case 12: a complete reply counts.
 #[tokio::test]
 async fn a_reply_that_was_read_before_the_stop_stands() {
     let (stage, _clock) = by_hand();
@@ -178,7 +178,7 @@ async fn a_reply_that_was_read_before_the_stop_stands() {
     assert_snapshot!(told(&answer), @"replied: all (session none)");
 }
 
-// Connections case 12: the end of a turn that failed is no success.
+// Connections case 12: the end of a failed turn is not a success.
 #[tokio::test]
 async fn a_failure_that_was_read_before_the_stop_does_not_stand() {
     let (stage, _clock) = by_hand();
@@ -215,7 +215,7 @@ async fn a_second_end_is_ignored_with_a_warning() {
     ");
 }
 
-// C-59: the exit code still counts where it exits by itself. Connections case 30.
+// C-59: the code still counts if the agent exits by itself. Connections case 30.
 #[tokio::test]
 async fn the_exit_speaks_against_a_reply() {
     let stage = Stage::new();
@@ -233,7 +233,7 @@ async fn an_agent_can_be_ended_at_once_by_what_it_says() {
     assert_snapshot!(told(&answer), @"refused: falling back (spent 0)");
 }
 
-// C-32: a program that is no program.
+// C-32: a file that is not a program.
 #[tokio::test]
 async fn what_cannot_be_started_is_missing() {
     let mut stage = Stage::new();
@@ -242,7 +242,7 @@ async fn what_cannot_be_started_is_missing() {
     assert_snapshot!(told, @"missing: `/gone` could not be started: No such file or directory (os error 2)");
 }
 
-// C-32, C-86: an old program does not know what it is told, and says so in words nobody can use.
+// C-32, C-86: an old program rejects new arguments with an unhelpful message.
 #[tokio::test]
 async fn a_program_that_is_too_old_is_named_with_its_version() {
     let mut stage = Stage::new();
@@ -253,7 +253,7 @@ async fn a_program_that_is_too_old_is_named_with_its_version() {
             "#!/bin/sh\n[ \"$1\" = --version ] && echo {version} && exit\necho 'unknown option' >&2\nexit 2\n"
         );
         std::fs::write(&text, script).unwrap();
-        // Written by another process, so that nobody has it open for writing when it is started.
+        // Another process writes it, so that no process has it open for writing at the start.
         let made = std::process::Command::new("install").args(["-m", "755"]).arg(text).arg(&program).status();
         assert!(made.unwrap().success());
         program
@@ -267,7 +267,7 @@ async fn a_program_that_is_too_old_is_named_with_its_version() {
     assert_snapshot!(told(&stage.answer("").await), @"crashed: Code(2) unknown option (spent 0)");
 }
 
-// C-32: the machine, not the program, is what is missing something.
+// C-32: the cause is the machine, not the program.
 #[tokio::test]
 async fn a_program_that_the_machine_has_no_room_for_is_tried_again() {
     let mut stage = Stage::new();
@@ -284,7 +284,7 @@ async fn a_program_that_the_machine_has_no_room_for_is_tried_again() {
     assert_snapshot!(told(&stage.answer("").await), @"missing: `agent` could not be started (spent 0)");
 }
 
-// C-56, Connections case 31: KILL when the grace has passed, not before.
+// C-56, Connections case 31: KILL comes after the grace time, not before.
 #[tokio::test]
 async fn an_agent_that_ignores_being_asked_has_its_grace() {
     let (mut stage, clock) = by_hand();

@@ -1,4 +1,4 @@
-//! What is printed: too much, too long, and what is no text.
+//! Output that is too much, too long, or not text.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -41,7 +41,7 @@ async fn a_secret_that_comes_in_two_pieces_is_taken_out_everywhere() {
     assert!(!seen.contains("sesame"), "{seen}");
 }
 
-// C-52, Connections case 28: a line too long to be held is read again from the file it was kept in.
+// C-52, Connections case 28: a line too long for memory is read back from the transcript.
 #[tokio::test]
 async fn a_line_of_fifty_megabytes_is_parsed_without_being_held() {
     let stage = Stage::new();
@@ -79,7 +79,7 @@ async fn complaints_are_kept_from_both_ends() {
     assert!(said.contains(" bytes left out …]") && said.len() < 140_000);
 }
 
-/// The file that an answer says could not be written, below the directory of the stage, and why.
+/// Returns the file below the stage that could not be written, and the reason.
 fn unwritten(stage: &Stage, answer: ProviderAnswer) -> String {
     let file = answer.unwrap_err().failure.unwritten.expect("the disk is why");
     format!("{}: {}", file.path, file.cause).replace(&stage.path().display().to_string(), "")

@@ -1,4 +1,4 @@
-//! An agent that is a shell program, in a directory of its own.
+//! A shell program as an agent, in a temporary directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,9 +21,11 @@ use crate::process::Grace;
 use crate::redact::Redactor;
 use crate::script::tests::say::ask;
 
-/// A shell program as an agent. Lines mean: `text WORDS`, `tool` and `tool-end`, or `tool-back` where that is told,
-/// `session ID`, `done`, `abort WORDS`,
-/// `fail WORDS`; all else is skipped. A complaint `pause` says that it waits. Its persona is the program.
+/// An agent that is a shell program; its persona is the script.
+///
+/// It understands the lines `text WORDS`, `tool`, `tool-end`, `session ID`, `done`, `abort WORDS` and `fail
+/// WORDS`. `tool-back` is a `tool-end` that also reports progress. It skips all other lines. The line `pause`
+/// on standard error announces a wait.
 pub(super) struct Shell;
 
 static PROFILE: Profile = Profile {
@@ -158,7 +160,7 @@ pub(super) struct Stage {
     pub(super) program: PathBuf,
     pub(super) launcher: Option<PathBuf>,
     pub(super) grace: Grace,
-    /// What progress has been seen, as it comes.
+    /// All progress so far.
     pub(super) seen: watch::Sender<Vec<Progress>>,
 }
 
@@ -184,7 +186,6 @@ impl Stage {
         self.directory.path()
     }
 
-    /// What the process printed, as it was kept.
     pub(super) fn transcript(&self) -> Vec<u8> {
         fs::read(self.transcript_path()).unwrap()
     }
@@ -230,7 +231,7 @@ impl Stage {
         Attempt::new(ask, Arc::new(installed), None).answer(&progress, self.stop.clone()).await
     }
 
-    /// Runs it, and does something once it has told as much progress.
+    /// Runs a shell program, and an action after the given amount of progress.
     pub(super) async fn answer_while(
         &self,
         script: &str,
@@ -246,7 +247,7 @@ impl Stage {
     }
 }
 
-/// An answer in a few lines.
+/// Summarizes an answer in a few lines.
 pub(super) fn told(answer: &ProviderAnswer) -> String {
     match answer {
         Ok(reply) => {

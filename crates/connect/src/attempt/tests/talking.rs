@@ -1,4 +1,4 @@
-//! What is said, heard and kept.
+//! Input, output and transcripts.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ async fn the_prompt_goes_in_and_the_reply_comes_out() {
     );
 }
 
-// Connections case 33, C-50: no shell of ours stands between; the bytes arrive as they are.
+// Connections case 33, C-50: we use no shell, so the bytes arrive unchanged.
 #[tokio::test]
 async fn nothing_in_a_prompt_or_a_model_is_ever_executed() {
     let mut stage = Stage::new();
@@ -37,7 +37,7 @@ async fn nothing_in_a_prompt_or_a_model_is_ever_executed() {
     assert_eq!(fs::read_to_string(stage.path().join("model")).unwrap(), "; touch x");
 }
 
-// C-43: OpenCode takes `-m --auto` for two arguments, the second of which allows everything.
+// C-43: OpenCode reads `-m --auto` as two arguments, and the second one allows everything.
 #[tokio::test]
 async fn a_model_that_looks_like_an_argument_is_refused_before_anything_is_started() {
     let mut stage = Stage::new();

@@ -1,4 +1,4 @@
-//! What the forge answers.
+//! Answers of the forge.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -33,7 +33,7 @@ impl Answer {
         self
     }
 
-    /// The same with a tag by which it is known again, or only that nothing has changed, to whoever has shown that tag.
+    /// Adds a tag. A client that sent the same tag only gets "not modified".
     pub(super) fn tagged(self, shown: Option<&str>) -> Self {
         let mut hasher = DefaultHasher::new();
         (&self.headers, &self.body).hash(&mut hasher);

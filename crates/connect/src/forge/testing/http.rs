@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as the client needs: one request and one answer a connection.
+//! The part of HTTP/1.1 that the client needs: one request and one answer per connection.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ pub struct Request {
     pub path: String,
     pub query: String,
     pub headers: Vec<(String, String)>,
-    /// The body, read as JSON; null if it is none.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
 }
 
@@ -20,25 +20,25 @@ impl Request {
         self.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
     }
 
-    /// A value of the query, decoded.
+    /// Returns a decoded value of the query.
     pub fn value(&self, name: &str) -> Option<String> {
         let value =
             self.query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name));
         value.map(|(_, value)| decoded(value))
     }
 
-    /// Whether it asks for a change. Questions of the other language are posted, and only look.
+    /// Returns true if the request asks for a change. GraphQL queries use POST but only read.
     pub fn is_write(&self) -> bool {
         self.method != "GET" && self.path != "/graphql"
     }
 
-    /// Method and path, as tests compare them.
+    /// Returns method and path, for comparisons in tests.
     pub fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 }
 
-/// A text without its escapes.
+/// Decodes percent escapes.
 pub(super) fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut plain, mut at) = (Vec::new(), 0);
@@ -58,7 +58,7 @@ pub(super) fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Reads one request; nothing if the connection was closed without one.
+/// Reads one request; nothing if the client closed the connection without one.
 pub(super) fn read(stream: &mut TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let first = line(&mut reader)?;

@@ -1,7 +1,8 @@
-//! A forge on the loopback, for tests: it keeps issues, labels, comments, pull requests and checks, answers as GitHub does, remembers
-//! every request, and goes wrong where a test says so.
+//! A forge on the loopback interface, for tests.
 //!
-//! It runs on threads of its own, so that tests of the client and tests of the whole program can speak to it alike.
+//! It stores issues, labels, comments, pull requests and checks, and answers like GitHub. It records every
+//! request, and fails where a test says so. It runs on its own threads, so tests of the client and of the
+//! whole program can use it.
 
 mod answer;
 mod http;

@@ -1,4 +1,4 @@
-//! What a request means.
+//! Routes of the forge.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use super::answer::Answer;
 use super::http::{Request, decoded};
 use super::state::{BoardItem, ForgeState, KeptComment, KeptPullRequest};
 
-/// The name by which the forge knows us.
+/// Our account on the forge.
 const WE: &str = "saihai-bot";
 const REPOSITORY: &str = "/repos/me/tool";
 
-/// Answers a request, and does what it asks for.
+/// Executes a request and returns its answer.
 pub(super) fn answer(state: &mut ForgeState, request: &Request) -> Answer {
     if request.path == "/graphql" {
         return graphql(state, request);
@@ -52,7 +52,7 @@ fn found(number: &str, look: impl FnOnce(u64) -> Option<Value>) -> Answer {
     value.map_or_else(Answer::not_found, |value| Answer::json(200, &value))
 }
 
-/// One page of a list, with the address of the next.
+/// Returns one page of a list, with the URL of the next.
 fn page(request: &Request, all: Vec<Value>, wrap: impl FnOnce(Vec<Value>) -> Value) -> Answer {
     let number =
         |name: &str, unset: usize| request.value(name).and_then(|text| text.parse().ok()).unwrap_or(unset);
@@ -139,7 +139,7 @@ fn issue_labels(state: &mut ForgeState, request: &Request, number: &str, rest: &
                 if !issue.labels.iter().any(|one| one == name) {
                     issue.labels.push(name.to_owned());
                 }
-                // As the real one does with labels it has never seen.
+                // GitHub also creates unknown labels.
                 state.labels.entry(name.to_owned()).or_insert_with(|| "ededed".to_owned());
             }
             Answer::json(200, &json!([]))

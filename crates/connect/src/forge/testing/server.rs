@@ -1,4 +1,4 @@
-//! The server itself.
+//! The server.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,17 +11,17 @@ use super::routes;
 use super::state::ForgeState;
 use super::wrong::Wrong;
 
-/// What goes wrong with which request: its method and the beginning of its path, and how many times.
+/// A fault, for requests with this method and path prefix, and the number of times it occurs.
 struct Fault {
     method: &'static str,
     path: String,
     wrong: Wrong,
     times: usize,
-    /// Only once a change of this was asked for.
+    /// Only after a change to this path.
     after: Option<String>,
 }
 
-/// What all connections share. One request is served at a time, so that what is seen of it is in order.
+/// State shared by all connections. One request is served at a time, so the record is in order.
 struct Shared {
     state: ForgeState,
     seen: Vec<Request>,
@@ -38,7 +38,6 @@ pub struct ForgeServer {
 }
 
 impl ForgeServer {
-    /// Starts one that keeps this.
     pub fn start(state: ForgeState) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on the loopback");
         let address = listener.local_addr().expect("it is bound");
@@ -49,30 +48,30 @@ impl ForgeServer {
         Self { address, shared, porter: Some(porter) }
     }
 
-    /// Where it is, without a slash at the end.
+    /// Returns the URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What goes wrong with the next requests of a method whose path begins so.
+    /// Adds a fault for the next requests with this method and path prefix.
     pub fn goes_wrong(&self, method: &'static str, path: &str, wrong: Wrong, times: usize) {
         let fault = Fault { method, path: path.to_owned(), wrong, times, after: None };
         lock(&self.shared).faults.push(fault);
     }
 
-    /// What goes wrong with looks whose path begins so, once a change of `changed` was asked for.
+    /// Adds a fault for reads with this path prefix, after a change to `changed`.
     pub fn goes_wrong_after(&self, changed: &str, path: &str, wrong: Wrong, times: usize) {
         let after = Some(changed.to_owned());
         let fault = Fault { method: "GET", path: path.to_owned(), wrong, times, after };
         lock(&self.shared).faults.push(fault);
     }
 
-    /// How many requests are still to go wrong.
+    /// Returns the number of faults still to occur.
     pub fn is_to_go_wrong(&self) -> usize {
         lock(&self.shared).faults.iter().map(|fault| fault.times).sum()
     }
 
-    /// Nothing goes wrong any more.
+    /// Removes all faults.
     pub fn goes_right(&self) {
         lock(&self.shared).faults.clear();
     }
@@ -81,12 +80,12 @@ impl ForgeServer {
         lock(&self.shared).seen.clone()
     }
 
-    /// How many looks so far were only told that nothing has changed.
+    /// Returns the number of reads that were answered with "not modified".
     pub fn unchanged(&self) -> u64 {
         lock(&self.shared).unchanged
     }
 
-    /// The requests so far that ask for a change, each as its method and path.
+    /// Returns the method and path of all changes so far.
     pub fn writes(&self) -> Vec<String> {
         let shared = lock(&self.shared);
         shared.seen.iter().filter(|request| request.is_write()).map(Request::line).collect()
@@ -96,7 +95,7 @@ impl ForgeServer {
         lock(&self.shared).state.clone()
     }
 
-    /// Changes what it keeps, as a person could.
+    /// Changes the state, as a person could.
     pub fn change(&self, change: impl FnOnce(&mut ForgeState)) {
         change(&mut lock(&self.shared).state);
     }
@@ -105,7 +104,7 @@ impl ForgeServer {
 impl Drop for ForgeServer {
     fn drop(&mut self) {
         lock(&self.shared).is_closed = true;
-        // The porter learns only from the next visitor that it is time to go.
+        // The accepting thread only notices the end at the next connection.
         let _ = TcpStream::connect(self.address);
         if let Some(porter) = self.porter.take() {
             let _ = porter.join();
@@ -117,7 +116,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets connections in until the forge is closed, and then ends those still open.
+/// Accepts connections until the forge is closed, and then ends those still open.
 fn receive(listener: &TcpListener, shared: &Arc<Mutex<Shared>>) {
     let mut open: Vec<(TcpStream, JoinHandle<()>)> = Vec::new();
     for stream in listener.incoming().flatten() {
@@ -135,7 +134,7 @@ fn receive(listener: &TcpListener, shared: &Arc<Mutex<Shared>>) {
     }
 }
 
-/// One connection carries one request; whatever goes wrong with it is the client's to notice.
+/// Serves one request per connection. Errors are for the client to notice.
 fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) {
     let Ok(Some(request)) = http::read(&mut stream) else { return };
     let (wrong, answer) = {

@@ -1,4 +1,4 @@
-//! What the forge keeps.
+//! State of the forge.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,44 +6,43 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// Everything the forge keeps. There is one repository, `me/tool`, and we are `saihai-bot` to it.
+/// All state of the forge. There is one repository, `me/tool`, and our account is `saihai-bot`.
 #[derive(Debug, Clone)]
 pub struct ForgeState {
-    /// The address of its pages.
+    /// The URL of its web page.
     pub home: String,
-    /// The branch that is meant where none is named.
     pub default_branch: String,
     pub issues: BTreeMap<u64, KeptIssue>,
     /// Labels of the repository, each with its colour.
     pub labels: BTreeMap<String, String>,
     pub pull_requests: BTreeMap<u64, KeptPullRequest>,
-    /// What checks say of commits: name, status, conclusion.
+    /// Checks of commits: name, status, conclusion.
     pub checks: BTreeMap<String, Vec<(String, String, Option<String>)>>,
-    /// What statuses say of commits: name and state.
+    /// Statuses of commits: name and state.
     pub statuses: BTreeMap<String, Vec<(String, String)>>,
     /// Boards, by owner and number.
     pub boards: BTreeMap<(String, u64), Board>,
-    /// What a branch points to.
+    /// The commit of each branch.
     pub branches: BTreeMap<String, String>,
-    /// How many comments there have been.
+    /// Number of comments so far.
     pub comments: u64,
-    /// Where whoever looks at a path is sent on to.
+    /// Redirects, by path.
     pub redirects: BTreeMap<String, String>,
-    /// What is to be seen at paths outside of the repository.
+    /// Contents of paths outside of the repository.
     pub outside: BTreeMap<String, Value>,
     /// A method that is forbidden here.
     pub forbidden_method: Option<String>,
-    /// The repository itself, where branches are pushed to and merged in.
+    /// The git repository, for pushes and merges.
     pub git: Option<PathBuf>,
-    /// A check is green for every commit that nothing else is said of.
+    /// Commits without recorded checks have one green check.
     pub all_green: bool,
-    /// Whether a rule of the branch, such as a review, stands before every merge. Who may do anything may merge all the same.
+    /// A branch rule, such as a required review, blocks every merge. Administrators can still merge.
     pub guarded: bool,
-    /// Such a check has not ended yet.
+    /// The check of `all_green` has not ended yet.
     pub pending: bool,
-    /// Whether a merge closes the issues that its pull request says it closes, as on GitHub itself.
+    /// A merge closes the issues that its pull request names, as on GitHub.
     pub closes: bool,
-    /// Whether new pull requests can be merged, as far as the forge knows.
+    /// Mergeability of new pull requests, as far as the forge knows.
     pub mergeable: Option<bool>,
 }
 
@@ -53,14 +52,11 @@ pub struct KeptIssue {
     pub body: String,
     pub labels: Vec<String>,
     pub closed: bool,
-    /// Whether it was opened again.
     pub reopened: bool,
-    /// Whether it is a pull request, as this forge counts them.
     pub is_pull_request: bool,
-    /// What blocks it: repository and number.
+    /// Blockers: repository and number.
     pub blocked_by: Vec<(String, u64)>,
     pub comments: Vec<KeptComment>,
-    /// Who is to see to it.
     pub assignees: Vec<String>,
 }
 
@@ -68,7 +64,7 @@ pub struct KeptIssue {
 pub struct KeptComment {
     pub id: u64,
     pub author: String,
-    /// What they are to the repository.
+    /// The author's role in the repository.
     pub association: String,
     pub body: String,
 }
@@ -77,33 +73,31 @@ pub struct KeptComment {
 pub struct KeptPullRequest {
     pub title: String,
     pub body: String,
-    /// The branch it comes from.
+    /// The source branch.
     pub head: String,
-    /// The repository that branch is in; absent where that is gone.
+    /// The repository of the source branch; absent if it was deleted.
     pub head_repository: Option<String>,
-    /// The commit at its head.
+    /// The head commit.
     pub commit: String,
-    /// The branch it goes to.
+    /// The target branch.
     pub base: String,
-    /// Whether it is a draft.
     pub draft: bool,
     pub closed: bool,
     pub merged: bool,
-    /// Whether it can be merged.
     pub mergeable: Option<bool>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Board(pub Vec<(BoardItem, Option<String>)>);
 
-/// What stands on a board, with its status.
+/// An item of a board, with its status.
 #[derive(Debug, Clone)]
 pub enum BoardItem {
     /// An issue: repository and number.
     Issue(String, u64),
     PullRequest(String, u64),
     Draft(String),
-    /// Something we may not see.
+    /// An item that our account may not see.
     Hidden,
 }
 
@@ -159,7 +153,7 @@ impl ForgeState {
         self.pull_requests.get_mut(&number).expect("it was just put there")
     }
 
-    /// Closes what a text says it closes.
+    /// Closes the issues that a text says it closes.
     pub fn close_named_in(&mut self, text: &str) {
         let named = text.lines().filter_map(|line| line.strip_prefix("Closes #")?.parse::<u64>().ok());
         for number in named {
@@ -169,13 +163,13 @@ impl ForgeState {
         }
     }
 
-    /// What a branch points to.
+    /// Returns the commit of a branch.
     pub(super) fn tip(&self, branch: &str) -> Option<String> {
         let known = self.branches.get(branch).cloned();
         known.or_else(|| self.ask_git(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]))
     }
 
-    /// Merges a commit into a branch of the repository itself.
+    /// Merges a commit into a branch of the git repository.
     pub(super) fn merge_in_git(&self, base: &str, commit: &str) -> Option<String> {
         let into = self.tip(base)?;
         let tree = self.ask_git(&["merge-tree", "--write-tree", &into, commit])?;
@@ -186,14 +180,14 @@ impl ForgeState {
         Some(merged)
     }
 
-    /// The commit at the head of a pull request: where its branch is now, as long as it is open.
+    /// Returns the head commit of a pull request: the tip of its branch while it is open.
     pub(super) fn head_of(&self, kept: &KeptPullRequest) -> String {
         let is_live =
             self.git.is_some() && !kept.closed && kept.head_repository.as_deref() == Some("me/tool");
         is_live.then(|| self.tip(&kept.head)).flatten().unwrap_or_else(|| kept.commit.clone())
     }
 
-    /// Whether a pull request can be merged: as it is kept, unless git itself says that it conflicts.
+    /// Returns the stored mergeability, unless git reports a conflict.
     pub(super) fn mergeable(&self, kept: &KeptPullRequest) -> Option<bool> {
         let (Some(git), Some(into), false) = (&self.git, self.tip(&kept.base), kept.closed) else {
             return kept.mergeable;
@@ -210,7 +204,7 @@ impl ForgeState {
         said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
     }
 
-    /// A number that nothing has yet.
+    /// Returns an unused number.
     pub(super) fn free_number(&self) -> u64 {
         let last = self.issues.keys().chain(self.pull_requests.keys()).max();
         last.copied().unwrap_or(0) + 1

@@ -1,35 +1,35 @@
-//! What goes wrong with an answer.
+//! Faults of the forge.
 
-/// What goes wrong with one request.
+/// A fault of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
-    /// This status and message, and nothing is done.
+    /// Answers with this status and message, without executing the request.
     Status(u16, String),
-    /// It is done, and the answer is this status and message all the same.
+    /// Executes the request, but answers with this status and message.
     StatusAfter(u16, String),
-    /// The rate limit is reached, until this second since 1970.
+    /// Reports a rate limit until this Unix time in seconds.
     RateLimit {
         reset: u64,
     },
-    /// Too much was asked at once; in so many seconds again.
+    /// Reports a secondary rate limit for this number of seconds.
     SlowDown {
         seconds: u64,
     },
-    /// Too much was asked, with this status and whatever headers say how long to wait.
+    /// Reports a rate limit with this status and these headers.
     TooMuch(u16, Vec<(&'static str, String)>),
-    /// The connection ends before anything is done.
+    /// Closes the connection before executing the request.
     CutBefore,
-    /// It is done, and the connection ends without an answer.
+    /// Executes the request, and closes the connection without an answer.
     CutAfter,
-    /// It is done, and the answer breaks off in its middle.
+    /// Executes the request, and breaks off in the middle of the answer.
     CutWithin,
-    /// No answer comes, for as long as the client waits.
+    /// Sends no answer for as long as the client waits.
     Hang,
-    /// It is to be had at another address.
+    /// Redirects to another address.
     Redirect(u16, String),
-    /// An empty page, and the next one is said to be at another address.
+    /// Answers with an empty page and a link to the next page at another address.
     NextPage(String),
-    /// The answer is this text.
+    /// Answers with this text.
     Body(String),
     Endless,
 }

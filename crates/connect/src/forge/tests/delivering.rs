@@ -18,7 +18,7 @@ fn new(body: &str) -> NewPullRequest {
     }
 }
 
-/// What there is for the branch, as the word and the number.
+/// Returns the pull request of the branch, as a word and a number.
 async fn found(github: &Github) -> (&'static str, Option<u64>) {
     let all = github.pull_requests_of(BRANCH).await.expect("pull requests");
     match standing(all, "main").expect("one at most") {
@@ -90,7 +90,7 @@ async fn an_effect_that_never_reached_the_forge_is_not_found() {
 async fn a_branch_of_the_same_name_in_a_fork_is_another_one() {
     let (_server, github) = forge(|state| {
         state.pull_request(3, BRANCH, "f00").head_repository = Some("stranger/tool".to_owned());
-        // A fork within the same owner's repositories, and one that is gone.
+        // A fork of the same owner, and a deleted fork.
         state.pull_request(4, BRANCH, "f01").head_repository = Some("me/tool-fork".to_owned());
         state.pull_request(5, BRANCH, "f02").head_repository = None;
     });
@@ -148,7 +148,7 @@ async fn an_issue_has_at_most_one_status_and_every_other_label_stays() {
         for label in 0..250 {
             state.labels.insert(format!("label {label:03}"), "ededed".to_owned());
         }
-        // On the last page of them.
+        // This label is on the last page.
         state.labels.insert("x:running".to_owned(), "0e8a16".to_owned());
         state.issue(7, "Many labels", &["bug", "x:queued", "x:failed", "saihai:queued", "x:pr-created"]);
     });

@@ -11,14 +11,14 @@ use super::testing::{ForgeServer, ForgeState};
 use super::{ForgeAccess, ForgeAddress, ForgeToken, Github};
 use crate::NoTime;
 
-/// A token that must be seen nowhere but in its header.
+/// A token that must appear nowhere except in its header.
 const CANARY: &str = "canary-token-4711";
 
 fn number(number: u64) -> IssueNumber {
     IssueNumber::new(number).expect("a number of an issue")
 }
 
-/// A forge that keeps what it is told, and the way to it.
+/// Starts a forge with this state, and a client for it.
 fn forge(keep: impl FnOnce(&mut ForgeState)) -> (ForgeServer, Github) {
     let mut state = ForgeState::default();
     keep(&mut state);
@@ -27,7 +27,7 @@ fn forge(keep: impl FnOnce(&mut ForgeState)) -> (ForgeServer, Github) {
     (server, github)
 }
 
-/// The way to a forge whose answers may take so long. Between attempts no time passes.
+/// Returns a client with this deadline. Pauses between attempts take no time.
 fn open(server: &ForgeServer, deadline: Millis) -> Github {
     let access = ForgeAccess::new(
         ForgeAddress::parse(&server.url()).expect("the loopback"),

@@ -4,7 +4,7 @@ use super::super::testing::{Board, BoardItem, KeptComment};
 use super::super::{BlockedBy, ChecksVerdict, ForgeError, ProjectName, SkippedItem};
 use super::*;
 
-// I-16, with the two below
+// I-16, with the two tests below
 #[tokio::test]
 async fn an_issue_is_read_with_everything_that_is_used_of_it() {
     let (_server, github) = forge(|state| {
@@ -51,8 +51,8 @@ async fn all_pages_of_issues_with_all_labels_are_read_and_pull_requests_are_none
     assert_eq!(github.issues(&[]).await.expect("issues").len(), 251);
 }
 
-// Asked again, the forge need only say that nothing has changed, and what it said before is used, the way to the next page
-// included.
+// On a second read, the forge only confirms that nothing has changed. The client then uses its cache,
+// including the link to the next page.
 #[tokio::test]
 async fn what_has_not_changed_is_not_sent_again() {
     let (server, github) = forge(|state| {
@@ -64,12 +64,12 @@ async fn what_has_not_changed_is_not_sent_again() {
     assert_eq!(server.unchanged(), 0);
     assert_eq!(github.issues(&[]).await.expect("issues"), first);
     assert_eq!((server.unchanged(), server.requests().len()), (2, 4));
-    // Another client of the same access has the same memory; a change is seen at once.
+    // Another client of the same access shares the cache; a change is visible immediately.
     server.change(|state| state.issues.get_mut(&120).expect("it").title = "Changed".to_owned());
     let changed = github.issues(&[]).await.expect("issues");
     assert_eq!(changed[119].title, "Changed");
     assert_eq!(server.unchanged(), 3);
-    // A refusal is never remembered.
+    // Errors are never cached.
     assert!(github.issue(number(999)).await.is_err());
     server.change(|state| {
         state.issue(999, "New", &[]);
@@ -206,13 +206,13 @@ async fn what_is_not_there_is_told_by_its_name() {
     assert_eq!(missing, Err(ForgeError::NotFound { what: "issue #404".to_owned() }));
 }
 
-/// What is to be seen of an issue elsewhere.
+/// Returns the JSON of an issue elsewhere.
 fn foreign(repository: &str, number: u64) -> serde_json::Value {
     let repository = format!("https://api.github.com/repos/{repository}");
     serde_json::json!({"number": number, "title": "Theirs", "state": "open", "repository_url": repository})
 }
 
-// I-16, I-22: the forge sends whoever asks for it on to another repository, and shows another issue's text there.
+// I-16, I-22: the forge redirects to another repository, which has another issue under that number.
 #[tokio::test]
 async fn an_issue_that_was_transferred_is_not_read_as_another_one() {
     for (to, told) in [(51, "other/repo#51"), (50, "other/repo#50")] {

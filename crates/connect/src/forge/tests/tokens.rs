@@ -8,7 +8,7 @@ fn environment(variables: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
-/// A program `gh` in a directory of its own, doing what the text says.
+/// Creates a `gh` program in its own directory, with this script.
 fn gh(directory: &Path, text: &str) -> String {
     let program = directory.join("gh");
     std::fs::write(&program, format!("#!/bin/sh\n{text}\n")).expect("a program");
@@ -16,7 +16,7 @@ fn gh(directory: &Path, text: &str) -> String {
     format!("{}:/usr/bin:/bin", directory.display())
 }
 
-// The ways of I-18
+// The sources of I-18
 #[tokio::test]
 async fn a_token_is_that_of_the_variable_else_the_one_gh_keeps_for_the_host() {
     let directory = tempfile::tempdir().expect("a directory");

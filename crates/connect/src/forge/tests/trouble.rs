@@ -12,7 +12,7 @@ fn one_issue() -> (ForgeServer, Github) {
     })
 }
 
-/// What comes of looking at the issue when this goes wrong every time, and how often it was asked for.
+/// Reads the issue with this fault every time. Returns the result and the number of requests.
 async fn looked(wrong: Wrong) -> (Result<String, ForgeError>, usize) {
     let (server, github) = one_issue();
     server.goes_wrong("GET", ISSUE, wrong, usize::MAX);
@@ -20,7 +20,7 @@ async fn looked(wrong: Wrong) -> (Result<String, ForgeError>, usize) {
     (answer, server.requests().len())
 }
 
-// I-20, with the five below
+// I-20, with the five tests below
 #[tokio::test]
 async fn refusals_are_told_apart_by_their_cause_and_not_tried_again() {
     let check = async |status: u16, expected: &str| {
@@ -36,7 +36,7 @@ async fn refusals_are_told_apart_by_their_cause_and_not_tried_again() {
     check(422, "issue #7 was refused (422): Words of the forge").await;
 }
 
-// T-42: how long it is waited, for each way of saying it; and that is one request.
+// T-42: the wait for each way of stating it, with one request.
 #[tokio::test]
 async fn a_rate_limit_says_until_when_and_is_not_tried_again() {
     let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
@@ -45,7 +45,7 @@ async fn a_rate_limit_says_until_when_and_is_not_tried_again() {
             headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let (answer, requests) = looked(Wrong::TooMuch(status, headers.clone())).await;
         let Err(ForgeError::RateLimited { until }) = answer else { panic!("{headers:?}: {answer:?}") };
-        // Rounded to ten seconds: the answer took a moment.
+        // Rounded to ten seconds, because the answer takes a moment.
         let wait = until.map(|until| (until.0 / 1_000).saturating_sub(now()).div_ceil(10) * 10);
         assert_eq!((wait, requests), (expected, 1), "{status} {headers:?}");
     };
@@ -54,13 +54,13 @@ async fn a_rate_limit_says_until_when_and_is_not_tried_again() {
         check(status, &[], None).await;
         check(status, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", &reset(90))], Some(90)).await;
         check(status, &[("retry-after", "30")], Some(30)).await;
-        // Of both the nearer cause.
+        // If there are both, the nearer cause counts.
         check(status, &[("retry-after", "30"), ("x-ratelimit-reset", &reset(90))], Some(30)).await;
         for nonsense in ["NaN", "-1", "", "soon", "1e3", "0"] {
             check(status, &[("retry-after", nonsense)], None).await;
             check(status, &[("retry-after", nonsense), ("x-ratelimit-reset", &reset(90))], Some(90)).await;
         }
-        // Ten years, and longer than there is time; and a time that is past.
+        // Ten years, the largest number, and a time in the past.
         for endless in [315_360_000, u64::MAX] {
             check(status, &[("retry-after", &endless.to_string())], Some(3_600)).await;
             let at = now().saturating_add(endless).to_string();

@@ -1,4 +1,4 @@
-//! What is heard.
+//! Answers.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ async fn text_is_shown_as_it_comes() {
     }
 }
 
-// C-81: pieces of any size, also inside of a character and in the encoding of the connection.
+// C-81: chunks of any size, even inside a character or the transfer encoding.
 #[tokio::test]
 async fn a_stream_may_come_in_single_bytes() {
     let body = written(HELLO_OPENAI);
@@ -49,18 +49,18 @@ async fn a_stream_may_come_in_single_bytes() {
             format!("{:x}\r\n{text}\r\n", chunk.len())
         })
         .collect();
-    // Characters stand for bytes here, so that a chunk may end inside of one.
+    // Each character here is one byte, so that a chunk may end inside a real character.
     let bytes: Vec<u8> =
         format!("{head}{chunks}0\r\n\r\n").chars().map(|one| u8::try_from(u32::from(one)).unwrap()).collect();
     assert!(told(Openai, vec![Piece::Bytes(bytes)]).await.starts_with("text: \"Hello 計\""));
 }
 
-// C-81, Connections case 41: what was not ended well is no answer, and nothing of it is kept.
+// C-81, Connections case 41: an incomplete stream is not an answer, and nothing of it is kept.
 #[tokio::test]
 async fn a_stream_that_is_cut_anywhere_is_transient_and_its_text_is_dropped() {
     for (kind, hello) in [(Anthropic, HELLO_ANTHROPIC), (Openai, HELLO_OPENAI)] {
         let lines: Vec<&str> = hello.lines().filter(|line| !line.trim().is_empty()).collect();
-        // What follows the reason of its end is not needed.
+        // Nothing after the finish reason is needed.
         let complete = lines.iter().position(|line| line.contains("\"finish_reason\":\"stop\""));
         for end in 0..complete.map_or(lines.len(), |at| at + 1) {
             let said = told(kind, stream(&lines[..end].join("\n"))).await;
@@ -73,7 +73,7 @@ async fn a_stream_that_is_cut_anywhere_is_transient_and_its_text_is_dropped() {
     assert!(said.starts_with("transient: `127.0.0.1` broke off: "), "{said}");
 }
 
-// C-81: not every server sends `[DONE]`, or counts.
+// C-81: not every server sends `[DONE]`, or counts tokens.
 #[tokio::test]
 async fn a_stream_that_ends_after_the_reason_of_its_end_is_complete() {
     let counted = HELLO_OPENAI.replace("[DONE]", "");
@@ -83,7 +83,7 @@ async fn a_stream_that_ends_after_the_reason_of_its_end_is_complete() {
     "#);
     let uncounted: Vec<&str> = counted.lines().filter(|line| !line.contains("usage")).collect();
     assert_snapshot!(told(Openai, stream(&uncounted.join("\n"))).await, @r#"text: "Hello 計""#);
-    // It stays open, or breaks off.
+    // The stream stays open, or breaks off.
     let world = World::new(Openai);
     let settings = ProviderSettings { idle_timeout: Some(Millis(50)), ..world.settings.clone() };
     let world = World { settings, ..world };
@@ -137,7 +137,7 @@ async fn a_server_that_refuses_to_stream_is_asked_without_a_stream() {
     assert_snapshot!(said, @"bad_request: HTTP 400 Bad Request: no stream");
 }
 
-// C-26: what a failed attempt spent is known.
+// C-26: the usage of a failed attempt is known.
 #[tokio::test]
 async fn tokens_of_an_answer_that_failed_are_counted() {
     let begun = HELLO_ANTHROPIC.lines().take(3).collect::<Vec<_>>().join("\n");
@@ -147,7 +147,7 @@ async fn tokens_of_an_answer_that_failed_are_counted() {
     "#);
 }
 
-// What was said before it failed is handed on.
+// Text before the failure is passed on.
 #[tokio::test]
 async fn what_an_answer_said_before_it_was_cut_off_is_kept() {
     let cut = HELLO_ANTHROPIC.replace("end_turn", "max_tokens");
@@ -156,7 +156,7 @@ async fn what_an_answer_said_before_it_was_cut_off_is_kept() {
     assert_eq!(answer.unwrap_err().said.as_deref(), Some("Hello 計"));
 }
 
-// C-32: `Refused`, and C-81: the limit is named.
+// C-32: `Refused`, and C-81: the message names the limit.
 #[tokio::test]
 async fn an_answer_that_was_refused_or_cut_off_is_none() {
     let stopped = |reason: &str| HELLO_ANTHROPIC.replace("end_turn", reason);
@@ -225,7 +225,7 @@ async fn a_structured_answer_is_checked_by_ourselves() {
     "#);
 }
 
-// C-82: the forced tool, alone or after a word.
+// C-82: the forced tool, alone or after some text.
 #[tokio::test]
 async fn anthropic_gives_a_structured_answer_by_a_tool() {
     let answer = |input: &str| {
@@ -259,7 +259,7 @@ async fn anthropic_gives_a_structured_answer_by_a_tool() {
 }
 
 proptest! {
-    // C-53: whatever a server says, nothing breaks.
+    // C-53: no event of a server breaks the listener.
     #[test]
     fn no_event_can_break_a_listener(
         events in prop::collection::vec(prop_oneof![
@@ -279,7 +279,7 @@ proptest! {
         }
     }
 
-    // C-81: however the bytes of an answer are cut, what is heard is the same.
+    // C-81: the result does not depend on the chunks of an answer.
     #[test]
     fn an_answer_does_not_depend_on_how_it_was_cut(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
         for (api, hello) in [(Api::Anthropic, HELLO_ANTHROPIC), (Api::Openai, HELLO_OPENAI)] {

@@ -1,4 +1,4 @@
-//! Turns with tools, and turns that go on.
+//! Turns with tools, and continued sessions.
 
 use insta::assert_snapshot;
 use saihai_model::{Ask, Progress, ProviderKind};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::server::{Piece, Server, stream};
 use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World, shown};
 
-/// An answer that asks for tools, in the interface's own way.
+/// Returns an answer that requests tools, in the API's format.
 fn wants(kind: ProviderKind, calls: &[(&str, Value)]) -> Vec<Piece> {
     let mut events = String::new();
     for (index, (name, input)) in calls.iter().enumerate() {
         let (id, input) = (format!("t{index}"), input.as_str().map_or(input.to_string(), str::to_owned));
-        // What a tool is given comes in pieces.
+        // The input of a tool arrives in parts.
         let middle = input.len() / 2;
         let pieces = [&input[..middle], &input[middle..]];
         let event = |event: Value| format!("{event}\n");
@@ -57,7 +57,7 @@ fn looking(world: &World) -> Ask {
     Ask { tools: None, ..world.ask() }
 }
 
-// C-82: parallel calls, each answered, in order; the tokens of all calls are the turn's.
+// C-82: every parallel call has a result, in order. The turn's usage includes all calls.
 #[tokio::test]
 async fn a_model_looks_around_before_it_answers() {
     for kind in [Anthropic, Openai] {
@@ -105,7 +105,7 @@ async fn a_model_looks_around_before_it_answers() {
     }
 }
 
-// C-82, Connections case 41: a tool error is told to the model, and the turn goes on.
+// C-82, Connections case 41: the model sees a tool error, and the turn continues.
 #[tokio::test]
 async fn what_a_tool_may_not_do_is_told_to_the_model_and_the_turn_goes_on() {
     let world = World::new(Openai);
@@ -139,7 +139,7 @@ async fn what_a_tool_may_not_do_is_told_to_the_model_and_the_turn_goes_on() {
     "#);
 }
 
-// C-82: `[]` is no tools, also for a model that asks all the same.
+// C-82: `[]` means no tools, even if the model requests one.
 #[tokio::test]
 async fn a_tool_that_was_not_given_is_not_run() {
     let world = World::new(Openai);
@@ -169,7 +169,7 @@ async fn a_model_that_only_looks_around_is_stopped() {
     assert_eq!(answer.unwrap_err().failure.limit, Some(saihai_model::TurnLimit::Calls));
 }
 
-// C-82: with a schema the model looks around and then gives its answer by the tool for it.
+// C-82: with a schema, the model uses other tools first and then answers through the answer tool.
 #[tokio::test]
 async fn a_structured_answer_may_come_after_a_look_around() {
     let world = World::new(Anthropic);
@@ -186,7 +186,7 @@ async fn a_structured_answer_may_come_after_a_look_around() {
     usage: {"input":10,"output":4}
     tool: read_file {"path":"a.txt"} "1\tone\n"
     "#);
-    // The session can be gone on with: no call in it is without a result.
+    // The session can continue: every call in it has a result.
     let session = answer.unwrap().session;
     world.answer(&server, Ask { session, ..world.ask() }).await.0.unwrap();
     let messages = server.seen()[2].body["messages"].clone();
@@ -196,7 +196,7 @@ async fn a_structured_answer_may_come_after_a_look_around() {
     assert_snapshot!(messages[4]["content"].to_string(), @r#"[{"content":"received","tool_use_id":"t0","type":"tool_result"},{"content":"not done: the answer was given","is_error":true,"tool_use_id":"t1","type":"tool_result"}]"#);
 }
 
-// C-43: said once, where the conversation begins.
+// C-43: reported once, at the start of the conversation.
 #[tokio::test]
 async fn tools_nobody_has_here_are_said() {
     let world = World::new(Openai);
@@ -208,7 +208,7 @@ async fn tools_nobody_has_here_are_said() {
     assert_eq!(second.warnings, [""; 0]);
 }
 
-// C-83, C-4: a session is what was said before, sent again; the role is that of the turn.
+// C-83, C-4: a session sends the earlier messages again, with the role of the current turn.
 #[tokio::test]
 async fn a_session_is_gone_on_with() {
     for kind in [Anthropic, Openai] {
@@ -245,7 +245,7 @@ async fn a_session_that_is_gone_is_lost() {
     assert_snapshot!(world.told(Vec::new(), ask).await, @"session_lost: session `http-0123456789abcdef0123456789abcdef` cannot be continued: No such file or directory (os error 2)");
 }
 
-// P5: an answer is not thrown away because its session cannot be kept.
+// P5: a failed save does not discard the answer.
 #[tokio::test]
 async fn an_answer_whose_session_cannot_be_kept_is_still_one() {
     let world = World::new(Openai);

@@ -1,4 +1,4 @@
-//! What goes wrong on the way.
+//! Errors on the way.
 
 use insta::assert_snapshot;
 use saihai_model::{Ask, Permission, ProviderSettings};
@@ -32,7 +32,7 @@ async fn a_refusal_is_classified_and_says_when_to_come_again() {
     assert_snapshot!(told(Anthropic, overloaded).await, @"transient: HTTP 529: Overloaded");
 }
 
-// C-81: redirects to another host are not followed, and no key goes there.
+// C-81: the client does not follow redirects to another host, and sends no key there.
 #[tokio::test]
 async fn a_redirect_to_another_host_is_not_followed() {
     let other = Server::start(vec![stream(HELLO_OPENAI)]).await;
@@ -104,10 +104,10 @@ async fn an_error_inside_of_a_stream_is_the_failure() {
     assert_snapshot!(told(Openai, stream(late)).await, @"transient: server_error: the slot broke");
 }
 
-// C-32: nobody listens there.
+// C-32: no server listens there.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_transient() {
-    // A port that is taken and not listened at: one that was given back could be somebody else's at once.
+    // The port is bound but does not listen. Another process could reuse a released port immediately.
     let taken = tokio::net::TcpSocket::new_v4().unwrap();
     taken.bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let url = format!("http://{}", taken.local_addr().unwrap());
@@ -117,7 +117,7 @@ async fn a_server_that_is_not_there_is_transient() {
     assert!(said.starts_with("transient: `127.0.0.1` cannot be reached: "), "{said}");
 }
 
-// C-52: a server without end is not listened to without end.
+// C-52: endless answers are cut off.
 #[tokio::test]
 async fn bodies_without_end_are_not_kept() {
     let more = |begun: &str| vec![Piece::Bytes(begun.into()), Piece::Forever(vec![b'x'; 64 * 1024])];
@@ -133,7 +133,7 @@ async fn bodies_without_end_are_not_kept() {
     assert_snapshot!(told, @"crashed: output limit: an answer of more than 8 MiB");
 }
 
-// C-55: a server that says our key back does not put it into a journal.
+// C-55: a server that repeats our key does not get it into a journal.
 #[tokio::test]
 async fn our_key_is_never_told() {
     let world = World { environment: vec![("OPENAI_API_KEY", "sk-123456789")], ..World::new(Openai) };
@@ -146,13 +146,13 @@ async fn our_key_is_never_told() {
     let server = Server::start(vec![stream(echo)]).await;
     let (answer, progress) = world.answer(&server, world.ask()).await;
     assert_snapshot!(shown(&answer), @r#"text: "Your key is [redacted:OPENAI_API_KEY].""#);
-    // Also where it comes in two pieces, and in what is kept of the conversation.
+    // Also if it arrives in two parts, and in the saved conversation.
     assert!(!format!("{progress:?}").contains("6789"), "{progress:?}");
     let session = world.directory.path().join("scratch").join(answer.unwrap().session.unwrap() + ".json");
     assert!(!std::fs::read_to_string(session).unwrap().contains("sk-123456789"));
 }
 
-// C-55: what lies in a file is not sent to a server either, if it is a secret of our environment.
+// C-55: a secret of our environment is not sent to a server, even if a file contains it.
 #[tokio::test]
 async fn a_secret_in_a_file_is_not_sent() {
     let world = World { environment: vec![("OTHER_TOKEN", "token-123456789")], ..World::new(Openai) };
@@ -166,7 +166,7 @@ async fn a_secret_in_a_file_is_not_sent() {
     assert_eq!(told, "1\tuse [redacted:OTHER_TOKEN] for it\n");
 }
 
-// C-24, C-42, C-43: refused without a word to the server.
+// C-24, C-42, C-43: rejected without a request to the server.
 #[tokio::test]
 async fn what_can_never_be_answered_is_not_sent() {
     let mut world = World::new(Openai);
@@ -181,7 +181,7 @@ async fn what_can_never_be_answered_is_not_sent() {
     assert_snapshot!(said, @"bad_request: `it` needs a model; set `providers.it.model` or give `--model`");
 }
 
-/// Opens a provider of which only this is said.
+/// Opens a provider with these settings only.
 fn opened(settings: &ProviderSettings, environment: &[(&str, &str)]) -> String {
     let environment: Vec<_> = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
     match Service::open(&"it".into(), settings, &environment, &Redactor::of_environment(&[]).into()).unwrap()
@@ -191,7 +191,7 @@ fn opened(settings: &ProviderSettings, environment: &[(&str, &str)]) -> String {
     }
 }
 
-// C-81, C-12: where it is and with which key is known before the first turn.
+// C-81, C-12: address and key are known before the first turn.
 #[test]
 fn address_and_key_come_from_the_settings_and_the_environment() {
     let key = ("OPENAI_API_KEY", "k-openai");

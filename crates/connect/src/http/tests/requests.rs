@@ -1,4 +1,4 @@
-//! What is sent.
+//! Requests.
 
 use saihai_model::Ask;
 use serde_json::json;
@@ -12,7 +12,7 @@ async fn sent(world: &World, answer: &str, ask: Ask) -> Seen {
     server.seen().remove(0)
 }
 
-// C-81, C-23: the role goes to the system slot.
+// C-81, C-23: the role goes into the system prompt.
 #[tokio::test]
 async fn anthropic_is_sent_what_its_interface_asks_for() {
     let world = World { environment: vec![("ANTHROPIC_API_KEY", "secret-key")], ..World::new(Anthropic) };
@@ -52,7 +52,7 @@ async fn openai_is_sent_what_its_interface_asks_for() {
     );
 }
 
-// C-81: on this machine a key may be absent, and so may a model.
+// C-81: a server on this machine needs neither a key nor a model.
 #[tokio::test]
 async fn a_server_on_this_machine_needs_neither_key_nor_model() {
     let world = World::new(Openai);
@@ -61,7 +61,7 @@ async fn a_server_on_this_machine_needs_neither_key_nor_model() {
     assert!(seen.body.get("model").is_none());
 }
 
-// C-22: what the definition leaves open the settings say; no tools is not "unset".
+// C-22: the settings fill the gaps of the definition. An empty tool list is not a gap.
 #[tokio::test]
 async fn the_settings_fill_in_what_an_ask_leaves_open() {
     let mut world = World::new(Openai);
@@ -79,7 +79,7 @@ async fn the_settings_fill_in_what_an_ask_leaves_open() {
     assert_eq!(none["model"], "m");
 }
 
-// R-37, C-82: foreign names mean the tools of the same use; what is kept for later is marked.
+// R-37, C-82: names of other agents mean our equivalent tools; cached parts are marked.
 #[tokio::test]
 async fn the_tools_of_a_turn_are_offered_under_our_names() {
     let world = World::new(Anthropic);

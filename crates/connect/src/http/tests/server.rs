@@ -1,4 +1,4 @@
-//! A server on this machine that says exactly what a test has written down.
+//! A local server that sends exactly the bytes of a test.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -9,18 +9,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// One answer, byte for byte.
+/// A part of an answer.
 #[derive(Debug, Clone)]
 pub(super) enum Piece {
-    /// Sent as it is, and flushed.
+    /// Sends and flushes these bytes.
     Bytes(Vec<u8>),
-    /// The same again and again, until the other side goes.
+    /// Repeats these bytes until the client disconnects.
     Forever(Vec<u8>),
-    /// Nothing more until the other side goes.
+    /// Sends nothing more until the client disconnects.
     Hang,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) line: String,
@@ -34,11 +34,11 @@ impl Seen {
     }
 }
 
-/// A server that gives its answers one after the other, each on a connection of its own.
+/// A server that sends its answers in order, each on a new connection.
 pub(super) struct Server {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
-    /// Told when a client has gone while an answer was not over.
+    /// Notified when a client disconnects during an answer.
     left: Arc<Notify>,
     task: JoinHandle<()>,
 }
@@ -58,7 +58,7 @@ impl Server {
         let task = tokio::spawn(async move {
             for answer in answers {
                 let (stream, _) = listener.accept().await.unwrap();
-                // A client that goes in the middle of an answer is what some tests are about.
+                // Some tests disconnect in the middle of an answer.
                 if serve(stream, answer, &seeing).await.is_err() {
                     leaving.notify_one();
                 }
@@ -75,7 +75,7 @@ impl Server {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Waits until a client has gone in the middle of an answer.
+    /// Waits until a client disconnects in the middle of an answer.
     pub(super) async fn left(&self) {
         self.left.notified().await;
     }
@@ -121,7 +121,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Seen> {
     Ok(seen)
 }
 
-/// An answer that is not a stream.
+/// Returns an answer that is not a stream.
 pub(super) fn refusal(status: &str, headers: &str, body: &str) -> Vec<Piece> {
     let text = format!(
         "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -130,16 +130,16 @@ pub(super) fn refusal(status: &str, headers: &str, body: &str) -> Vec<Piece> {
     vec![Piece::Bytes(text.into_bytes())]
 }
 
-/// The head of a stream that ends when the connection does.
+/// The head of a stream that ends with the connection.
 pub(super) const HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
 
-/// A stream of these events, each line one.
+/// Returns a stream of these events, one per line.
 pub(super) fn stream(events: &str) -> Vec<Piece> {
     vec![Piece::Bytes(format!("{HEAD}{}", written(events)).into_bytes())]
 }
 
-/// Events as they are sent.
+/// Formats events for the stream.
 pub(super) fn written(events: &str) -> String {
     let lines = events.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(|line| format!("data: {line}\n\n")).collect()

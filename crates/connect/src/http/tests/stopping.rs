@@ -1,4 +1,4 @@
-//! Deadlines, and being stopped.
+//! Deadlines and stops.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ fn without_end(begun: &str) -> Vec<Piece> {
     vec![Piece::Bytes(format!("{HEAD}{}", written(begun)).into_bytes()), Piece::Hang]
 }
 
-/// The beginning of an answer: what it cost so far is known, and there is text.
+/// Returns the start of an answer: usage so far, and some text.
 fn begun() -> String {
     HELLO_ANTHROPIC.lines().take(6).collect::<Vec<_>>().join("\n")
 }
@@ -33,7 +33,7 @@ async fn a_server_that_falls_silent_is_given_up() {
     "#);
 }
 
-// C-36: also one that is never silent.
+// C-36: also without any silence.
 #[tokio::test]
 async fn an_attempt_has_a_deadline_however_busy_it_is() {
     let world = World::new(Anthropic);
@@ -47,7 +47,7 @@ async fn an_attempt_has_a_deadline_however_busy_it_is() {
     server.left().await;
 }
 
-/// Stops an ask as soon as it shows something.
+/// Stops an ask at its first progress.
 async fn stopped_at_first_sight(world: &World, server: &Server, ask: Ask) -> (ProviderAnswer, Vec<Progress>) {
     let stop = CancellationToken::new();
     let seen = Mutex::new(Vec::new());
@@ -65,7 +65,7 @@ async fn stopped_at_first_sight(world: &World, server: &Server, ask: Ask) -> (Pr
     (answer, seen.into_inner().unwrap())
 }
 
-// C-32: `Cancelled`; the connection is closed at once, so that a server stops.
+// C-32: `Cancelled`; the connection closes immediately, so that the server stops.
 #[tokio::test]
 async fn a_stopped_ask_closes_its_connection_and_says_what_it_spent() {
     let world = World::new(Anthropic);
@@ -79,14 +79,14 @@ async fn a_stopped_ask_closes_its_connection_and_says_what_it_spent() {
     server.left().await;
 }
 
-// P2: what was read to its end is an answer.
+// P2: a complete answer counts.
 #[tokio::test]
 async fn an_answer_that_is_complete_stands_though_it_was_stopped() {
     let world = World::new(Openai);
     let server = Server::start(vec![stream(HELLO_OPENAI)]).await;
     let stop = CancellationToken::new();
     let stopping = stop.clone();
-    // The whole answer lies in one piece, so that its text is shown while its end is already there.
+    // The whole answer is one chunk, so its end has arrived when its text is displayed.
     let tell = move |_| stopping.cancel();
     let turn = world.service(&server.url()).ask(world.ask());
     let answer = turn.answer(&tell, stop).await;

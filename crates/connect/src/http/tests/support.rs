@@ -1,4 +1,4 @@
-//! Asking a scripted server, and what came of it in a few lines.
+//! Asks a scripted server and summarizes the result.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use crate::redact::Redactor;
 
 pub(super) use ProviderKind::{Anthropic, Openai};
 
-/// A working directory, a place for sessions, and how the server is set.
+/// A working directory, a directory for sessions, and settings.
 pub(super) struct World {
     pub(super) directory: TempDir,
     pub(super) settings: ProviderSettings,
@@ -67,7 +67,7 @@ impl World {
         }
     }
 
-    /// The provider at an address.
+    /// Returns the provider at an address.
     pub(super) fn service(&self, url: &str) -> Service {
         let settings = ProviderSettings { base_url: Some(url.to_owned()), ..self.settings.clone() };
         let environment: Vec<_> =
@@ -76,7 +76,7 @@ impl World {
         Service::open(&"it".into(), &settings, &environment, &redactor).unwrap().unwrap()
     }
 
-    /// Asks a server, from beginning to end.
+    /// Asks a server and waits for the answer.
     pub(super) async fn answer(&self, server: &Server, ask: Ask) -> (ProviderAnswer, Vec<Progress>) {
         let seen = Mutex::new(Vec::new());
         let tell = |progress| seen.lock().unwrap().push(progress);
@@ -85,21 +85,21 @@ impl World {
         (answer, seen.into_inner().unwrap())
     }
 
-    /// What comes of one ask that the server answers so.
+    /// Returns a summary of one ask with these answers.
     pub(super) async fn told(&self, answers: Vec<Vec<Piece>>, ask: Ask) -> String {
         let server = Server::start(answers).await;
         shown(&self.answer(&server, ask).await.0)
     }
 }
 
-/// What comes of an ordinary ask that the server answers so.
+/// Returns a summary of a default ask with this answer.
 pub(super) async fn told(kind: ProviderKind, answer: Vec<Piece>) -> String {
     let world = World::new(kind);
     let ask = world.ask();
     world.told(vec![answer], ask).await
 }
 
-/// An answer in a few lines: what is absent is left out, and a session is only said to be there.
+/// Summarizes an answer without its absent parts. A session is only mentioned.
 pub(super) fn shown(answer: &ProviderAnswer) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: Option<String>| {
@@ -135,7 +135,7 @@ pub(super) fn shown(answer: &ProviderAnswer) -> String {
     text.trim_end().to_owned()
 }
 
-/// A whole answer of Anthropic's.
+/// A complete answer of Anthropic.
 pub(super) const HELLO_ANTHROPIC: &str = r#"
     {"type":"message_start","message":{"id":"m","usage":{"input_tokens":10,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}}}
     {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
@@ -147,7 +147,7 @@ pub(super) const HELLO_ANTHROPIC: &str = r#"
     {"type":"message_stop"}
 "#;
 
-/// A whole answer of OpenAI's.
+/// A complete answer of OpenAI.
 pub(super) const HELLO_OPENAI: &str = r#"
     {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
     {"id":"c","choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}

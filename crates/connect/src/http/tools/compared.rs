@@ -1,4 +1,4 @@
-//! What differs between revisions, in the files that a model may see.
+//! Diffs between revisions, limited to the files that a model may see.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,18 +8,18 @@ use super::{Reach, git};
 
 pub(super) struct Comparison<'a> {
     pub(super) command: &'a str,
-    /// Flags that only matter where it is shown.
+    /// Flags for the output only.
     pub(super) how: &'a [&'a str],
     pub(super) of: &'a [&'a str],
 }
 
-/// What holds in every comparison, whatever the configuration says. No git is started inside a submodule: that one has a
+/// Flags of every diff, which override the configuration. git never runs inside a submodule, which has a
 /// configuration of its own.
 const HELD: [&str; 5] = ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--relative"];
 
 impl Comparison<'_> {
-    /// Tells it, of the files below these paths. Which files differ is asked first: one that is ignored now may have been
-    /// committed once, and a directory that may be seen can hold one that may not.
+    /// Returns the diff of the files below these paths. It first lists the changed files: an ignored file may
+    /// have been committed once, and a visible directory may contain a hidden file.
     pub(super) fn told(&self, reach: &Reach, paths: &[String]) -> Result<String, String> {
         let named = self.named(reach, paths)?;
         let hidden = match named.hidden {
@@ -30,7 +30,7 @@ impl Comparison<'_> {
         let mut arguments = self.arguments(self.how);
         match named.seen.as_slice() {
             [] if self.command == "diff" && !hidden.is_empty() => return Ok(hidden),
-            // Without a path git would show all of them.
+            // Without a path git would show all files.
             [] => arguments.insert(1, "--no-patch".into()),
             seen => arguments.extend(seen.iter().cloned()),
         }
@@ -38,7 +38,8 @@ impl Comparison<'_> {
         Ok(git::run_by_content(reach, &arguments)? + &hidden + cut)
     }
 
-    /// The files that differ. A renamed one is named twice, since either name may be that of a secret.
+    /// Lists the changed files. A renamed file has both names, because either may be the name of a secret
+    /// file.
     fn named(&self, reach: &Reach, paths: &[String]) -> Result<Named, String> {
         let mut arguments = self.arguments(&["--name-only", "-z", "--no-renames"]);
         if self.command == "show" {
@@ -46,7 +47,7 @@ impl Comparison<'_> {
         }
         arguments.extend(paths.iter().map(OsString::from));
         let said = git::said(reach, &arguments)?;
-        // The last name may be half of one.
+        // The last name may be incomplete.
         let whole =
             if said.len() > LONGEST { said.rsplitn(2, |byte| *byte == 0).nth(1) } else { Some(&said[..]) };
         let mut named = Named { is_cut: said.len() > LONGEST, ..Named::default() };
@@ -70,15 +71,16 @@ impl Comparison<'_> {
     }
 }
 
-/// What stands above each file holds its name twice, so more of them than this would be cut anyway.
+/// Maximum length of all names. Each file's header contains its name twice, so more names would be cut
+/// anyway.
 const ROOM: usize = LONGEST / 2;
 
 #[derive(Default)]
 struct Named {
-    /// Those that a model may see, from the working directory.
+    /// Files that a model may see, from the working directory.
     seen: Vec<OsString>,
-    /// How many it may not.
+    /// Number of files that it may not see.
     hidden: usize,
-    /// There are more of both.
+    /// The list is incomplete.
     is_cut: bool,
 }

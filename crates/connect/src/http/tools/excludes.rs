@@ -1,4 +1,5 @@
-//! What git goes by beside the `.gitignore` files of the tree: the user's own list, the repository's, and what it tracks.
+//! Ignore rules outside of the tree's `.gitignore` files: the user's list, the repository's list, and the
+//! tracked files.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -11,28 +12,28 @@ use std::path::{Path, PathBuf};
 use super::page::LONGEST;
 use super::{Reach, git};
 
-/// Longer than any list a person keeps.
+/// Maximum length of a list.
 pub(super) const LONGEST_LIST: u64 = 1024 * 1024;
 
-/// What git was asked once for all paths that a tool looks at.
+/// Answers of git that hold for all paths of one tool call.
 #[derive(Debug, Default)]
 pub(super) struct Excludes {
-    /// Lists, the one with the last word last: each with the directory it is about, from the top of the repository.
+    /// Lists in rising priority, each with its directory from the top of the repository.
     pub(super) lists: Vec<(String, String)>,
-    /// Where the working directory lies below the top of its repository; mostly it is the top.
+    /// Path of the working directory from the top of its repository; usually empty.
     pub(super) prefix: String,
-    /// Whether a name is the same in capitals.
+    /// File names ignore case.
     pub(super) ignores_case: bool,
-    /// Files that a list names and git tracks all the same: those it does not ignore.
+    /// Tracked files that a list names: git does not ignore them.
     tracked: BTreeSet<String>,
 }
 
 impl Excludes {
-    /// Asks git. Where it does not answer, because there is no repository, the lists that are known without it still hold.
+    /// Asks git. Without a repository, the lists that are known without git still apply.
     pub(super) fn of(reach: &Reach) -> Self {
         let mut excludes = Self::default();
         excludes.add("", &user_list(reach));
-        // A linked worktree has the list of its repository, which lies elsewhere.
+        // A linked worktree uses the list of its repository, which is elsewhere.
         let Some(own) = line(reach, &["rev-parse", "--git-path", "info/exclude"]) else {
             excludes.add("", &reach.root.join(".git/info/exclude"));
             return excludes;
@@ -47,7 +48,7 @@ impl Excludes {
         excludes
     }
 
-    /// The `.gitignore` files of the directories above the working directory, up to the top of its repository.
+    /// Adds the `.gitignore` files above the working directory, up to the top of its repository.
     fn add_above(&mut self, root: &Path) {
         let prefix = self.prefix.clone();
         let names: Vec<&str> = prefix.split('/').filter(|name| !name.is_empty()).collect();
@@ -61,7 +62,7 @@ impl Excludes {
         self.lists.extend(read(file).map(|list| (directory.to_owned(), list)));
     }
 
-    /// Whether git tracks a file that a list names, or one below the directory that it names.
+    /// Returns true if git tracks this file, or a file below this directory, although a list names it.
     pub(super) fn tracks(&self, path: &str) -> bool {
         let below = format!("{path}/");
         self.tracked.contains(path)
@@ -69,7 +70,7 @@ impl Excludes {
     }
 }
 
-/// The list of the user's own: the one that is named in the configuration, or the one that git looks for by itself.
+/// Returns the user's own list: from the configuration, or git's default location.
 fn user_list(reach: &Reach) -> PathBuf {
     let named = line(reach, &["config", "--type=path", "--get", "core.excludesFile"]);
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -81,14 +82,14 @@ fn user_list(reach: &Reach) -> PathBuf {
 fn tracked(reach: &Reach) -> BTreeSet<String> {
     let asked = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
     let Ok(said) = git::said(reach, &asked) else { return BTreeSet::new() };
-    // Of more than anybody keeps on purpose the rest stays unread, and so does the one that was cut.
+    // The output limit drops the rest, and the name that it cut.
     let whole =
         if said.len() > LONGEST { said.iter().rposition(|byte| *byte == 0).unwrap_or(0) } else { said.len() };
     let paths = said[..whole].split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
     paths.filter(|path| !path.is_empty()).map(str::to_owned).collect()
 }
 
-/// An answer of one line; nothing where git does not give one.
+/// Returns an answer of one line, if git gives one.
 fn line(reach: &Reach, arguments: &[&str]) -> Option<OsString> {
     let mut said = git::said(reach, arguments).ok()?;
     if said.ends_with(b"\n") {
@@ -98,7 +99,7 @@ fn line(reach: &Reach, arguments: &[&str]) -> Option<OsString> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    // Only a file has an end.
+    // Other kinds, such as pipes, may have no end.
     let file =
         fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::File::open(path).ok())?;
     let mut bytes = Vec::new();
@@ -134,7 +135,7 @@ mod tests {
         fs::write(path, content).unwrap();
     }
 
-    /// A repository with a list of each kind, and files that they name.
+    /// Creates a repository with a list of each kind, and files that they name.
     fn repository() -> TempDir {
         let place = tempfile::tempdir().unwrap();
         let main = place.path().join("main");
@@ -166,7 +167,7 @@ mod tests {
         place
     }
 
-    /// All files that a model is shown, and what it is told of each that is there.
+    /// Returns all files that a model sees, with the tool's result for each existing file.
     fn shown(directory: &Path) -> String {
         let tool = |tool: &crate::http::tools::Tool, input| {
             let (halt, _guard) = Halt::after_a_while();

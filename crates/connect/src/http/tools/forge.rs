@@ -1,4 +1,4 @@
-//! `pr_view` and `issue_view`: what is written on the forge about the work.
+//! `pr_view` and `issue_view`: issues and pull requests on the forge.
 
 use serde_json::{Value, json};
 

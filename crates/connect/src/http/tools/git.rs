@@ -1,8 +1,9 @@
-//! The history of the working directory, as far as git tells it without running anything else.
+//! Runs git on the working directory without running any other program.
 //!
-//! Whoever can write files of a project can write `.git/config` too. So git runs without pager, hooks, monitors, external
-//! diffs, text conversion, signatures, lazy fetching, prompts and the variables of the caller's own git; it only looks at
-//! what was committed, so that no filter is run either. Nothing a model says is taken for an option.
+//! An agent that writes project files can also write `.git/config`. So git runs without pager, hooks,
+//! monitors, external diffs, text conversion, signatures, lazy fetching and prompts. It does not inherit the
+//! variables of the caller's git. It only reads commits, so no filter runs either. No text from a model
+//! becomes an option.
 
 use std::ffi::OsStr;
 use std::io::Read as _;
@@ -17,7 +18,7 @@ use crate::process::find;
 use super::Reach;
 use super::page::{LONGEST, cut};
 
-/// Settings that hold whatever a repository says.
+/// Settings that override those of the repository.
 const HELD: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -28,16 +29,16 @@ const HELD: [&str; 7] = [
     "diff.trustExitCode=false",
 ];
 
-/// How often it is looked whether somebody still waits.
+/// Interval between checks for a stopped tool.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Runs git in the working directory; what it says is cut where it becomes too long.
+/// Runs git in the working directory and cuts its output to the limit.
 pub(super) fn run(reach: &Reach, arguments: &[String]) -> Result<String, String> {
     let said = said(reach, arguments)?;
     Ok(shown(&said, said.len() > LONGEST))
 }
 
-/// The same, whatever attributes say: they are files of the project, and could keep git from comparing others.
+/// Runs git without attributes. They are project files and could hide other files from a diff.
 pub(super) fn run_by_content(reach: &Reach, arguments: &[impl AsRef<OsStr>]) -> Result<String, String> {
     let no_files = said(reach, &["hash-object", "-t", "tree", "--stdin"])?;
     let mut git = command(reach);
@@ -46,7 +47,7 @@ pub(super) fn run_by_content(reach: &Reach, arguments: &[impl AsRef<OsStr>]) -> 
     Ok(shown(&said, said.len() > LONGEST))
 }
 
-/// What git says in the working directory, word for word; more than [`LONGEST`] where it has more to say.
+/// Returns git's unchanged output; longer than [`LONGEST`] if there is more.
 pub(super) fn said(reach: &Reach, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, String> {
     heard(reach, command(reach).args(arguments))
 }
@@ -57,7 +58,7 @@ fn heard(reach: &Reach, git: &mut Command) -> Result<Vec<u8>, String> {
     let said =
         child.stdout.take().map(|stdout| listen(stdout, &mut child, reach)).transpose()?.unwrap_or_default();
     let is_cut = said.len() > LONGEST;
-    // Whoever has said enough is not listened to any more.
+    // The rest of the output is not needed.
     if is_cut {
         drop(child.kill());
     }
@@ -79,13 +80,13 @@ fn shown(said: &[u8], is_cut: bool) -> String {
     }
 }
 
-/// Hears what it says, until it ends, has said enough, or nobody waits any more.
+/// Reads the output until git ends, the limit is reached, or the tool must stop.
 fn listen(mut stdout: ChildStdout, child: &mut Child, reach: &Reach) -> Result<Vec<u8>, String> {
     let (tell, hear) = mpsc::channel();
     thread::spawn(move || {
         let mut said = Vec::new();
         let heard = stdout.by_ref().take(LONGEST as u64 + 1).read_to_end(&mut said);
-        // Nobody may be there any more to be told.
+        // The receiver may be gone.
         drop(tell.send(heard.map(|_| said)));
     });
     loop {
@@ -106,7 +107,7 @@ fn listen(mut stdout: ChildStdout, child: &mut Child, reach: &Reach) -> Result<V
 fn command(reach: &Reach) -> Command {
     let ours: Vec<_> = env::vars_os().collect();
     let path = ours.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
-    // A file that the project calls `git` is not git; where there is none, that is said of the usual place.
+    // A project file named `git` is not git. Without a git on the path, the error names the usual location.
     let mut git = Command::new(find("git", path).unwrap_or_else(|_| "/usr/bin/git".into()));
     git.env_clear()
         .envs(allowed(&ours, &[]))
@@ -128,7 +129,7 @@ fn command(reach: &Reach) -> Command {
     git
 }
 
-/// A revision, if it is one that can be nothing else.
+/// Returns the text if it is a single revision, which git cannot take for an option.
 pub(super) fn revision(text: &str) -> Result<&str, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._/@{}^~+-".contains(c);
     let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');

@@ -1,4 +1,4 @@
-//! `grep`: lines that match a regular expression, in time that grows with the text alone.
+//! `grep`: lines that match a regular expression, in linear time.
 
 use std::io::{BufReader, Read as _};
 use std::ops::ControlFlow;
@@ -20,9 +20,9 @@ pub(super) static TOOL: Tool = Tool {
     run,
 };
 
-/// Of a longer line only the beginning is shown, and searched.
+/// Maximum length of a line; the rest is neither displayed nor searched.
 const LINE: usize = 1024;
-/// A longer file is searched only so far.
+/// Maximum searched length of a file.
 const FAR: u64 = 16 * 1024 * 1024;
 
 fn schema() -> Value {
@@ -73,7 +73,7 @@ struct Hits {
 impl Hits {
     fn search(&mut self, reach: &Reach, path: &str, file: std::fs::File) -> Result<ControlFlow<()>, String> {
         let mut reader = BufReader::new(file.take(FAR));
-        // A file that cannot be read hides no other.
+        // An unreadable file does not stop the search.
         if is_binary(&mut reader).unwrap_or(true) {
             return Ok(ControlFlow::Continue(()));
         }

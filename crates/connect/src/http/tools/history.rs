@@ -1,4 +1,4 @@
-//! `git_diff`, `git_log`, `git_show` and `git_blame`: what became of the files.
+//! `git_diff`, `git_log`, `git_show` and `git_blame`: the history of files.
 
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ pub(super) static BLAME: Tool = Tool {
         let end = input.number("end_line", MOST_LINES)?;
         let range = end.map_or_else(|| format!("{start},"), |end| format!("{start},{end}"));
         let mut arguments = words(&["blame", "--no-textconv", "--date=short", "-L", &range]);
-        // `blame` knows no end of options; a revision never looks like one.
+        // `blame` has no `--end-of-options`, but a revision never looks like an option.
         arguments.extend(words(&[rev, "--", &path]));
         git::run(reach, &arguments)
     },
@@ -106,7 +106,7 @@ pub(super) static BLAME: Tool = Tool {
 
 const MOST_LINES: u64 = 100_000_000;
 
-/// The paths that were named, each one that a model may see.
+/// Returns the named paths, if a model may see all of them.
 fn paths(reach: &Reach, input: &Input<'_>) -> Result<Vec<String>, String> {
     input.texts("paths")?.into_iter().map(|path| reach.allowed(path)).collect()
 }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::http::tools::Halt;
 
-    /// A repository of two commits, and an ignored file with a key in it.
+    /// Creates a repository with two commits and an ignored file that contains a key.
     fn repository() -> TempDir {
         let place = tempfile::tempdir().unwrap();
         let git = |arguments: &[&str]| git_in(place.path(), arguments);
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    // a submodule has a configuration of its own, which no git of ours is to be run under.
+    // a submodule has a configuration of its own, so git must not run inside it.
     #[test]
     fn nothing_a_submodule_is_set_to_run_is_run() {
         let (place, inner) = (repository(), repository());
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    // what is ignored now may have been committed once, and stays unread
+    // an ignored file may have been committed once, and stays hidden
     #[test]
     fn a_file_that_is_ignored_now_is_not_read_from_the_past() {
         let place = repository();
@@ -316,7 +316,7 @@ mod tests {
         );
     }
 
-    // Attributes are files of the project: a change could hide its files behind them
+    // Attributes are project files: a change could use them to hide its files
     #[test]
     fn what_is_text_is_compared_whatever_attributes_say() {
         let place = repository();
@@ -327,7 +327,7 @@ mod tests {
         assert!(text.contains("+two = 2"), "{text}");
     }
 
-    // There is always an end to what is told
+    // The output is always limited
     #[test]
     fn a_change_of_very_many_files_is_cut() {
         let place = repository();

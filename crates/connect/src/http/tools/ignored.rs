@@ -1,4 +1,4 @@
-//! Which files git ignores, by the files that tell it so.
+//! Files that git ignores, according to its ignore files.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::excludes::{Excludes, LONGEST_LIST};
 use crate::tree::Tree;
 
-/// The rules that hold in one directory: its own and those of the directories above it, up to the top of the repository.
+/// The rules of one directory and all directories above it, up to the top of the repository.
 #[derive(Debug, Clone)]
 pub(super) struct Ignored<'a> {
-    /// The innermost last: the last that says something decides.
+    /// From the outermost to the innermost; the last match decides.
     rules: Vec<Gitignore>,
     excludes: &'a Excludes,
 }
 
 impl<'a> Ignored<'a> {
-    /// The rules that hold in the working directory.
+    /// Returns the rules of the working directory.
     pub(super) fn of(tree: &Tree, excludes: &'a Excludes) -> Self {
         let mut ignored = Self { rules: Vec::new(), excludes };
         for (directory, list) in &excludes.lists {
@@ -27,7 +27,6 @@ impl<'a> Ignored<'a> {
         ignored
     }
 
-    /// Adds the rules of a directory.
     pub(super) fn enter(&mut self, tree: &Tree, directory: &str) {
         let file =
             if directory.is_empty() { ".gitignore".to_owned() } else { format!("{directory}/.gitignore") };
@@ -38,34 +37,34 @@ impl<'a> Ignored<'a> {
         }
     }
 
-    /// Whether a path is ignored, given that nothing above it is.
+    /// Returns true if a path is ignored, provided that nothing above it is.
     pub(super) fn matches(&self, path: &str, is_directory: bool) -> bool {
         let path = self.place(path);
         let said = self.rules.iter().rev().map(|rules| rules.matched(&path, is_directory));
         said.into_iter().find(|said| !said.is_none()).is_some_and(|said| said.is_ignore())
     }
 
-    /// How many directories have been entered that have rules.
+    /// Returns the number of entered directories that have rules.
     pub(super) fn depth(&self) -> usize {
         self.rules.len()
     }
 
-    /// Leaves directories until this many with rules are left.
+    /// Leaves directories until this number with rules remains.
     pub(super) fn leave(&mut self, depth: usize) {
         self.rules.truncate(depth);
     }
 
-    /// A path of the working directory, from the top of the repository.
+    /// Returns a path from the top of the repository.
     fn place(&self, path: &str) -> PathBuf {
         Path::new("/").join(&self.excludes.prefix).join(path)
     }
 
     fn add(&mut self, directory: PathBuf, list: &str) {
         let mut builder = GitignoreBuilder::new(directory);
-        // It is about every pattern that is added after it, and cannot go wrong.
+        // This applies to all patterns added later, and cannot fail.
         let _ = builder.case_insensitive(self.excludes.ignores_case);
         for line in list.lines() {
-            // A line that is no pattern says nothing to git either.
+            // git ignores malformed patterns too.
             let _ = builder.add_line(None, line);
         }
         self.rules.extend(builder.build().ok().filter(|rules| !rules.is_empty()));

@@ -1,4 +1,4 @@
-//! `list_files`: the paths of the files below a directory.
+//! `list_files`: the paths of files below a directory.
 
 use std::ops::ControlFlow;
 
@@ -45,7 +45,7 @@ fn run(reach: &Reach, input: &Input<'_>) -> Result<String, String> {
     })
 }
 
-/// A glob over paths below the root. Without a slash it is one over names, wherever they are.
+/// Parses a glob over paths from the root. A glob without a slash matches file names in any directory.
 pub(super) fn glob(text: &str) -> Result<GlobMatcher, String> {
     let anywhere =
         if text.contains('/') { text.trim_start_matches("./").to_owned() } else { format!("**/{text}") };

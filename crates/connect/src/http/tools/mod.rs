@@ -1,5 +1,8 @@
-//! What a model may look at (C-82): files below the working directory and, where a turn asks for it, their history, and
-//! issues and pull requests of their repository, and pages of the public web where that is allowed; nothing else. There is no shell here and nothing that writes.
+//! The tools of a model (C-82).
+//!
+//! They read files below the working directory. If a turn names them, they also read git history, issues,
+//! pull requests and, if allowed, pages of the public web. A model gets no shell, and no tool writes
+//! anything.
 
 mod compared;
 mod excludes;
@@ -25,27 +28,26 @@ use serde_json::{Map, Value};
 
 pub(super) use reach::{Halt, Reach};
 
-/// A tool that a model can ask for.
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    /// What it takes, as a JSON Schema.
+    /// JSON Schema of the input.
     pub(super) schema: fn() -> Value,
-    /// Does it. An error is told to the model, which may try something else.
+    /// Runs the tool. The model sees an error and may try something else.
     run: fn(&Reach, &Input<'_>) -> Result<String, String>,
 }
 
-/// Those that look at the history; whoever wants them names them.
+/// Tools for git history; only turns that name them get them.
 static HISTORY: [&Tool; 4] = [&history::DIFF, &history::LOG, &history::SHOW, &history::BLAME];
 
-/// Those that look further: at the forge, and at the web. Whoever wants them names them too.
+/// Tools for the forge and the web; only turns that name them get them.
 static BEYOND: [&Tool; 3] = [&forge::PR_VIEW, &forge::ISSUE_VIEW, &web::TOOL];
 
-/// The name of the one that reaches the web, which is there only where that is allowed.
+/// The web tool, which exists only if the settings allow it.
 const WEB: &str = "web_fetch";
 
-/// Whether tools may reach the web.
+/// Permission to use the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Web {
     #[default]
@@ -53,10 +55,10 @@ pub(crate) enum Web {
     Open,
 }
 
-/// Those that look at files.
+/// Tools for files.
 pub(super) static ALL: [&Tool; 3] = [&read_file::TOOL, &list_files::TOOL, &grep::TOOL];
 
-/// The tools a turn is given, and those of the names that are no tool here.
+/// Returns the tools of a turn, and the names that are unknown here.
 pub(super) fn named(names: Option<&[String]>, web: Web) -> (Vec<&'static Tool>, Vec<String>) {
     let Some(names) = names else { return (ALL.to_vec(), Vec::new()) };
     let (known, unknown): (Vec<&String>, Vec<&String>) =
@@ -66,7 +68,7 @@ pub(super) fn named(names: Option<&[String]>, web: Web) -> (Vec<&'static Tool>, 
     (tools.collect(), unknown.into_iter().cloned().collect())
 }
 
-/// What a name means here: our own, a category, or what other agents call the same thing.
+/// Translates a tool name: our own, a category, or another agent's name.
 fn ours(name: &str) -> &'static [&'static str] {
     match name {
         "file_read" => &["read_file", "list_files", "grep"],
@@ -87,7 +89,7 @@ fn ours(name: &str) -> &'static [&'static str] {
 }
 
 impl Tool {
-    /// Does what is asked, if it is asked rightly.
+    /// Checks the input and runs the tool.
     pub(super) fn run(&self, reach: &Reach, input: &Value) -> Result<String, String> {
         let Value::Object(fields) = input else { return Err("the arguments are not an object".to_owned()) };
         let schema = (self.schema)();
@@ -99,11 +101,11 @@ impl Tool {
     }
 }
 
-/// What a tool is given.
+/// The input of a tool.
 pub(super) struct Input<'a>(&'a Map<String, Value>);
 
 impl Input<'_> {
-    /// A text; what is empty is as good as absent.
+    /// Returns a text; an empty one counts as absent.
     fn text(&self, name: &str) -> Result<Option<&str>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -128,7 +130,7 @@ impl Input<'_> {
         }
     }
 
-    /// A whole number from 1 to `most`.
+    /// Returns a whole number from 1 to `most`.
     fn number(&self, name: &str, most: u64) -> Result<Option<u64>, String> {
         self.number_of(name, 1..=most)
     }

@@ -1,12 +1,11 @@
-//! An answer that is cut where it becomes too long.
+//! A tool's answer with a length limit.
 
-/// The longest answer of a tool, in bytes, with the note that it was cut (C-82).
+/// Maximum length of an answer in bytes, including the note about the cut (C-82).
 pub(super) const LONGEST: usize = 64 * 1024;
 
-/// What is kept free for the note.
+/// Space reserved for the note.
 const NOTE: usize = 512;
 
-/// An answer that grows line by line.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     text: String,
@@ -14,7 +13,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Adds a line, if there is room for it.
+    /// Adds a line if there is space for it.
     pub(super) fn line(&mut self, line: &str) -> bool {
         if self.is_full || self.text.len() + line.len() + 1 > LONGEST - NOTE {
             self.is_full = true;
@@ -29,7 +28,7 @@ impl Page {
         self.text.is_empty()
     }
 
-    /// The answer, and below it what the model must know to ask on.
+    /// Returns the answer, with a note that tells the model how to continue.
     pub(super) fn with_note(mut self, note: &str) -> String {
         self.text.push('[');
         self.text.push_str(cut(note, NOTE - 3));
@@ -42,7 +41,7 @@ impl Page {
     }
 }
 
-/// The beginning of a text, of at most so many bytes.
+/// Returns the start of a text, of at most `most` bytes.
 pub(super) fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or_default()]

@@ -1,4 +1,4 @@
-//! How far a tool may reach: which directory, and for how long.
+//! The limits of a tool: its directory and its time.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use super::ignored::Ignored;
 use crate::forge::ForgeViewer;
 use crate::tree::{self, Tree};
 
-/// The longest that one tool may take.
+/// Maximum time of one tool call.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The working directory as the tools see it.
+/// The working directory, as the tools see it.
 pub(in crate::http) struct Reach {
     pub(super) tree: Tree,
     pub(super) root: PathBuf,
-    /// The run, whose own files are never kept from its agents.
+    /// Id of the run, whose own files stay visible to its agents.
     run: String,
     pub(super) halt: Halt,
-    /// Who looks at its repository on the forge, where that is known.
+    /// Reads the repository on the forge, if there is one.
     pub(super) viewer: Option<ForgeViewer>,
-    /// What git goes by, asked when it is first needed.
+    /// Ignore rules of git, loaded on first use.
     excludes: OnceCell<Excludes>,
 }
 
-/// Says when a tool must stop, to a tool that cannot be interrupted.
+/// A stop signal for a tool that cannot be interrupted.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Halt {
     wanted: Arc<AtomicBool>,
@@ -35,13 +35,13 @@ pub(in crate::http) struct Halt {
 }
 
 impl Halt {
-    /// It must stop when its time is over, or when what comes back beside it is dropped.
+    /// Returns a signal that stops the tool at its time limit, or when the guard is dropped.
     pub(in crate::http) fn after_a_while() -> (Self, HaltOnDrop) {
         let wanted = Arc::new(AtomicBool::new(false));
         (Self { wanted: Arc::clone(&wanted), until: Instant::now() + LONGEST }, HaltOnDrop(wanted))
     }
 
-    /// Whether it must stop now, and what is said of it.
+    /// Returns an error if the tool must stop now.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.wanted.load(Ordering::Relaxed) {
             return Err("stopped".to_owned());
@@ -58,7 +58,7 @@ impl Halt {
     }
 }
 
-/// Nobody waits for the tool any more when this is gone.
+/// Stops the tool when it is dropped.
 #[derive(Debug)]
 pub(in crate::http) struct HaltOnDrop(Arc<AtomicBool>);
 
@@ -81,13 +81,12 @@ impl Reach {
         })
     }
 
-    /// The same, where it is known who looks at the repository on its forge.
     pub(in crate::http) fn viewing(self, viewer: Option<ForgeViewer>) -> Self {
         Self { viewer, ..self }
     }
 
-    /// The path as it is meant, without `.` and doubled slashes, if a model may see it: not below `.git`, and not
-    /// ignored by git, since keys and other secrets are kept in such files.
+    /// Normalizes a path that a model may see: without `.` and double slashes. Paths below `.git` and ignored
+    /// files are denied, because ignored files often contain secrets.
     pub(super) fn allowed(&self, path: &str) -> Result<String, String> {
         let names = tree::components(path.trim_end_matches('/')).map_err(|error| error.to_string())?;
         if path.starts_with('/') {
@@ -106,7 +105,7 @@ impl Reach {
         Ok(whole)
     }
 
-    /// Whether a list that git goes by names a path or a directory above it.
+    /// Returns true if an ignore list names a path or a directory above it.
     pub(super) fn is_ignored(&self, names: &[&str]) -> bool {
         let mut ignored = Ignored::of(&self.tree, self.excludes());
         for depth in 1..=names.len() {
@@ -120,12 +119,13 @@ impl Reach {
         false
     }
 
-    /// What git goes by beside the files of the tree.
+    /// Returns the ignore rules outside of the tree's files.
     pub(super) fn excludes(&self) -> &Excludes {
         self.excludes.get_or_init(|| Excludes::of(self))
     }
 
-    /// Reports and other files of the run lie in directories of its name, which are often ignored by git.
+    /// Returns true for files of this run, such as reports. Their directories have the run's name and are
+    /// often ignored by git.
     pub(super) fn is_of_this_run(&self, names: &[&str]) -> bool {
         !self.run.is_empty() && names.contains(&self.run.as_str())
     }

@@ -1,4 +1,4 @@
-//! `read_file`: lines of a file, numbered.
+//! `read_file`: numbered lines of a file.
 
 use std::io::{BufRead, BufReader, Read as _};
 
@@ -14,11 +14,11 @@ pub(super) static TOOL: Tool = Tool {
     run,
 };
 
-/// The most lines of one answer.
+/// Maximum number of lines in one answer.
 const LINES: u64 = 2_000;
-/// A longer line is cut.
+/// Maximum length of a line.
 const LINE: usize = 4 * 1024;
-/// What is looked through for the first line asked for.
+/// Maximum number of bytes to skip before the first requested line.
 const FAR: u64 = 256 * 1024 * 1024;
 
 fn schema() -> Value {
@@ -66,13 +66,13 @@ fn run(reach: &Reach, input: &Input<'_>) -> Result<String, String> {
     }
 }
 
-/// Whether what comes next is not text: a file with a zero byte in its beginning is none.
+/// Returns true if the file is not text: it has a zero byte near its start.
 pub(super) fn is_binary(reader: &mut impl BufRead) -> Result<bool, String> {
     let beginning = reader.fill_buf().map_err(|error| error.to_string())?;
     Ok(beginning.contains(&0))
 }
 
-/// The next line without its end, as text; of a longer one its beginning, and that there was more.
+/// Returns the next line as text, without its line end. A longer line is cut and marked.
 pub(super) fn next_line(reader: &mut impl BufRead, most: usize) -> Result<Option<String>, String> {
     let mut line = Vec::new();
     let mut length = 0_usize;
@@ -83,7 +83,7 @@ pub(super) fn next_line(reader: &mut impl BufRead, most: usize) -> Result<Option
         }
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let part = &bytes[..end.unwrap_or(bytes.len())];
-        // One byte more than is shown, so that it is known whether something was left out.
+        // Keep more bytes than are displayed, to see that the line was cut.
         let room = (most + 4).saturating_sub(line.len());
         line.extend_from_slice(&part[..part.len().min(room)]);
         length += part.len() + usize::from(end.is_some());

@@ -1,15 +1,15 @@
-//! Waiting for something outside, as long as somebody waits for the tool.
+//! Waits for network answers, and stops with the tool.
 
 use std::future::Future;
 use std::time::Duration;
 
 use super::Halt;
 
-/// How often it is asked whether anybody still waits.
+/// Interval between checks for a stopped tool.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Waits until it is done or the tool must stop. A tool has a thread of its own, and on it this has a runtime of its own:
-/// nothing of the run waits for it.
+/// Waits until the future is done or the tool must stop. Each tool has its own thread, and this creates a
+/// runtime on it. So it never blocks the run.
 pub(super) fn wait<T>(halt: &Halt, done: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -19,12 +19,12 @@ pub(super) fn wait<T>(halt: &Halt, done: impl Future<Output = Result<T, String>>
             why = halted(halt) => Err(why),
         }
     });
-    // Looking up a name cannot be interrupted.
+    // A name lookup cannot be interrupted.
     runtime.shutdown_background();
     said
 }
 
-/// Why it must stop, as soon as it must.
+/// Waits until the tool must stop, and returns the reason.
 async fn halted(halt: &Halt) -> String {
     loop {
         tokio::time::sleep(GLANCE).await;

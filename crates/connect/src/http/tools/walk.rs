@@ -1,4 +1,4 @@
-//! All files below a directory that a model may see, in the order of their names.
+//! All files below a directory that a model may see, sorted by name.
 
 use std::fs::File;
 use std::io;
@@ -10,26 +10,26 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use super::Reach;
 use super::ignored::Ignored;
 
-/// A file that was come across.
+/// A file that the walk visits.
 pub(super) struct Found<'a> {
-    /// Its path below the root.
+    /// Path from the root.
     pub(super) path: &'a str,
     directory: &'a OwnedFd,
     name: &'a str,
 }
 
 impl Found<'_> {
-    /// Opens it, without following what may have been put in its place.
+    /// Opens the file. It does not follow a symbolic link that has replaced it.
     pub(super) fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(self.directory, self.name, flags, Mode::empty())?.into())
     }
 }
 
-/// Deeper than any tree that was made on purpose.
+/// Maximum depth of a tree.
 const DEEPEST: usize = 64;
 
-/// Visits every file below a directory. Links, what git ignores and what belongs to git are passed over.
+/// Visits every file below a directory. It skips links, ignored files and files of git.
 pub(super) fn walk(
     reach: &Reach,
     from: &str,
@@ -52,14 +52,14 @@ pub(super) fn walk(
 struct Walk<'a> {
     reach: &'a Reach,
     ignored: Ignored<'a>,
-    /// Whether git passes over everything here but what it tracks.
+    /// git ignores everything here except tracked files.
     is_below_ignored: bool,
     visit: &'a mut dyn FnMut(&Found<'_>) -> Result<ControlFlow<()>, String>,
 }
 
 impl Walk<'_> {
     fn below(&mut self, directory: &OwnedFd, path: &str, depth: usize) -> Result<ControlFlow<()>, String> {
-        // A directory that went away or may not be read hides nothing else.
+        // A missing or unreadable directory does not stop the walk.
         let Ok(entries) = entries(directory) else { return Ok(ControlFlow::Continue(())) };
         for (name, kind) in entries {
             self.reach.halt.check()?;
@@ -119,7 +119,7 @@ impl Walk<'_> {
     }
 }
 
-/// What is in a directory, by name. Names that are not UTF-8 cannot be asked for and are left out.
+/// Lists a directory by name, without names that are not UTF-8. A model could not request those.
 fn entries(directory: &OwnedFd) -> rustix::io::Result<Vec<(String, FileType)>> {
     let mut entries = Vec::new();
     for entry in Dir::read_from(directory)? {

@@ -1,4 +1,4 @@
-//! What a scripted reply writes and edits.
+//! Writes and edits of a scripted reply.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ async fn files_are_written_and_edited_in_order() {
     ");
 }
 
-// C-42 and Connections case 38: what a level does not allow is refused before anything is done.
+// C-42 and Connections case 38: actions above the level are rejected before any action.
 #[tokio::test]
 async fn a_reply_never_does_more_than_its_turn_may() {
     let write = ScriptReply { writes: vec![writes("a", "a")], ..reply("-> ok") };
@@ -66,7 +66,7 @@ async fn a_reply_never_does_more_than_its_turn_may() {
     ");
 }
 
-// Connections case 38: a path that leads outside is an error and nothing is written, the good paths beside it neither.
+// Connections case 38: a path that leads outside is an error. Nothing is written, not even the valid paths.
 #[tokio::test]
 async fn a_path_that_leads_outside_stops_the_whole_reply() {
     let said = ScriptReply { writes: vec![writes("good", "g"), writes("../x", "x")], ..reply("-> ok") };
@@ -88,7 +88,7 @@ async fn an_edit_whose_text_is_not_there_once_fails() {
     }
 }
 
-// A crash after the edit and before the reply was recorded must not make the repeated call fail.
+// A crash between the edit and the recorded reply must not fail the repeated call.
 #[tokio::test]
 async fn a_repeated_call_accepts_an_edit_it_has_already_made() {
     let said = ScriptReply { edits: vec![edits("f", "old", "new")], ..reply("-> ok") };
@@ -104,7 +104,7 @@ async fn a_repeated_call_accepts_an_edit_it_has_already_made() {
     assert!(fresh.answer(fresh.ask(EDIT)).await.is_err());
 }
 
-// K-20: in a rehearsal writes, edits and runs are checked and shown, not done.
+// K-20: a rehearsal checks and displays writes, edits and runs without executing them.
 #[tokio::test]
 async fn a_rehearsal_checks_and_shows_but_does_nothing() {
     let said = ScriptReply {

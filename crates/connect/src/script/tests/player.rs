@@ -17,7 +17,7 @@ fn asked(ask: &Ask) -> Asked<'_> {
     }
 }
 
-/// What an ask gets, in short.
+/// Summarizes the reply for an ask.
 fn take(player: &mut Player, ask: &Ask) -> String {
     match player.take(&asked(ask)) {
         Taken::Reply { reply, again: false, .. } => reply.text.clone().unwrap_or_default(),
@@ -29,7 +29,7 @@ fn take(player: &mut Player, ask: &Ask) -> String {
     }
 }
 
-/// Plays a script against asks, one line each, and says what each got and what was left.
+/// Plays a script against asks, one per line, and returns each reply and the unused ones.
 fn play(script: Script, asks: &str) -> String {
     let mut player = Player::new(script).unwrap();
     let mut said = Vec::new();
@@ -44,7 +44,7 @@ fn play(script: Script, asks: &str) -> String {
     said.join("\n")
 }
 
-// C-75: `replies[]` are tried in file order; the first whose conditions all hold.
+// C-75: `replies[]` are tried in file order; the first match wins.
 #[test]
 fn the_first_reply_whose_conditions_all_hold_is_taken() {
     let lines = "
@@ -87,7 +87,7 @@ fn a_reply_for_a_stage_is_not_for_questions_about_it() {
     ");
 }
 
-// C-75: `visit` is a number, a list, or all from one on.
+// C-75: `visit` is a number, a list, or an open range.
 #[test]
 fn visits_are_single_listed_or_open_ended() {
     let lines = "
@@ -109,7 +109,7 @@ fn visits_are_single_listed_or_open_ended() {
     ");
 }
 
-// C-75: `times` says how often a reply may be used; `*` is never left over.
+// C-75: `times` limits the uses of a reply; `*` is never left over.
 #[test]
 fn a_reply_is_used_as_often_as_it_says() {
     let lines = "
@@ -131,7 +131,7 @@ fn a_reply_is_used_as_often_as_it_says() {
     ");
 }
 
-// C-75, Connections case 36: a missing reply names stage, turn and visit; a left-over one its place.
+// C-75, Connections case 36: a missing reply names stage, turn and visit; an unused one its position.
 #[test]
 fn a_strict_script_fails_what_it_has_no_reply_for() {
     assert_snapshot!(play(script("plan -> planned\nimplement -> done"), "
@@ -148,7 +148,7 @@ fn a_strict_script_fails_what_it_has_no_reply_for() {
     ");
 }
 
-// Connections case 36: with `strict: false` both are only told.
+// Connections case 36: with `strict: false` both are only reported.
 #[test]
 fn a_script_that_is_not_strict_answers_something() {
     let lenient = Script { strict: false, ..script("plan -> planned\nimplement -> done") };
@@ -162,7 +162,7 @@ fn a_script_that_is_not_strict_answers_something() {
     ");
 }
 
-// C-76, Connections case 39: replies with a role win over those without, each used once.
+// C-76, Connections case 39: replies with a role have priority over those without, each used once.
 #[test]
 fn a_scenario_prefers_the_entries_of_the_role() {
     let lines = "
@@ -185,7 +185,7 @@ fn a_scenario_prefers_the_entries_of_the_role() {
     ");
 }
 
-// The same entries in a script of our own are tried in the file's order.
+// In a script of our own, the same entries are tried in file order.
 #[test]
 fn a_role_is_an_ordinary_condition_in_a_script() {
     assert_snapshot!(play(script("-> b\nrole:coder -> a"), "
@@ -212,7 +212,6 @@ fn prompts_are_needed_only_where_a_condition_reads_them() {
     assert!(Player::new(script("a -> x\nprompt:y -> z")).unwrap().reads_prompts());
 }
 
-/// One step of a call's life.
 enum Step<'a> {
     Asked(&'a str),
     Replied(&'a str),
@@ -275,7 +274,7 @@ fn a_call_whose_reply_could_not_do_what_it_was_to_do_gets_the_same_reply_again()
     for class in [Crashed, BadRequest] {
         assert_eq!(after(writing(), class), "first, first again", "{class:?}");
     }
-    // It did nothing but speak, or took its time, or failed as it was to: that is how it went.
+    // Without actions, after a delay or after its scripted failure, the reply counts as used.
     assert_eq!(after(reply("-> first"), Crashed), "first, second");
     assert_eq!(after(writing(), Transient), "first, second");
     let failing = ScriptReply { writes: writing().writes, ..failing(Crashed, "-> first") };
@@ -295,10 +294,10 @@ fn a_hang_is_used_up_by_whatever_ends_it() {
     let hang = || ScriptReply { hang: true, ..reply("-> hang") };
     let mut script = script("-> two");
     script.replies.insert(0, hang());
-    // Stopped, and made again.
+    // Stopped and repeated.
     let stopped = [Step::Asked("a"), Step::Failed("a", FailureClass::Cancelled), Step::Asked("a")];
     assert_eq!(live(script.clone(), &stopped), "hang, two");
-    // The process died, and it is made again.
+    // The process died, and the call is repeated.
     assert_eq!(live(script, &[Step::Asked("a"), Step::Asked("a")]), "hang, two");
 }
 
@@ -342,7 +341,7 @@ prop_compose! {
     }
 }
 
-/// Rounds of parallel asks: each round is a list of stages and the order in which its calls end.
+/// Generates rounds of parallel asks: each round is a list of stages and the order in which its calls end.
 fn any_rounds() -> impl Strategy<Value = Vec<Vec<(usize, u32)>>> {
     prop::collection::vec(prop::collection::vec((0..4_usize, 1..4_u32), 1..5), 1..6)
 }
@@ -364,7 +363,7 @@ fn outcome(taken: &Taken) -> Option<Failure> {
     fail.map(|fail| Failure::new(fail.class, ""))
 }
 
-/// Plays all rounds; calls of a round end in the order given by `shuffle`.
+/// Plays all rounds. The calls of a round end in the order of `shuffle`.
 fn play_rounds(script: &Script, rounds: &[Vec<Ask>], shuffle: u64) -> (Vec<Taken>, Player) {
     let mut player = Player::new(script.clone()).unwrap();
     let mut all = Vec::new();
@@ -383,7 +382,7 @@ fn play_rounds(script: &Script, rounds: &[Vec<Ask>], shuffle: u64) -> (Vec<Taken
 }
 
 proptest! {
-    // Connections case 40: replies are taken in the order of the asks, not of completion.
+    // Connections case 40: the order of the asks decides, not the order of completion.
     #[test]
     fn which_reply_an_ask_gets_does_not_depend_on_what_ends_first(
         script in any_script(), rounds in any_rounds(), shuffle in 0..64_u64,
@@ -395,12 +394,12 @@ proptest! {
         prop_assert_eq!(first.accounts(), second.accounts());
     }
 
-    // A new process that is told what was asked goes on as the old one would have.
+    // A new process that replays the asks continues like the old one.
     #[test]
     fn a_player_told_of_the_past_goes_on_as_if_it_had_been_there(
         mut script in any_script(), rounds in any_rounds(), cut in 0..24_usize,
     ) {
-        // A hang is used up by the crash; see above.
+        // A crash uses up a hang; see above.
         script.replies.iter_mut().for_each(|reply| reply.hang = false);
         let rounds = asks_of(&rounds);
         let (expected, uninterrupted) = play_rounds(&script, &rounds, 1);
@@ -408,7 +407,7 @@ proptest! {
         let mut new = Player::new(script).unwrap();
         let mut index = 0;
         for round in &rounds {
-            // The crash comes while the calls of one round are under way: each is made again, in reverse.
+            // The crash comes during the calls of one round: each is repeated, in reverse order.
             let crashes = (index..index + round.len()).contains(&cut);
             for ask in round {
                 let was = old.take(&asked(ask));
@@ -429,7 +428,7 @@ proptest! {
         prop_assert_eq!(new.accounts(), uninterrupted.accounts());
     }
 
-    // No reply is used more often than it says, and what is left over adds up.
+    // No reply exceeds its number of uses, and the unused rest adds up.
     #[test]
     fn every_use_of_a_reply_is_accounted_for(script in any_script(), rounds in any_rounds()) {
         let rounds = asks_of(&rounds);

@@ -1,4 +1,4 @@
-//! What a scripted reply runs.
+//! Programs of a scripted reply.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use saihai_model::{ProviderKind, ProviderSettings, ScriptReply};
 use super::say::reply;
 use super::stage::{EDIT, Stage, failure, runs};
 
-// C-75: `runs` without a shell; another exit code is a crash.
+// C-75: `runs` use no shell; any other exit code is a crash.
 #[tokio::test]
 async fn programs_are_run_without_a_shell_and_must_end_as_the_script_says() {
     let said = ScriptReply {
@@ -29,7 +29,7 @@ async fn a_program_that_is_not_there_is_a_crash_that_names_it() {
     assert_snapshot!(failure(&answer), @"crashed: script:ok: `no-such-program-of-ours` could not be started: No such file or directory (os error 2)");
 }
 
-// C-54: a program sees the allowed variables, its run and its turn.
+// C-54: a program gets the allowed variables, its run and its turn.
 #[tokio::test]
 async fn a_program_sees_only_the_allowed_environment() {
     let said = ScriptReply { runs: vec![runs(&["sh", "-c", "env > out"], 0)], ..reply("-> ok") };
@@ -42,7 +42,7 @@ async fn a_program_sees_only_the_allowed_environment() {
     });
     stage.answer(stage.ask(EDIT)).await.unwrap();
     let out = fs::read_to_string(stage.path().join("out")).unwrap();
-    // What the shell sets for itself is not ours.
+    // Ignore the shell's own variables.
     let mut lines: Vec<_> = out
         .lines()
         .filter(|line| !["PWD=", "SHLVL=", "_=", "OLDPWD="].iter().any(|own| line.starts_with(own)))

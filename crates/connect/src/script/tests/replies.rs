@@ -1,4 +1,4 @@
-//! What a scripted reply says.
+//! Contents of a scripted reply.
 
 use insta::assert_snapshot;
 use saihai_model::{
@@ -8,7 +8,7 @@ use saihai_model::{
 use super::say::{ask, reply, script};
 use super::stage::{EDIT, Stage, failure};
 
-// C-75: what a reply says is what is answered.
+// C-75: the answer contains everything in the reply.
 #[tokio::test]
 async fn a_reply_carries_everything_the_script_says() {
     let said = ScriptReply {
@@ -72,7 +72,7 @@ async fn a_structured_value_alone_is_also_the_text() {
     assert_eq!(answer.structured, Some(value));
 }
 
-// C-75: an absent session is `script-<n>`; one that is continued stays the same.
+// C-75: an absent session becomes `script-<n>`; a continued one keeps its id.
 #[tokio::test]
 async fn a_new_session_is_named_by_its_number_and_a_continued_one_kept() {
     let mut stage = Stage::new(vec![reply("times:* -> ok")], |_| {});
@@ -85,7 +85,7 @@ async fn a_new_session_is_named_by_its_number_and_a_continued_one_kept() {
     assert_eq!(sessions, ["script-1", "script-2", "script-1"]);
 }
 
-// C-75: `fail` is any class, with its times; C-26: what it spent counts.
+// C-75: `fail` takes any class, with its times; C-26: its usage counts.
 #[tokio::test]
 async fn a_scripted_failure_of_every_class_comes_back_as_it_is() {
     for class in FailureClass::ALL {
@@ -105,7 +105,7 @@ async fn a_scripted_failure_of_every_class_comes_back_as_it_is() {
     }
 }
 
-// Connections case 36: a missing reply fails its turn, naming stage and visit.
+// Connections case 36: a missing reply fails its turn, and the error names stage and visit.
 #[tokio::test]
 async fn a_missing_reply_is_a_bad_request() {
     let mut stage = Stage::new(Vec::new(), |_| {});

@@ -1,11 +1,12 @@
-//! Scripts and asks as one line each, for tests.
+//! Scripts and asks in one line each, for tests.
 
 use saihai_model::{
     Ask, CallId, Permission, Place, ProviderName, Purpose, Script, ScriptReply, ScriptTarget, StageId, Times,
     TurnId, Visits,
 };
 
-/// `reviewers/security#judge visit:2.. times:* role:coder prompt:word -> what is said`; all but `->` may be absent.
+/// Parses `reviewers/security#judge visit:2.. times:* role:coder prompt:word -> text`; everything except `->`
+/// is optional.
 pub(super) fn reply(line: &str) -> ScriptReply {
     let (conditions, text) = line.split_once("->").expect("a line has `->`");
     let mut reply = ScriptReply {
@@ -35,7 +36,7 @@ pub(super) fn script(lines: &str) -> Script {
     Script { strict: true, replies, ..Script::default() }
 }
 
-/// `reviewers/security#judge 2 @coder what is asked`: the call is the `n`-th of its visit.
+/// Parses `reviewers/security#judge 2 @coder prompt`. The call is the `n`-th of its visit.
 pub(crate) fn ask(line: &str, n: u32) -> Ask {
     let mut words = line.split_whitespace();
     let (stage, turn, judge) = parts(words.next().expect("an ask names its stage"));

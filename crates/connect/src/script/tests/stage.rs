@@ -1,4 +1,4 @@
-//! A scripted reply performed in a directory of its own.
+//! Performs a scripted reply in a temporary directory.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::process::Grace;
 use crate::providers::Connections;
 use crate::script::Scripted;
 
-/// A run in a directory of its own, on a script.
+/// A run of a script in a temporary directory.
 pub(super) struct Stage {
     directory: TempDir,
     pub(super) scripted: Scripted,
@@ -60,7 +60,7 @@ impl Stage {
         self.seen.lock().unwrap().join("\n")
     }
 
-    /// Every file, with what is in it.
+    /// Returns every file with its content.
     pub(super) fn files(&self) -> String {
         let mut files = Vec::new();
         collect(self.path(), self.path(), &mut files);
@@ -101,7 +101,7 @@ pub(super) fn runs(argv: &[&str], exit: i32) -> ScriptRun {
     ScriptRun { argv: argv.iter().map(|word| (*word).to_owned()).collect(), exit }
 }
 
-/// The failure in one line.
+/// Summarizes the failure in one line.
 pub(super) fn failure(answer: &ProviderAnswer) -> String {
     let refusal = answer.as_ref().unwrap_err();
     format!("{}: {}", refusal.failure.class.name(), refusal.failure.message)

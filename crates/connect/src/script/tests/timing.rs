@@ -1,4 +1,4 @@
-//! When a scripted reply comes.
+//! Timing of scripted replies.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use super::say::{ask, reply};
 use super::stage::{EDIT, Stage, failure, writes};
 use crate::clock::{Clock, RealTime, Sleep};
 
-/// A clock on which time only passes as far as other tasks let it: a wait gives way so many times.
+/// A clock without time: a wait yields to other tasks a number of times instead.
 struct Yielding;
 
 impl Clock for Yielding {
@@ -22,7 +22,8 @@ impl Clock for Yielding {
     }
 }
 
-// Connections case 40: two parallel turns, unkeyed replies: taken in ask order in 100 of 100 runs, whatever the delays.
+// Connections case 40: two parallel turns take replies without keys in ask order in 100 of 100 runs, with any
+// delays.
 #[tokio::test]
 async fn parallel_turns_get_their_replies_in_the_order_of_the_asks() {
     let mut finished_first = [0, 0];
@@ -50,11 +51,11 @@ async fn parallel_turns_get_their_replies_in_the_order_of_the_asks() {
         assert_eq!(said, ["first", "second"], "run {run}");
         finished_first[order.lock().unwrap()[0]] += 1;
     }
-    // Control: the delays did change who finished first.
+    // Control: the delays did change the order of completion.
     assert!(finished_first.iter().all(|count| *count > 10), "{finished_first:?}");
 }
 
-// C-75: `hang` answers only to cancel or deadline.
+// C-75: only a stop or the deadline ends a `hang`.
 #[tokio::test]
 async fn a_hang_ends_when_it_is_stopped() {
     let said = ScriptReply { hang: true, ..ScriptReply::default() };
@@ -69,7 +70,7 @@ async fn a_hang_ends_when_it_is_stopped() {
     assert_eq!(failure(&turn.await.unwrap()), "cancelled: stopped");
 }
 
-// C-36: the deadline of the ask is kept on the run's clock.
+// C-36: the ask's deadline uses the run's clock.
 #[tokio::test]
 async fn a_hang_and_a_long_delay_end_at_the_deadline() {
     let hang = ScriptReply { hang: true, ..ScriptReply::default() };

@@ -1,5 +1,6 @@
-//! `web_fetch`: a page of the public web, as text (R-37). It is only there where the settings allow it: whoever reviews could
-//! carry out in an address what it was shown.
+//! `web_fetch`: a page of the public web, as text (R-37).
+//!
+//! The tool exists only if the settings allow it, because a model could leak project content in a URL.
 
 mod page_text;
 mod public;
@@ -27,9 +28,9 @@ pub(super) static TOOL: Tool = Tool {
     run: |reach, input| shown(input.required("url")?, Bounds::Public, &reach.halt),
 };
 
-/// The most that is fetched of a page; of its text much less is shown.
+/// Maximum download size. The displayed text is much shorter.
 const LARGEST: usize = 2 * 1024 * 1024;
-/// How often a page may lead to another.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 5;
 const WANTED: &str = "text/html, text/plain, text/*;q=0.9, application/json;q=0.8, application/xml;q=0.7";
 
@@ -54,7 +55,7 @@ fn shown(address: &str, bounds: Bounds, halt: &Halt) -> Result<String, String> {
     if page.is_empty() { Ok(page.with_note("there is no text")) } else { Ok(page.finish()) }
 }
 
-/// The text at an address, or where that leads. Every address on the way is held to the same bounds.
+/// Fetches the text of a page and follows redirects. Every URL on the way must pass the same check.
 async fn fetch(address: &str, bounds: Bounds) -> Result<String, String> {
     let url = Url::parse(address).map_err(|error| format!("`url` is no address: {error}"))?;
     let mut url = bounds.allow(url)?;
@@ -70,13 +71,13 @@ async fn fetch(address: &str, bounds: Bounds) -> Result<String, String> {
     Err("it leads from one address to the next".to_owned())
 }
 
-/// No proxy stands between: it would look up names for us, and reach what we may not.
+/// Builds the client without a proxy. A proxy would resolve names itself and could reach private addresses.
 fn client(bounds: Bounds) -> Result<Client, String> {
     let builder = client_builder(Policy::none()).no_proxy().dns_resolver(Arc::new(PublicNames(bounds)));
     builder.build().map_err(root_cause)
 }
 
-/// Where an answer leads, if it does.
+/// Returns the target of a redirect.
 fn next(response: &Response) -> Result<Option<Url>, String> {
     if !response.status().is_redirection() {
         return Ok(None);

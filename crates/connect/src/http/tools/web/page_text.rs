@@ -1,14 +1,14 @@
-//! The text of a page that is written in HTML: enough to read it, no more.
+//! Extracts readable text from HTML, and nothing more.
 
-/// What is between these is no text.
+/// Elements without readable text.
 const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "svg"];
-/// Where one of these begins or ends, so does a line.
+/// Elements that start and end a line.
 const LINES: [&str; 22] = [
     "p", "br", "div", "li", "ul", "ol", "tr", "table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "section",
     "article", "header", "footer", "title", "dt", "dd",
 ];
 
-/// What a person would read of it, line by line.
+/// Returns the readable text, line by line.
 pub(super) fn of(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;
@@ -37,13 +37,13 @@ pub(super) fn of(html: &str) -> String {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The name of an element, in small letters.
+/// Returns the name of an element in lower case.
 fn tag(inside: &str) -> String {
     let name = inside.trim_start_matches('/');
     name.chars().take_while(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
-/// What comes behind the end of an element; nothing where it does not end.
+/// Returns the text after the end of an element; empty if it has no end.
 fn behind<'a>(text: &'a str, name: &str) -> &'a str {
     let mut rest = text;
     while let Some(at) = rest.find("</") {
@@ -55,7 +55,7 @@ fn behind<'a>(text: &'a str, name: &str) -> &'a str {
     ""
 }
 
-/// The characters that the usual names stand for.
+/// Replaces the most common character references.
 fn unescaped(text: &str) -> String {
     let names = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " ")];
     let text = names.iter().fold(text.to_owned(), |text, (name, letter)| text.replace(name, letter));

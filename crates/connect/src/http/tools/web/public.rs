@@ -1,4 +1,4 @@
-//! Which addresses are of the public web: nothing of this machine or of the networks it is in.
+//! Decides which addresses belong to the public web: none of this machine or its networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,13 +8,13 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bounds {
     Public,
-    /// This machine, for tests of what happens behind the bounds.
+    /// This machine, for tests of everything after the check.
     #[cfg(test)]
     Loopback,
 }
 
 impl Bounds {
-    /// An address, if it may be asked.
+    /// Returns the URL if it may be requested.
     pub(super) fn allow(self, url: Url) -> Result<Url, String> {
         if url.scheme() != self.scheme() {
             return Err(format!("only addresses that begin with `{}://` are fetched", self.scheme()));
@@ -51,8 +51,7 @@ fn not_public(host: &str) -> String {
     format!("`{host}` is not on the public web")
 }
 
-/// Looks up names, and gives only addresses that may be reached: what a name meant when it was allowed and what is then
-/// connected to are the same.
+/// A name resolver that returns public addresses only. The checked address is the one that is connected to.
 pub(super) struct PublicNames(pub(super) Bounds);
 
 impl Resolve for PublicNames {
@@ -69,7 +68,7 @@ impl Resolve for PublicNames {
     }
 }
 
-/// Whether an address is one of the public internet.
+/// Returns true for an address of the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -86,7 +85,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_loopback()
         || address.is_link_local()
         || address.is_documentation()
-        // This network, those shared by providers, those of protocols and of benchmarks, and everything from 224 on.
+        // This network, carrier-grade NAT, protocol assignments, benchmarks, and everything from 224 on.
         || a == 0
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
@@ -96,7 +95,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !is_special
 }
 
-/// Only what is given out for the internet, without what leads into the older one or is for documents.
+/// Returns true for global unicast addresses, except IPv4 tunnels and documentation.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     let is_global = first & 0xe000 == 0x2000;
@@ -169,7 +168,7 @@ mod tests {
         for url in ["https://me@example.com", "https://me:x@example.com"] {
             assert_eq!(refused(url), "a user name or password must not stand in the address", "{url}");
         }
-        // However it is written.
+        // In any notation.
         for url in [
             "https://127.0.0.1",
             "https://2130706433",

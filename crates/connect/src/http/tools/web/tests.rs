@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 
-/// What comes of fetching a page that a server of this machine answers like this, `{port}` being its own.
+/// Fetches a page from a local server with this answer, in which `{port}` is the server's port.
 fn check(answer: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -45,7 +45,7 @@ fn text_is_shown_and_nothing_else() {
     assert_eq!(check(gone), "error: the server answers 404 Not Found");
 }
 
-// Where a page leads is held to what holds for the page
+// A redirect target must pass the same check as the page
 #[test]
 fn a_page_leads_nowhere_that_could_not_be_asked_for() {
     let to = |place: &str| {
