@@ -127,8 +127,8 @@ fn copy(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut to).map(|_| ())
 }
 
-/// The files copied into a worktree. No git rule protects them from a commit, because an agent could remove
-/// it from `.gitignore`.
+/// The files copied into a worktree. Ignore rules cannot keep them out of commits, because an agent could
+/// edit `.gitignore`.
 #[derive(Debug)]
 pub(super) struct Copied {
     paths: Vec<String>,

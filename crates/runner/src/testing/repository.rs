@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A git repository of its own, on the branch `main`.
+/// A git repository in a temporary directory, on the branch `main`.
 pub(crate) struct Repository {
     directory: tempfile::TempDir,
     root: PathBuf,
@@ -18,7 +18,7 @@ impl Repository {
         repository
     }
 
-    /// Where its files lie. Beside it there is room for what is not to be in it.
+    /// Returns the directory of its files. Its parent has room for files outside the repository.
     pub(crate) fn root(&self) -> &Path {
         debug_assert!(self.root.starts_with(self.directory.path().canonicalize().unwrap()));
         &self.root
@@ -35,7 +35,7 @@ impl Repository {
         self.git(&["add", "--all"]).git(&["commit", "--quiet", "--message", message])
     }
 
-    /// Runs git, untouched by whatever the machine has configured.
+    /// Runs git without the machine's configuration.
     pub(crate) fn git(&self, arguments: &[&str]) -> &Self {
         let status = std::process::Command::new("git")
             .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
