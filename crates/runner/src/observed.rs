@@ -29,12 +29,12 @@ pub enum Observed<'a> {
     Warning(&'a Warning),
 }
 
-/// A problem that a person should know about and that is no error.
+/// A problem that a person should know about, but not an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// The last append was incomplete and has been dropped.
     Torn { path: String, line: u64, bytes: u64 },
-    /// A report is no regular file inside its directory and counts as missing.
+    /// A report is not a regular file inside its directory and counts as missing.
     UnsafeReport { file: String, why: String },
     /// The changes exceed the amount that a review agent sees at once.
     TooMuchChanged {
@@ -43,7 +43,7 @@ pub enum Warning {
         /// The limit in bytes.
         most: u64,
     },
-    /// A request in the inbox was unreadable and has been moved aside.
+    /// A request in the inbox was unreadable and has been removed.
     BadRequest { path: String, why: String },
     /// A process started by an earlier owner of the run could not be ended.
     Survivor { process: u32 },

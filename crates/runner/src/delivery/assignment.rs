@@ -81,7 +81,7 @@ pub struct Destination {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draft: bool,
     pub method: MergeMethod,
-    /// Merge even if there are no checks.
+    /// Merge even without checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_checks: bool,
 }

@@ -175,7 +175,7 @@ fn drop_repeated(earlier: &Reading, later: &mut Reading) {
     later.warnings.extend(repeated.into_iter().map(told));
 }
 
-/// Prepends the findings of an earlier message.
+/// Prepends the blocks, warnings and keywords of an earlier message.
 fn put_before(later: &mut Reading, mut earlier: Reading) {
     drop_repeated(&earlier, later);
     earlier.blocks.append(&mut later.blocks);
@@ -194,7 +194,7 @@ fn so_far(owned: &Owned, first: &Done, correction: &str) -> Option<String> {
     Some(texts.join("\n"))
 }
 
-/// Reads the findings of a reply and adds the provider's own warnings.
+/// Reads a reply and adds the provider's own warnings.
 fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading {
     let said = saihai_judge::Said { text: &reply.text, structured: reply.structured.as_ref() };
     let mut reading = wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, prompt, said));
@@ -207,8 +207,8 @@ fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading 
         }
     }
     reading.warnings.append(&mut reply.warnings);
-    // A complete and valid reading is more lenient than a schema: it accepts a missing field that may be null
-    //
+    // Drop the provider's schema error if our reading is valid. Ours is more lenient: a nullable field may be
+    // missing.
     let is_right = reading.output.is_some() && reading.violations.is_empty();
     reading.warnings.extend(reply.structured_error.take().filter(|_| !is_right));
     reading

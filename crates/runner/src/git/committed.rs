@@ -17,12 +17,12 @@ pub(crate) enum Followed {
     /// The content of a file.
     File(Vec<u8>),
     Missing,
-    /// A link that leaves the commit, dangles or loops, or an entry that is no file.
+    /// A link that leaves the commit, dangles or loops, or an entry other than a file.
     Elsewhere,
 }
 
 impl Git {
-    /// Lists the entries of a commit that are no directories: at a path, or below it.
+    /// Lists the entries of a commit except directories: at a path, or below it.
     pub(crate) fn committed(
         &self,
         commit: &str,

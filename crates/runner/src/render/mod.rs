@@ -103,7 +103,7 @@ impl Renderer<'_> {
         let failed = |source| Failed::Report { file: file.to_owned(), source };
         let directory = match Beneath::open(Path::new(self.report_directory)) {
             Ok(directory) => directory,
-            // A removed file means that there is no report.
+            // A removed file counts as a missing report.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         };

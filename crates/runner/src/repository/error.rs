@@ -53,7 +53,7 @@ pub enum Error {
         branch: String,
         present: String,
     },
-    /// The same for a ref that is no branch.
+    /// The same for a ref that is not a branch.
     #[error("`{present}` exists, so git cannot make `{reference}`")]
     RefInTheWay {
         /// The requested ref.

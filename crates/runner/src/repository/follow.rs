@@ -100,8 +100,8 @@ impl Repository {
     /// Sets a branch aside that a forge has merged. The forge may have rewritten its commits, so the base
     /// need not contain them, and the branch is kept under another name.
     ///
-    /// Returns the reason if work cannot restart. New work from the base can only be pushed onto commits that
-    /// the base contains, and work that cannot be pushed must cost nothing.
+    /// Returns the reason if work cannot restart. New work from the base can only be pushed onto commits of the
+    /// base. Work that cannot be pushed must cost nothing.
     pub fn set_aside(&self, following: Following<'_>) -> Result<Option<Refusal>, Error> {
         let Following { item, base, url, token, .. } = following;
         let (branch, reference) = (item.branch(), item.reference());

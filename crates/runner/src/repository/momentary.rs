@@ -115,8 +115,8 @@ fn sign(directory: &Path, common: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns true if a directory without an owner file is ours by name and mode, and its creator is dead or
-/// idle for long.
+/// Recognizes a leftover directory without an owner file. Its name and mode must be ours, and its creator dead
+/// or idle for an hour.
 fn is_forgotten(directory: &Path, found: &Metadata) -> bool {
     let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = Kind::of(directory).and_then(|kind| name.strip_prefix(kind.prefix())).unwrap_or_default();
@@ -150,8 +150,8 @@ impl Repository {
         }
     }
 
-    /// Returns the owner file of a dead owner, now locked by us. Returns an empty value if the directory is
-    /// gone. Ignores directories that are not ours.
+    /// Returns the owner file of a dead owner, now locked by us. Returns `Some(None)` for a leftover without an
+    /// owner file, and `None` for directories that must stay.
     fn orphaned(&self, directory: &Path) -> Option<Option<File>> {
         let found = match directory.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),

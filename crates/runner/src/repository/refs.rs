@@ -159,7 +159,7 @@ impl Repository {
         let mut git = self.registry("for-each-ref");
         let said = output(git.arg("--format=%(refname)").args(&wanted), "for-each-ref")?;
         let said = String::from_utf8_lossy(&said);
-        // A sibling below the same name is no obstacle.
+        // A sibling below the same name is not an obstacle.
         match said.lines().find(|name| wanted.contains(name)) {
             Some(present) => Err(in_the_way(reference, present)),
             None => Ok(()),

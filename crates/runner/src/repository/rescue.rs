@@ -165,14 +165,14 @@ impl Repository {
         if !self.common.join("reftable").is_dir() {
             return Ok(std::fs::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default());
         }
-        // With reftable the log is no file. The repository's configuration could name any program for
+        // With reftable the log is not a file. The repository's configuration could name any program for
         // checking signatures.
         let mut git = self.registry("log");
         git.args(["--walk-reflogs", "--no-show-signature", "--format=%H", "--end-of-options"]);
         git.arg(self.head_name(&worktree.registered));
         match output(&mut git, "log") {
             Ok(log) => Ok(log),
-            // Without a HEAD there is no log.
+            // A missing HEAD has no log.
             Err(crate::git::Error::Refused { .. }) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }

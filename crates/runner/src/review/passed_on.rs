@@ -128,7 +128,7 @@ mod tests {
         ");
     }
 
-    // P-61, R-43: text that is no valid finding is passed on as well
+    // P-61, R-43: text that is not a valid finding is passed on as well
     #[test]
     fn what_could_not_be_read_is_passed_on_in_its_own_words() {
         let output = json!({"issues": [{"severity": "High", "description": "SQL injection"}]});

@@ -154,7 +154,7 @@ impl Words {
         )
     }
 
-    /// Labels a text that is no valid finding.
+    /// Labels a text that is not a valid finding.
     pub(super) fn refused(self, text: &str) -> String {
         self.pick(format!("refused: {text}"), format!("採用できなかった内容: {text}"))
     }

@@ -150,7 +150,7 @@ enum Seen {
     /// The diff of git.
     Section,
     LeftOut(LeftOut),
-    /// The diff, once an attribute no longer marks the file as binary.
+    /// The diff that git would print if no attribute marked the file as binary.
     CalledBinary,
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Begun {
 /// Maximum number of characters of a block in the log. The reply has the full text.
 const LOGGED: usize = 1_000;
 
-/// Returns the loggable part of a block.
+/// Returns the start of a block's content, for the recorded result of its action.
 fn logged(block: &Block) -> BTreeMap<String, Json> {
     let content = block.value.get("content").filter(|content| **content != "");
     let shown = content.map(|content| {

@@ -308,7 +308,7 @@ async fn a_file_that_is_there_already_completes_the_run_without_a_turn() {
     assert_eq!(error.as_deref(), Some("flow ended at work, but `never.txt` is not there"));
 }
 
-// S-54, case 31: if all messages are carried on, a round of work without a message is no failure.
+// S-54, case 31: if all messages are carried on, a round of work without a message does not fail.
 #[tokio::test(start_paused = true)]
 async fn a_reply_of_tools_alone_is_a_round_without_words() {
     let project = Project::new();
