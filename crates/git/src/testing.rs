@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use saihai_model::Moment;
 
-/// When the runs of tests begin.
+/// The start time of test runs.
 pub const BEGINNING: Moment = Moment(1_770_368_160_000);
 
-/// A git repository of its own, on the branch `main`.
+/// A git repository in a temporary directory, on the branch `main`.
 pub struct Repository {
     directory: tempfile::TempDir,
     root: PathBuf,
@@ -23,7 +23,7 @@ impl Repository {
         repository
     }
 
-    /// Where its files lie. Beside it there is room for what is not to be in it.
+    /// Returns the directory of its files. Its parent has room for files outside the repository.
     pub fn root(&self) -> &Path {
         debug_assert!(self.root.starts_with(self.directory.path().canonicalize().unwrap()));
         &self.root
@@ -40,7 +40,7 @@ impl Repository {
         self.git(&["add", "--all"]).git(&["commit", "--quiet", "--message", message])
     }
 
-    /// Runs git, untouched by whatever the machine has configured.
+    /// Runs git without the machine's configuration.
     pub fn git(&self, arguments: &[&str]) -> &Self {
         let status = std::process::Command::new("git")
             .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])

@@ -1,4 +1,4 @@
-//! With what a run begins.
+//! The input of a new run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use saihai_model::{Json, Millis, Script, TextFile};
 
 use crate::delivery::Placement;
 
-/// With what a run begins: everything the command line and the configuration know before the first turn.
+/// Input of a new run: everything the command line and the configuration know before the first turn.
 ///
-/// A workflow that nothing has validated is no beginning (S-20):
+/// The type system refuses a workflow that was not validated (S-20):
 ///
 /// ```compile_fail,E0308
 /// fn with(beginning: saihai::Beginning, workflow: saihai_model::Workflow) -> saihai::Beginning {
@@ -19,33 +19,33 @@ use crate::delivery::Placement;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Beginning {
-    /// The lowered definition; frozen into the run directory.
+    /// The lowered definition. The run directory keeps a frozen copy.
     pub workflow: ValidatedDefinition,
-    /// What the `script` provider answers from; frozen likewise.
+    /// Replies for the `script` provider. The run directory keeps a frozen copy.
     pub script: Option<Script>,
-    /// The definition's name as it was asked for.
+    /// The name of the definition as the user typed it.
     pub definition: String,
-    /// The dialect it was written in, for people only.
+    /// The dialect of the definition, for display only.
     pub dialect: String,
     pub task: String,
-    /// The readable end of the run's id (`saihai_model::slug`).
+    /// The readable end of the run id (`saihai_model::slug`).
     pub slug: String,
-    /// Where all chance of this run comes from.
+    /// Seed for the random number generator.
     pub seed: u64,
-    /// Whether a person sits at the terminal.
+    /// True if a person sits at the terminal.
     pub interactive: bool,
-    /// Whether no agent is really asked.
+    /// True if no agent is really asked.
     pub rehearsal: bool,
-    /// The longest wait that is sat out instead of parking.
+    /// Longest wait that the driver sits out. It parks the run for longer waits.
     pub patience: Millis,
-    /// The user's checkout, where agents work unless they are placed elsewhere.
+    /// The user's checkout. Agents work here unless `placement` says otherwise.
     pub directory: PathBuf,
-    /// The directory in which the run's report directory is made.
+    /// Parent of the run's report directory.
     pub reports: PathBuf,
-    /// Texts that prompts show by name: a text as it is, anything else as JSON.
+    /// Values that prompts show by name. Strings appear verbatim, other values as JSON.
     pub subject: BTreeMap<String, Json>,
-    /// Where else they work, and what comes of that.
+    /// The worktree to work in and its delivery, if any.
     pub placement: Option<Placement>,
-    /// The files its texts came from (S-49).
+    /// The files that the texts of the workflow came from (S-49).
     pub texts: Vec<TextFile>,
 }

@@ -5,21 +5,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use saihai_model::{Millis, Moment};
 use tokio::time::Instant;
 
-/// The only source of time. It never goes back. Once made it follows the time since the machine was started, sleep
-/// included, and not the system's clock: setting that neither shortens nor lengthens a wait under way (C-34).
+/// The only source of time. It never goes back.
+///
+/// A clock reads the system time once, when it is made. From then on it follows the time since boot, sleep
+/// included. Changing the system time therefore does not affect a wait under way (C-34).
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// What it showed when `passed` began to count.
+    /// The time shown when `passed` started to count.
     base: Moment,
     passed: Passed,
 }
 
-/// Where the time comes from that has passed since a clock was made.
+/// Source of the time that has passed since a clock was made.
 #[derive(Debug, Clone, Copy)]
 enum Passed {
-    /// The machine, also while it sleeps.
+    /// The machine. It also counts while the machine sleeps.
     Machine(Duration),
-    /// The runtime, which a test can hold still.
+    /// The runtime, which a test can pause.
     Runtime(Instant),
 }
 
@@ -29,7 +31,7 @@ impl Clock {
         Self { base: Moment(millis(since)), passed: Passed::Machine(machine()) }
     }
 
-    /// A clock that shows `moment` now and goes with the runtime: where that is paused, so is the clock.
+    /// Creates a clock that shows `moment` now and follows the runtime. It pauses when the runtime is paused.
     pub fn starting_at(moment: Moment) -> Self {
         Self { base: moment, passed: Passed::Runtime(Instant::now()) }
     }
@@ -42,13 +44,12 @@ impl Clock {
         self.base.plus(Millis(millis(passed)))
     }
 
-    /// Puts it forward, so that it never shows an earlier time than `moment` again.
+    /// Moves the clock forward to `moment` if it shows an earlier time.
     pub(crate) fn not_before(&mut self, moment: Moment) {
         let behind = moment.since(self.now());
         self.base = self.base.plus(behind);
     }
 
-    /// How long until it shows `moment`.
     pub(crate) fn until(&self, moment: Moment) -> Duration {
         Duration::from_millis(moment.since(self.now()).0)
     }
@@ -58,7 +59,7 @@ fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The time since the machine was started.
+/// Returns the time since the machine was started.
 fn machine() -> Duration {
     #[cfg(target_os = "linux")]
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

@@ -1,4 +1,4 @@
-//! Why a run could not be started, found, opened or driven on.
+//! Errors of starting, finding, opening and driving runs.
 
 use std::io;
 use std::path::Path;
@@ -9,36 +9,35 @@ use saihai_store::StoreError;
 
 use crate::State;
 
-/// Why a run could not be started, found, opened or driven on. Nothing was changed unless the variant says so.
+/// Error of starting, finding, opening or driving a run. Nothing has changed unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The engine of this version would decide otherwise than was recorded.
+    /// This version of the engine decides differently from the journal.
     #[error("`{run}` cannot go on: event {seq} recorded `{recorded}`, this version would decide `{now}`")]
     Diverged {
         run: String,
         /// The number of the event.
         seq: u64,
         recorded: String,
-        /// What the engine says now.
+        /// The decision of this engine.
         now: String,
     },
-    /// No gate of the run is open.
     #[error("run `{run}` {}", not_waiting(.state))]
     NoGate { run: String, state: Box<State> },
-    /// The time to answer is over.
+    /// The gate timed out.
     #[error("the time to answer at `{gate}` is over, which counts as `no`")]
     GateClosed { run: String, gate: String },
-    /// Whoever drives the run read an answer and did not take it.
+    /// The process that drives the run read an answer and rejected it.
     #[error("the process that drives run `{run}` did not take the answer for a person's")]
     NotTaken { run: String },
-    /// The open gate takes another answer.
+    /// The open gate expects another kind of answer.
     #[error("{why}")]
     WrongAnswer { why: String },
     #[error("run `{run}` is already {outcome}")]
     Over { run: String, outcome: String },
-    /// A run cannot be forked there.
+    /// The run cannot be forked at this event.
     #[error("run `{run}` cannot be forked at {at}: {why}")]
     NoFork {
         run: String,
@@ -46,13 +45,12 @@ pub enum Error {
         at: u64,
         why: String,
     },
-    /// Providers that cannot be asked.
     #[error("{}", sentences(.0))]
     Unavailable(Vec<Unavailable>),
     /// The workflow names stages that do not exist.
     #[error(transparent)]
     Unsound(#[from] saihai_config::Unsound),
-    /// The engine neither goes on nor waits for anything: a defect.
+    /// The engine neither continues nor waits: a bug.
     #[error("run `{run}` neither goes on nor waits for anything; this is a bug in Saihai")]
     Stuck { run: String },
 }
@@ -72,7 +70,7 @@ fn not_waiting(state: &State) -> String {
 }
 
 impl Error {
-    /// The exit code: 4 where the disk is to blame or a provider is not there (C-12), 70 for a defect of ours, else 2.
+    /// Returns the exit code: 4 for a disk error or a missing provider (C-12), 70 for a bug, else 2.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Store(StoreError::Io { .. }) => 4,
@@ -91,7 +89,7 @@ impl Error {
         }
     }
 
-    /// For `map_err`: the operation that failed, and its file.
+    /// Builds the closure for `map_err`, with the failed operation and its file.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let error = StoreError::io(doing, path);
         move |source| Self::Store(error(source))

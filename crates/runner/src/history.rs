@@ -1,4 +1,4 @@
-//! A run as its journal tells it.
+//! A run, rebuilt from its journal.
 
 use std::collections::HashSet;
 
@@ -16,30 +16,30 @@ pub(crate) struct History {
     pub(crate) start: Box<Start>,
     pub(crate) workflow: Workflow,
     pub(crate) run: Run,
-    /// How far the journal is whole.
+    /// The end of the intact part of the journal.
     pub(crate) end: End,
     pub(crate) torn: Option<Torn>,
 }
 
-/// What a witness of a replay sees.
+/// An event of a replay, as a witness sees it.
 pub(crate) enum Seen<'a> {
-    /// A fact, before it is folded.
+    /// A fact, before the engine folds it.
     Fact(&'a Fact),
-    /// What was to be done about it then.
+    /// The effects that followed from the fact.
     Effects(Vec<Effect>),
 }
 
-/// Whether the blobs that a journal names are looked at.
+/// The check of the blobs that a journal names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Check {
-    /// That they are there, with the right length.
+    /// They exist and have the right length.
     Length,
-    /// That they are what was written.
+    /// Their content matches their hash.
     Content,
 }
 
 impl History {
-    /// Reads and folds a journal, one batch in memory at a time.
+    /// Reads and folds a journal, with one batch in memory at a time.
     pub(crate) fn read(
         directory: &RunDirectory,
         check: Check,
@@ -96,8 +96,8 @@ impl Folding<'_> {
         if effects.is_empty() { Ok(()) } else { witness(Seen::Effects(effects)) }
     }
 
-    /// Whether a line is the decision that is due, byte for byte: then it need not be read. Any other line is, also a
-    /// decision that says the same in other bytes.
+    /// Returns true if a line equals the expected decision byte for byte, so that it needs no parsing. Other
+    /// lines are parsed, because the same decision can have other bytes.
     fn confirms(&mut self, line: &Raw<'_>) -> bool {
         let Some(expected) = self.replay.expected().filter(|_| line.kind == Kind::Decision) else {
             return false;
@@ -125,7 +125,7 @@ impl Folding<'_> {
     }
 }
 
-/// Shows every blob that a fact names.
+/// Calls the visitor with every blob that a fact names.
 pub(crate) fn for_each_blob(
     fact: &Fact,
     see: &mut dyn FnMut(&str, u64) -> Result<(), Error>,

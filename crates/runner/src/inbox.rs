@@ -1,4 +1,5 @@
-//! How another process reaches the owner of a run: a file in the run's `inbox/`, removed once it stands recorded.
+//! The inbox of a run. Another process reaches the owner of a run with a file in `inbox/`. The owner removes
+//! the file once the journal has it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Disk;
 
-/// Something another process wants of a run.
+/// A request from another process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Wish {
@@ -16,15 +17,14 @@ pub(crate) enum Wish {
     Cancel { by: String },
 }
 
-/// What was found in an inbox.
+/// A request file in an inbox.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Letter {
     pub(crate) path: PathBuf,
-    /// What it says, or why it cannot be read.
+    /// The content, or the reason why it is unreadable.
     pub(crate) wish: Result<Wish, String>,
 }
 
-/// The inbox of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Inbox {
     directory: PathBuf,
@@ -32,17 +32,17 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// A letter is longer than any answer; what is longer than this is not one.
+    /// Upper limit for the size of a request file. Every real answer is shorter.
     const MOST: u64 = 256 * 1024;
 
     pub(crate) fn new(directory: PathBuf, disk: &Disk) -> Self {
         Self { directory, disk: disk.clone() }
     }
 
-    /// Leaves a wish for the owner; returns the path of its letter.
+    /// Leaves a request for the owner and returns the path of its file.
     pub(crate) fn put(&self, wish: &Wish) -> io::Result<PathBuf> {
         let bytes = serde_json::to_vec(wish).expect("a wish has text keys only");
-        // Several can be written in one process, and by several processes.
+        // One process can write several files, and several processes can write at once.
         for number in 0_u32.. {
             let name = format!("{}-{number}.json", std::process::id());
             let path = self.directory.join(name);
@@ -54,7 +54,7 @@ impl Inbox {
         unreachable!("some number is free")
     }
 
-    /// What waits in it, in the order of names. What is still being written is not there yet.
+    /// Lists the waiting requests in the order of their names. Files still being written do not appear yet.
     pub(crate) fn look(&self) -> io::Result<Vec<Letter>> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(&self.directory)? {
@@ -67,7 +67,7 @@ impl Inbox {
         Ok(paths.into_iter().map(Letter::open).collect())
     }
 
-    /// Takes a letter away; says whether it was still there.
+    /// Removes a request file and returns true if it still existed.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<bool> {
         match self.disk.remove(path) {
             Ok(()) => Ok(true),

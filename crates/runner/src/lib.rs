@@ -1,9 +1,9 @@
-//! The only loop: fact → engine → journal → effects → observers.
+//! The driver library: the one loop that runs a workflow, fact → engine → journal → effects → observers.
 //!
-//! A run is its journal. [`Driver`] owns a run: it folds every fact through `saihai_engine::Run::apply`, appends the
-//! fact and the decisions it led to in one synced batch, and only then performs what the engine asked for. A run
-//! that goes on after a crash, an answer given from another process and a fork all take the same way: the journal
-//! is read, its facts are folded, and the next fact is appended.
+//! A run is its journal. [`Driver`] owns a run. It folds every fact through `saihai_engine::Run::apply` and
+//! appends the fact and its decisions in one synced batch. Only then does it perform the effects. Resuming
+//! after a crash, answering from another process and forking all work the same way: read the journal, fold
+//! its facts, append the next fact.
 //!
 //! ```text
 //! let runs = Runs::of_project(root);
@@ -12,11 +12,13 @@
 //! let finish = driver.drive(&mut |observed| show(observed)).await?;
 //! ```
 //!
-//! Everything written goes through [`Disk`], every time comes from [`Clock`]. What is said afterwards about a run
-//! (`result`, `explain`, `show`) is a projection of its records ([`project`]), never a second source of truth.
+//! Every write goes through [`Disk`] and every time comes from [`Clock`]. `result`, `explain` and `show` are
+//! projections of the records ([`project`]), never a second source of truth.
 //!
-//! Deliberately absent: decisions (the engine's), words for people (the command line's) and state that is shared
-//! between tasks (the driver owns all of it; providers are given what they need and give back a reply).
+//! Deliberately absent:
+//! - Decisions. They belong to the engine.
+//! - Messages for people. They belong to the command line.
+//! - State shared between tasks. The driver owns all of it; a provider gets its input and returns a reply.
 
 mod beginning;
 mod clock;

@@ -1,4 +1,4 @@
-//! A run read from disk for showing: one pass over its journal.
+//! A run loaded from disk for display, in one pass over its journal.
 
 use saihai_model::Workflow;
 use saihai_store::journal::Torn;
@@ -6,18 +6,18 @@ use saihai_view::{RunState, RunView, Transition};
 
 use crate::{Error, RunDirectory, Runs};
 
-/// A run as its files show it. Commands read it once and render the parts they want.
+/// A run as its files show it. A command reads it once and renders the parts it needs.
 #[derive(Debug)]
 pub struct LoadedRun {
     pub directory: RunDirectory,
     pub workflow: Workflow,
     pub view: RunView,
     pub state: RunState,
-    /// An append that was cut off when the run's process died.
+    /// An append that was cut off when the process died.
     pub torn: Option<Torn>,
 }
 
-/// A run in a list. One that cannot be read says why and hides no other.
+/// A run in a list. An unreadable run keeps its error and does not hide other runs.
 #[derive(Debug)]
 pub struct ListedRun {
     pub directory: RunDirectory,

@@ -1,4 +1,4 @@
-//! What can be seen of a run while it is driven.
+//! Events that an observer of a run sees.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use saihai_model::{CallId, Moment, Progress, Record, Wants};
 use saihai_store::RunDirectory;
 use saihai_store::journal::Torn;
 
-/// Something an observer is told. Records have been synced before they are shown.
+/// An event for observers. Records are synced before observers see them.
 #[derive(Debug)]
 pub enum Observed<'a> {
     /// A line of the journal.
@@ -15,7 +15,7 @@ pub enum Observed<'a> {
         call: &'a CallId,
         progress: &'a Progress,
     },
-    /// A gate is open: the answer comes through [`crate::Control::answer`] or from another process.
+    /// A gate is open. The answer comes through [`crate::Control::answer`] or from another process.
     Gate {
         call: &'a CallId,
         title: &'a str,
@@ -26,29 +26,28 @@ pub enum Observed<'a> {
     Waiting {
         until: Moment,
     },
-    /// Something a person should know.
     Warning(&'a Warning),
 }
 
-/// Something a person should know that is no error.
+/// A problem that a person should know about, but not an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// The last append never ended; it was dropped.
+    /// The last append was incomplete and has been dropped.
     Torn { path: String, line: u64, bytes: u64 },
-    /// A report is no ordinary file inside its directory and counts as absent.
+    /// A report is not a regular file inside its directory and counts as missing.
     UnsafeReport { file: String, why: String },
-    /// More has changed than a review agent is shown at once.
+    /// The changes exceed the amount that a review agent sees at once.
     TooMuchChanged {
-        /// The files it is not shown, or not to their end.
+        /// Files that the agent does not see, or sees only in part.
         files: Vec<String>,
-        /// The most bytes it is shown.
+        /// The limit in bytes.
         most: u64,
     },
-    /// A request in the inbox could not be read and was put aside.
+    /// A request in the inbox was unreadable and has been removed.
     BadRequest { path: String, why: String },
-    /// A process that an earlier owner of the run had started could not be ended.
+    /// A process started by an earlier owner of the run could not be ended.
     Survivor { process: u32 },
-    /// An answer came for a gate that is not open.
+    /// An answer arrived for a gate that is not open.
     LateAnswer { call: CallId },
 }
 

@@ -1,4 +1,4 @@
-//! What a run does to a repository and a forge, by whoever has them in hand.
+//! Actions of a run on a repository and a forge.
 
 use std::fmt;
 use std::future::Future;
@@ -7,25 +7,26 @@ use std::pin::Pin;
 use saihai_model::{Action, Cost, Given, Outcome};
 use tokio_util::sync::CancellationToken;
 
-/// Does what reaches beyond the run and its files: worktrees, commits, pushes, pull requests, merges, a look at an issue.
-/// The runner knows when it is to be done and keeps what came of it; how it is done is not its business.
+/// Performs actions that reach beyond the run and its files: worktrees, commits, pushes, pull requests,
+/// merges, reading an issue. The runner decides the time and records the outcome. It does not know the
+/// implementation.
 pub trait Outside: fmt::Debug + Send + Sync {
-    /// Does one of them. Whoever is stopped may leave it undone, but not half done.
+    /// Performs one action. When stopped, it may leave the action undone, but not half done.
     fn perform(&self, deed: Deed, stop: CancellationToken) -> Performing;
 }
 
-/// Something under way outside, and what will have come of it.
+/// An action under way and its future outcome.
 pub type Performing = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// One thing to be done outside.
+/// An action to perform outside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deed {
     pub run: String,
     pub does: Action,
-    /// What it is given: what those before it said, by `STAGE.KEY`, or the block that asks for it.
+    /// The input: results of earlier stages by `STAGE.KEY`, or the block that requests the action.
     pub given: Given,
-    /// It may have happened already: the world is asked first.
+    /// The action may have happened already, so the implementation must check first.
     pub look_up: bool,
-    /// What the run has cost so far, for people.
+    /// The cost of the run so far, for display.
     pub spent: Cost,
 }

@@ -1,4 +1,4 @@
-//! A run as its one owner has it: state, journal and lock together, and the one way a fact enters it.
+//! A run in the hands of its one owner: state, journal and lock together. Every fact enters the run here.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -16,7 +16,6 @@ use crate::render::{self, Renderer};
 use crate::secrets::Secrets;
 use crate::{Clock, Error, RunDirectory, Warning};
 
-/// A run as its one owner has it.
 #[derive(Debug)]
 pub(crate) struct Owned {
     directory: RunDirectory,
@@ -26,24 +25,24 @@ pub(crate) struct Owned {
     workflow: Workflow,
     start: Box<Start>,
     clock: Clock,
-    /// What answers gates instead of a person.
+    /// Answers that the script gives to gates.
     answers: Vec<ScriptAnswer>,
     secrets: Secrets,
 }
 
-/// Whether what the engine asks for will be done.
+/// Selects between performing effects and only recording them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Asks are rendered and recorded with the fact that led to them, and then made.
+    /// Renders and records asks together with the fact that led to them. The driver then makes them.
     Drive {
-        /// Gates that take yes or no are answered with yes.
+        /// Answers yes/no gates with yes.
         auto: bool,
     },
-    /// Nothing is done: whoever resumes the run repeats it.
+    /// Performs nothing. Resuming the run repeats the effects.
     Record,
 }
 
-/// What settling a fact came to. Everything in it stands synced in the journal.
+/// Result of settling facts. The journal has everything in it, synced.
 #[derive(Debug, Default)]
 pub(crate) struct Settled {
     pub(crate) records: Vec<Record>,
@@ -51,7 +50,6 @@ pub(crate) struct Settled {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Something to be done now.
 #[derive(Debug)]
 pub(crate) enum Todo {
     Ask(Box<Prepared>),
@@ -61,7 +59,6 @@ pub(crate) enum Todo {
     Stop(CallId),
 }
 
-/// An ask whose prompt has been rendered.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) request: Request,
@@ -69,12 +66,13 @@ pub(crate) struct Prepared {
     pub(crate) persona: Option<String>,
 }
 
-/// Why a fact could not be settled. The state in memory is then ahead of the journal and must not be used any more.
+/// Reason why facts could not be settled. The state in memory is then ahead of the journal and must not be
+/// used any more.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// The journal could not be written.
     Storage(journal::Failed),
-    /// The lock was lost, or a blob is not what was written.
+    /// The lock was lost, or a blob differs from what was written.
     Error(Error),
 }
 
@@ -87,7 +85,7 @@ struct Settling {
 }
 
 impl Owned {
-    /// A run whose directory has just been made and whose journal is empty.
+    /// Wraps a run whose directory is new and whose journal is empty.
     pub(crate) fn new(
         directory: RunDirectory,
         lock: Lock,
@@ -111,7 +109,7 @@ impl Owned {
         })
     }
 
-    /// A run that was there: its history is folded and what was torn off its journal is cut.
+    /// Wraps an existing run. It cuts the torn end off the journal.
     pub(crate) fn of_history(
         directory: RunDirectory,
         lock: Lock,
@@ -135,13 +133,13 @@ impl Owned {
         })
     }
 
-    /// The same with a script that answers gates (C-75).
+    /// Adds a script that answers gates (C-75).
     pub(crate) fn answered_by(mut self, script: Option<&Script>) -> Self {
         self.answers = script.map(|script| script.answers.clone()).unwrap_or_default();
         self
     }
 
-    /// The same with what is secret here; without it only what has the shape of a key is.
+    /// Adds the secrets to redact. Without it, only strings in the shape of a key are redacted.
     pub(crate) fn without(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
@@ -171,17 +169,16 @@ impl Owned {
         &self.clock
     }
 
-    /// A wait that was sat out is over, whatever the system's clock says by now.
+    /// Ends a wait that was sat out, even if the system clock disagrees.
     pub(crate) fn has_reached(&mut self, moment: Moment) {
         self.clock.not_before(moment);
     }
 
-    /// Where the report directory is.
     pub(crate) fn report_directory(&self) -> &Path {
         Path::new(&self.start.report_directory)
     }
 
-    /// The run as these facts would leave it; nothing is recorded.
+    /// Returns the run as these facts would leave it. Records nothing.
     pub(crate) fn foresee(&self, facts: &[Fact]) -> Run {
         let mut run = self.run.clone();
         for fact in facts {
@@ -190,8 +187,8 @@ impl Owned {
         run
     }
 
-    /// Folds facts into the run and appends them, with every decision they led to and every prompt that is now to be
-    /// sent, in one batch. Only when this has succeeded may anything be done.
+    /// Folds facts into the run and appends them in one batch, with every decision they led to and every
+    /// prompt to send. The caller may perform effects only after this has succeeded.
     pub(crate) fn settle(&mut self, facts: Vec<Fact>, way: Way) -> Result<Settled, Broken> {
         self.still_ours()?;
         let mut settling = Settling {
@@ -251,7 +248,7 @@ impl Owned {
         Ok(())
     }
 
-    /// What the script answers at a gate, if it has an answer that the gate takes.
+    /// Returns the script's answer to a gate, if the gate accepts it.
     fn scripted(&self, gate: &OpenGate) -> Option<Answer> {
         let is_for = |answer: &&ScriptAnswer| answer.is_for(&gate.call.stage, gate.call.visit);
         let answer = self.answers.iter().find(is_for)?;
@@ -263,7 +260,8 @@ impl Owned {
         fits.then(|| Answer { call, by, label: answer.label.clone(), text: answer.text.clone() })
     }
 
-    /// Renders an ask. Its prompt is the next fact of the batch; so is the reason where it cannot be rendered or kept.
+    /// Renders an ask. The prompt becomes the next fact of the batch. If rendering or storing fails, the
+    /// reason becomes that fact.
     fn prepare(&self, request: Request, settling: &mut Settling) -> Result<(), Broken> {
         let (call, attempt) = (request.call.clone(), request.attempt);
         let (prompt, persona) = match self.words(&request, &mut settling.settled.warnings) {
@@ -317,11 +315,10 @@ impl Owned {
             (None, None) => String::new(),
         };
         let persona = request.persona.as_ref().map(|persona| whole(&blobs, persona)).transpose()?;
-        // A report, or a file of before, may hold what this environment keeps secret.
+        // A report or an older file may contain a secret of this environment.
         Ok((self.secrets.text(prompt), persona.map(|persona| self.secrets.text(persona))))
     }
 
-    /// What this run's drafts are rendered with.
     pub(crate) fn renderer<'a>(&'a self, blobs: &'a crate::blobs::Blobs) -> Renderer<'a> {
         Renderer {
             blobs,
@@ -332,7 +329,7 @@ impl Owned {
     }
 }
 
-/// A text exactly as it was kept: what is sent again is sent byte for byte.
+/// Reads a text exactly as it was stored, because a repeated ask is sent byte for byte.
 fn whole(blobs: &crate::blobs::Blobs, text: &Text) -> Result<String, render::Failed> {
     blobs.read(text).map_err(|bad| render::Failed::Blob { text: text.clone(), why: bad.to_string() })
 }
@@ -341,7 +338,7 @@ fn standing_yes(call: CallId) -> Answer {
     Answer { call, by: AnsweredBy::Auto, label: "yes".into(), text: None }
 }
 
-/// The fact that an attempt failed before or without its provider.
+/// Builds the fact of an attempt that failed before or without its provider.
 pub(crate) fn failed(call: CallId, failure: Failure) -> Fact {
     Fact::Failed(Box::new(CallFailed::new(call, failure)))
 }

@@ -1,4 +1,4 @@
-//! What would be sent, without a run.
+//! The prompts of a stage, rendered without a run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,31 +13,32 @@ use crate::Disk;
 use crate::blobs::Blobs;
 use crate::render::{Failed, Renderer};
 
-/// What one turn would be sent.
+/// The prompt of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     pub turn: TurnId,
-    /// For the provider's system slot.
+    /// Text for the system slot of the provider.
     pub persona: Option<String>,
     /// The prompt, byte for byte.
     pub text: String,
 }
 
-/// With what a stage is entered.
+/// The input for entering a stage.
 #[derive(Debug, Clone, Copy)]
 pub struct Entering<'a> {
     pub task: &'a str,
     pub directory: &'a Path,
-    /// Where reports would be saved.
+    /// The directory that reports would go to.
     pub report_directory: &'a Path,
-    /// Whether a person sits at the terminal.
+    /// True if a person sits at the terminal.
     pub interactive: bool,
-    /// What it is about, by the names that prompts have for it.
+    /// The subject, by the names that prompts use.
     pub subject: &'a BTreeMap<String, Json>,
 }
 
-/// What the turns of a stage would be sent if a run began there; nothing where it asks no agent. The same engine
-/// drafts and the same renderer renders as in a run, so this is exactly what would be sent.
+/// Renders the prompts of a stage as if a run started there. Returns none for a stage that asks no agent.
+///
+/// It uses the engine and the renderer of a real run, so the result is exactly what a run would send.
 pub fn preview(workflow: &Workflow, stage: &StageId, entering: &Entering<'_>) -> Vec<Preview> {
     let workflow = beginning_at(workflow, stage);
     let fact = Fact::Started(Box::new(started(&workflow, entering)));
@@ -53,14 +54,15 @@ pub fn preview(workflow: &Workflow, stage: &StageId, entering: &Entering<'_>) ->
     asks.filter_map(|request| render(*request, entering)).collect()
 }
 
-/// The workflow with another entry, all turns of which are asked at once, whatever would have to be there before.
+/// Returns the workflow with `stage` as its entry. All turns of it are asked at once, without their
+/// preconditions.
 fn beginning_at(workflow: &Workflow, stage: &StageId) -> Workflow {
     let mut workflow = workflow.clone();
     workflow.entry = stage.clone();
     if let Some(topics) = &mut workflow.topics {
         begin_with(topics, stage);
     }
-    // Nothing outside is looked at first.
+    // Skip the check for completion, which would look outside first.
     workflow.completion = Completion::Flow;
     let does = workflow.stages.get_mut(stage).map(|stage| &mut stage.does);
     if let Some(Activity::Turns { at_once, turns, .. }) = does {
@@ -74,8 +76,8 @@ fn beginning_at(workflow: &Workflow, stage: &StageId) -> Workflow {
     workflow
 }
 
-/// Publishes first what the stage is entered with: the first event of a run where that leads there, else the first topic
-/// that does.
+/// Makes the workflow publish the event that leads to the stage. It prefers the first event of a run, else
+/// takes the first topic that leads there.
 fn begin_with(topics: &mut Topics, stage: &StageId) {
     let mut leading = topics.routes.iter().filter(|route| route.to == *stage && !route.orphans).peekable();
     let is_first = leading.clone().any(|route| saihai_judge::takes(&route.pattern, &topics.start));
@@ -84,7 +86,7 @@ fn begin_with(topics: &mut Topics, stage: &StageId) {
     }
 }
 
-/// Lets the name of an output stand where no stage has made it yet.
+/// Shows the name of an output that no stage has produced yet.
 fn name_output(part: &mut Part) {
     if let Part::Value(Variable::Output { stage, key, otherwise: otherwise @ None }, _) = part {
         *otherwise = Some(format!("(the {key} of {stage})").into());
@@ -116,7 +118,7 @@ fn told(value: &Json) -> Text {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned).into()
 }
 
-/// Lets the reason stand where nobody can say what has changed.
+/// Replaces the changes by the reason why they are unknown.
 fn without_changes(draft: &mut Draft, why: &str) {
     for splice in draft.sections.iter_mut().flatten() {
         if let Splice::Changes(_) = splice {
@@ -126,7 +128,7 @@ fn without_changes(draft: &mut Draft, why: &str) {
 }
 
 fn render(request: Request, entering: &Entering<'_>) -> Option<Preview> {
-    // A workflow that was never frozen holds its texts in itself: nothing is looked up here.
+    // A workflow that was never frozen holds its texts itself, so no blob is read here.
     let blobs = Blobs::new(entering.report_directory.join("no-blobs"), &Disk::new());
     let renderer = Renderer {
         blobs: &blobs,

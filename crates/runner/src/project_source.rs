@@ -1,10 +1,10 @@
-//! The files of this machine, as far as those of a project may lead.
+//! The files of this machine, with links of a project confined to the project.
 //!
-//! What is wrong with a file is shown with the line in question, and texts go into prompts. A change under review can hold a
-//! link just as well as a file, so a link of the project to a key would be a way to have it printed into the log of a CI, or
-//! sent to a model. Files of the project are therefore read only where the project ends: below its root, and not from what git
-//! keeps out of it. That is asked here and not in every reader, and git only where a link is. The user's own files are read
-//! wherever they lead: nobody else has put links there.
+//! Error messages quote the faulty line of a file, and texts go into prompts. A change under review can add a
+//! link as easily as a file. A link to a key would then print the key into a CI log, or send it to a model.
+//! So a project's files must lie below its root and must not be ignored by git. One check here replaces a
+//! check in every reader, and git is asked only for links. The user's own files may link anywhere, because
+//! only the user puts links there.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use saihai_config::{DiskSource, FileKind, ReadError, Source, plain};
 
 use crate::git::Git;
 
-/// The files of this machine; those of a project only as far as the project reaches.
+/// Files of this machine. Files of the project must stay inside the project.
 #[derive(Debug, Clone)]
 pub struct ProjectSource {
     root: PathBuf,
@@ -21,7 +21,7 @@ pub struct ProjectSource {
 }
 
 impl ProjectSource {
-    /// Of the project at `root`, for a user whose own files are in `user`.
+    /// Creates a source for the project at `root`. `user` is the directory of the user's own files.
     pub fn new(root: PathBuf, user: Option<PathBuf>) -> Self {
         Self { root, user }
     }
@@ -30,12 +30,12 @@ impl ProjectSource {
         &self.root
     }
 
-    /// Why what a path leads to is none of the project's files.
+    /// Returns an error if a path leads outside the project's files.
     fn insist(&self, path: &Path) -> Result<(), ReadError> {
         let written = plain(path);
         let is_users = self.user.as_ref().is_some_and(|user| written.starts_with(user));
         let Some(name) = written.strip_prefix(&self.root).ok().filter(|_| !is_users) else { return Ok(()) };
-        // Whoever reads what is not there says so.
+        // The read itself reports a missing file.
         let (Ok(root), Ok(real)) = (DiskSource.canonical(&self.root), DiskSource.canonical(&written)) else {
             return Ok(());
         };
@@ -46,7 +46,8 @@ impl ProjectSource {
         }
     }
 
-    /// Whether git has a file among those of the project. Where it cannot say, it is not known to be one.
+    /// Returns true if git lists the file as part of the project. Without an answer from git, it does not
+    /// count.
     fn shows(&self, inside: &Path) -> bool {
         match Git::open(&self.root) {
             Ok(Some(git)) => git.shows(inside).unwrap_or(false),
@@ -127,7 +128,7 @@ mod tests {
                 .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
                 .map_err(|error| error.to_string().replace(home.to_str().expect("a name"), "~"))
         };
-        // Without git, everything below the root is the project's.
+        // Without git, every file below the root belongs to the project.
         assert_eq!(read(root.join("ignored.toml")), Ok("ignored".to_owned()));
         git(&root, &["init", "--quiet"]);
         git(&root, &["add", "own/a.toml"]);

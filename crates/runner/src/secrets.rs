@@ -1,4 +1,4 @@
-//! What is kept and shown has no secrets in it (C-55).
+//! Redaction of secrets from everything that is stored and shown (C-55).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use saihai_model::{
 
 use crate::Beginning;
 
-/// Takes secrets out of everything that crosses our boundary: what a run begins with, what is sent, what comes back.
-/// So whatever is made of it later, reports, carried texts, messages, holds none either.
+/// Redacts secrets from everything that crosses our boundary: the input of a run, prompts and replies.
+/// Reports, carried texts and messages derive from these, so they contain none either.
 #[derive(Debug, Clone)]
 pub(crate) struct Secrets(Arc<Redactor>);
 
 impl Default for Secrets {
-    /// Nothing but what has the shape of a key.
+    /// Redacts only strings in the shape of a key.
     fn default() -> Self {
         Self(Arc::new(Redactor::new([])))
     }
 }
 
 impl Secrets {
-    /// The same that are taken out of what agents print.
+    /// Uses the redactor that also cleans the output of agents.
     pub(crate) fn of(connections: &Connections) -> Self {
         Self(Arc::new(connections.redactor()))
     }
@@ -36,7 +36,8 @@ impl Secrets {
         }
     }
 
-    /// A fact without them, where a person could have typed one; what agents say is clean before it becomes a fact.
+    /// Redacts a fact that a person could have typed a secret into. Replies of agents are clean before they
+    /// become facts.
     pub(crate) fn fact(&self, fact: Fact) -> Fact {
         match fact {
             Fact::Answered(answer) => {
@@ -57,7 +58,6 @@ impl Secrets {
         }
     }
 
-    /// What came of an action without them.
     pub(crate) fn outcome(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Done { label, mut output } => {
@@ -86,11 +86,12 @@ impl Secrets {
         clean
     }
 
-    /// What a run begins with: the task, from which its name comes, the texts of its workflow and its script.
+    /// Redacts the input of a run: the task (the source of the run's name), the texts of its workflow and its
+    /// script.
     pub(crate) fn beginning(&self, beginning: Beginning) -> Result<Beginning, Unsound> {
         let task = self.text(beginning.task.clone());
         let name = if task == beginning.task { beginning.slug } else { slug(&task) };
-        // A secret in the name of a stage may be taken out of one place and not of another.
+        // Redaction may change the name of a stage in one place and not in another.
         let workflow = ValidatedDefinition::validate(self.workflow(beginning.workflow.into_workflow()))?;
         let mut subject = beginning.subject;
         subject.values_mut().for_each(|value| self.0.json(value));
@@ -104,7 +105,6 @@ impl Secrets {
         })
     }
 
-    /// A reply, with all that was said and done.
     pub(crate) fn reply(&self, reply: &mut Reply) {
         reply.text = self.text(std::mem::take(&mut reply.text));
         let texts = reply.responses.iter_mut().chain(&mut reply.warnings).chain(&mut reply.structured_error);
@@ -134,7 +134,7 @@ impl Secrets {
         value.and_then(|value| self.changed(value)).and_then(clean).unwrap_or(script)
     }
 
-    /// The value without them, where it had any.
+    /// Returns the redacted value, or `None` if it contained no secret.
     fn changed(&self, value: Json) -> Option<Json> {
         let mut clean = value.clone();
         self.0.json(&mut clean);
@@ -142,7 +142,7 @@ impl Secrets {
     }
 }
 
-/// What turns under way show, without secrets, however it was cut into pieces.
+/// The progress of turns under way, redacted even when a secret is split across pieces.
 #[derive(Debug)]
 pub(crate) struct Shown {
     secrets: Secrets,
@@ -154,7 +154,7 @@ impl Shown {
         Self { secrets, texts: HashMap::new() }
     }
 
-    /// What can be shown by now; nothing where it may be the beginning of a secret.
+    /// Returns the text that is safe to show now. It holds text back that may be the start of a secret.
     pub(crate) fn take(&mut self, call: &CallId, progress: Progress) -> Option<Progress> {
         let clean = |text| self.secrets.text(text);
         match progress {
@@ -172,7 +172,7 @@ impl Shown {
         }
     }
 
-    /// A turn is over: what was held back stands in its reply.
+    /// Forgets a finished turn. Its reply contains the text that was held back.
     pub(crate) fn end(&mut self, call: &CallId) {
         self.texts.remove(call);
     }

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a project in a temporary directory, and small workflows.
+//! Shared helpers of this crate's tests: a project in a temporary directory, and small workflows.
 
 mod hats;
 
@@ -17,13 +17,12 @@ pub(crate) use saihai_model::testing::{
 
 use crate::{Beginning, Clock, Disk, Driver, Error, Finish, Going, Observed, RunDirectory, Runs};
 
-/// A project in a temporary directory.
 pub(crate) struct Project {
     pub(crate) root: tempfile::TempDir,
     pub(crate) disk: Disk,
 }
 
-/// What was seen while a run was driven.
+/// The events seen while a run was driven.
 #[derive(Default)]
 pub(crate) struct Log(pub(crate) Vec<String>);
 
@@ -93,12 +92,12 @@ impl Project {
     }
 }
 
-/// Drives a run to its rest and keeps what was seen.
+/// Drives a run until it ends or parks, and logs its events.
 pub(crate) async fn drive(driver: Driver, going: Going) -> (Result<Finish, Error>, Log) {
     watch(driver, going, &mut |_| {}).await
 }
 
-/// The same, with somebody who acts on what is seen.
+/// Drives like [`drive`] and lets a callback react to events.
 pub(crate) async fn watch(
     driver: Driver,
     going: Going,
@@ -127,7 +126,7 @@ impl Log {
     }
 }
 
-/// A record in one short line: what it is, and of which call.
+/// Formats a record as one short line: its kind and its call.
 pub(crate) fn shown(record: &Record) -> String {
     let json = serde_json::to_value(&record.entry).unwrap();
     let (_, said) = json.as_object().unwrap().iter().next().unwrap();
@@ -152,7 +151,7 @@ pub(crate) fn shown(record: &Record) -> String {
     format!("{} {name}{}{rest}", record.seq, call.unwrap_or_default())
 }
 
-/// A raise that raises nothing.
+/// Builds a raise that raises nothing.
 pub(crate) fn go_on() -> Raise {
     Raise {
         rounds: None,

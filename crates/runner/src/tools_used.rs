@@ -1,4 +1,4 @@
-//! The tools of a reply: what is long of them lies in blobs (C-20).
+//! The tool calls of a reply. Long values go into blobs (C-20).
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use saihai_model::{Json, Text, ToolUse, ToolUsed};
 use crate::blobs::Blobs;
 use crate::{Error, RunDirectory};
 
-/// Keeps what tools were given and answered; what is long is durable in blobs when this returns.
+/// Stores the inputs and results of tool calls. Long values are durable in blobs when this returns.
 pub(crate) fn keep(blobs: &Blobs, tools: Vec<ToolUse>) -> Result<Vec<ToolUsed>, (PathBuf, io::Error)> {
     let keep = |tool: ToolUse| {
         let (input, long_input) = divide(blobs, tool.input)?;
@@ -19,7 +19,7 @@ pub(crate) fn keep(blobs: &Blobs, tools: Vec<ToolUse>) -> Result<Vec<ToolUsed>, 
     tools.into_iter().map(keep).collect()
 }
 
-/// A value that is short, or the blob of one that is long.
+/// Returns a short value inline, or stores a long one as a blob.
 fn divide(blobs: &Blobs, value: Option<Json>) -> Result<(Option<Json>, Option<Text>), (PathBuf, io::Error)> {
     let Some(value) = value else { return Ok((None, None)) };
     let text = value.to_string();
@@ -29,7 +29,7 @@ fn divide(blobs: &Blobs, value: Option<Json>) -> Result<(Option<Json>, Option<Te
     Ok((None, Some(blobs.keep_bytes(text.as_bytes())?)))
 }
 
-/// The tools as they were used, with what lies in blobs.
+/// Reads tool calls back, with the values from blobs.
 pub(crate) fn read(directory: &RunDirectory, tools: &[ToolUsed]) -> Result<Vec<ToolUse>, Error> {
     let value = |short: &Option<Json>, long: &Option<Text>| match long {
         Some(text) => {
@@ -58,7 +58,7 @@ mod tests {
     use crate::Going;
     use crate::testing::{Project, drive, fixed, stage, turn, workflow};
 
-    /// The tools of the only reply of a run, as its journal has them.
+    /// Returns the tool calls of the only reply of a run, as its journal has them.
     async fn journaled(project: &Project, tools: &[ToolUse]) -> Vec<ToolUsed> {
         let reply =
             ScriptReply { text: Some("done".into()), tools_used: tools.to_vec(), ..ScriptReply::default() };
@@ -82,7 +82,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_a_tool_was_given_and_answered_is_a_blob_where_it_is_over_4_kib() {
         let project = Project::new();
-        // A string's JSON has two bytes more than the string.
+        // The JSON of a string is two bytes longer than the string.
         let (edge, long) = ("x".repeat(4 * 1024 - 2), "x".repeat(4 * 1024 - 1));
         let tools = [
             ToolUse {

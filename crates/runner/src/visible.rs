@@ -1,13 +1,13 @@
-//! Text that others wrote, made safe to show.
+//! Escaping of foreign text for display.
 //!
-//! An agent's reply, a file's name or a definition's text may hold escape sequences that recolour, retitle or
-//! overwrite a terminal, marks that reverse the reading direction, or lines that a CI service obeys as commands.
-//! All of them are shown as what they are.
+//! A reply, a file name or a definition may contain escape sequences that recolour, retitle or overwrite a
+//! terminal. It may also contain marks that reverse the reading direction, or lines that a CI service
+//! executes as commands. This module shows all of them in escaped form.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// One line: line breaks too are shown as what they are.
+/// Escapes text for one line, line breaks included.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -19,7 +19,7 @@ pub fn visible_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Several lines: line breaks and tabs are kept.
+/// Escapes text of several lines. Line breaks and tabs stay.
 pub fn visible_text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -27,7 +27,7 @@ pub fn visible_text(text: &str) -> String {
             Some(body) => (body.strip_suffix('\r').unwrap_or(body), "\n"),
             None => (line, ""),
         };
-        // Nobody who reads line by line shall take it for anything but a text.
+        // A reader that works line by line must not take it for a command.
         if body.trim_start().starts_with("::") {
             shown.push('\\');
         }
@@ -42,9 +42,11 @@ pub fn visible_text(text: &str) -> String {
     defused(&shown).into_owned()
 }
 
-/// Lines in which GitHub's runner finds no command, whichever of our streams it reads them from: a command begins a line as
-/// `::name::`, or stands anywhere in one behind `##[`. Switching commands off and on again around what others wrote would not do:
-/// stdout and stderr are read side by side, and JSON has no room for it.
+/// Escapes text so that GitHub's runner finds no command in it, on any of our streams. A command starts a
+/// line as `::name::`, or follows `##[` anywhere in a line.
+///
+/// Disabling commands around foreign text would not work: the runner reads stdout and stderr side by side,
+/// and JSON has no room for it.
 pub fn defused(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##[") {
         return Cow::Borrowed(text);
@@ -74,7 +76,8 @@ fn push(shown: &mut String, character: char) {
     }
 }
 
-/// Control characters, and those that change the direction or the lines of what stands around them.
+/// Returns true for control characters and characters that change the direction or the lines of the text
+/// around them.
 pub(crate) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(

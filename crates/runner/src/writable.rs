@@ -1,9 +1,9 @@
-//! Whether something could be written, asked before anything is.
+//! A check for write access before anything is written.
 
 use std::io;
 use std::path::Path;
 
-/// Whether a directory could be made, or is there and could be written into. Nothing is changed.
+/// Checks that a directory can be created, or exists and is writable. Changes nothing.
 pub fn can_create_directory(path: &Path) -> io::Result<()> {
     let there = path.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok());
     let there = there.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;

@@ -1,4 +1,4 @@
-//! How files begin that git does not compare.
+//! The first bytes of files that git does not compare.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::process::ChildStdout;
 use super::command::stream;
 use super::{Changed, Error, Git};
 
-/// How a file begins, and how large it is.
+/// The first bytes of a file, and its size.
 #[derive(Debug)]
 pub struct Begun {
     pub bytes: Vec<u8>,
@@ -16,12 +16,12 @@ pub struct Begun {
 }
 
 impl Git {
-    /// How a changed file begins, before the change and after it, as far as it was there.
+    /// Returns the first bytes of a changed file before and after the change, if they exist.
     pub fn begun(&self, changed: &Changed, most: usize) -> Result<Vec<Begun>, Error> {
         let is_named = |object: &&String| object.bytes().any(|digit| digit != b'0');
         let [before, after] = &changed.objects;
         let object = |object: &String| match self.begun_object(object, most) {
-            // Git names what it has compared in the directory as if it had it.
+            // Git also prints object names for compared files of the directory that it does not store.
             Err(Error::Refused { .. }) => Ok(None),
             read => read.map(Some),
         };
@@ -30,7 +30,7 @@ impl Git {
             all.extend(object(before)?);
         }
         let after = if is_named(&after) { object(after)? } else { None };
-        // What is no object yet lies in the directory, unless it was deleted.
+        // A version without an object is in the directory, unless it was deleted.
         all.extend(after.or_else(|| self.begun_file(changed.names.last()?, most)));
         Ok(all)
     }

@@ -1,28 +1,28 @@
-//! What `git diff --raw --patch -z` says.
+//! Parses the output of `git diff --raw --patch -z`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Its path; of a deleted file the one it had.
+    /// The path. For a deleted file, the former path.
     pub path: String,
-    /// The path it had before it was renamed.
+    /// The path before a rename.
     pub previous: Option<String>,
     pub section: Section,
-    /// Its names as git knows them, which need not be UTF-8; where it was renamed the later one comes last.
+    /// The raw names, which need not be UTF-8. After a rename, the new name comes last.
     pub(super) names: Vec<OsString>,
-    /// The names of what it held before and after; zeros for nothing, and for what only lies in the directory.
+    /// The object names before and after. Zeros mean no file, or a file that exists only in the directory.
     pub(super) objects: [String; 2],
 }
 
-/// What differs in a file.
+/// The difference in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
     /// The bytes of its section of the patch.
     Text(Vec<u8>),
     Binary,
-    /// It is another repository, at another commit.
+    /// A submodule at another commit.
     Submodule,
 }
 
@@ -33,7 +33,7 @@ struct Raw {
     names: Vec<OsString>,
 }
 
-/// Reads it; nothing where it cannot be understood.
+/// Parses the output. Returns `None` if it is malformed.
 pub(super) fn read(said: &[u8]) -> Option<Vec<Changed>> {
     if said.is_empty() {
         return Some(Vec::new());
@@ -42,7 +42,7 @@ pub(super) fn read(said: &[u8]) -> Option<Vec<Changed>> {
     let mut sections = sections(patch).into_iter();
     let mut changed = Vec::new();
     for raw in raws {
-        // A change of kind is a deletion and a creation; what is unmerged has no section of its own.
+        // A change of type has two sections, a deletion and a creation. An unmerged file has none.
         let count = match raw.status {
             'U' => 0,
             'T' => 2,
@@ -70,12 +70,12 @@ pub(super) fn read(said: &[u8]) -> Option<Vec<Changed>> {
     sections.next().is_none().then_some(changed)
 }
 
-/// Lines of content begin with a space, `+`, `-` or `\`.
+/// Returns true for git's note about a binary file. A line of content starts with a space, `+`, `-` or `\`.
 fn is_binary_mark(line: &[u8]) -> bool {
     line.starts_with(b"Binary files ") && line.ends_with(b" differ")
 }
 
-/// The lines of `--raw`, up to the empty one, and what follows.
+/// Parses the `--raw` records up to the empty one, and returns the rest.
 fn raws(said: &[u8]) -> Option<(Vec<Raw>, &[u8])> {
     let (mut raws, mut rest) = (Vec::new(), said);
     while rest.first() == Some(&b':') {
@@ -92,7 +92,7 @@ fn raws(said: &[u8]) -> Option<(Vec<Raw>, &[u8])> {
     Some((raws, rest.strip_prefix(b"\0").unwrap_or(rest)))
 }
 
-/// What stands before the next NUL.
+/// Takes the bytes before the next NUL.
 fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s OsStr> {
     let end = rest.iter().position(|byte| *byte == 0)?;
     let taken = OsStr::from_bytes(&rest[..end]);
@@ -100,7 +100,7 @@ fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s OsStr> {
     Some(taken)
 }
 
-/// A patch, cut before every line that begins a file.
+/// Splits a patch before each line that starts a file.
 fn sections(patch: &[u8]) -> Vec<Vec<u8>> {
     let mut sections: Vec<Vec<u8>> = Vec::new();
     for line in patch.split_inclusive(|byte| *byte == b'\n') {

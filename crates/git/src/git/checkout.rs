@@ -1,4 +1,4 @@
-//! The files of a commit in a directory of their own, for as long as they are looked at.
+//! Temporary checkouts of a commit.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::{Error, Git};
 
-/// The directories `KIND-COMMIT-PROCESS` below this one whose processes are gone.
+/// Returns the directories `KIND-COMMIT-PROCESS` whose processes have ended.
 pub fn abandoned_checkouts(below: &Path, kind: &str) -> Vec<PathBuf> {
     let is_abandoned = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -22,19 +22,18 @@ pub fn abandoned_checkouts(below: &Path, kind: &str) -> Vec<PathBuf> {
 }
 
 impl Git {
-    /// Puts the files of a commit into a new directory, as a worktree without a branch.
+    /// Checks out a commit into a new directory, as a worktree without a branch.
     pub fn check_out(&self, commit: &str, directory: &Path) -> Result<(), Error> {
         let directory = directory.to_string_lossy();
         self.run("worktree", &["add", "--quiet", "--detach", "--", &directory, commit]).map(drop)
     }
 
-    /// Removes such a directory with everything in it.
+    /// Removes such a directory with all its content.
     pub fn remove_checkout(&self, directory: &Path) -> Result<(), Error> {
         let directory = directory.to_string_lossy();
         self.run("worktree", &["remove", "--force", "--", &directory]).map(drop)
     }
 
-    /// The tree of a commit.
     pub fn tree_of(&self, commit: &str) -> Result<Option<String>, Error> {
         self.ask("rev-parse", &["--verify", "--quiet", "--end-of-options", &format!("{commit}^{{tree}}")])
     }

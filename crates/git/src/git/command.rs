@@ -1,4 +1,4 @@
-//! The one place where the git program is started.
+//! The only place that starts the git program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -11,8 +11,9 @@ use super::Error;
 pub use super::running::end_all;
 pub use super::running::{Seat, run, stream};
 
-/// The variables a person started us with; what git is told of them is decided here. So is which file git is: it is started in places
-/// whose files agents write, and none of those is ever taken for it.
+/// The variables of this process, and the git program. This type decides which variables git receives. It
+/// finds the program once, because git runs in directories that agents write to. A file there must never pass
+/// for git.
 #[derive(Clone)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
@@ -28,7 +29,7 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-/// Settings that hold in every call, whatever a repository says.
+/// Settings for every call, above those of a repository.
 const HELD: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -39,21 +40,21 @@ const HELD: [&str; 7] = [
     "maintenance.auto=false",
 ];
 
-/// Who we are to the forge: git is lent a token for the moment in which it talks to one, and only then.
+/// Variables with tokens for a forge. Git receives a token only for a call that contacts the forge.
 const TOKENS: [&str; 4] = ["GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN"];
-/// A file that cannot be there: git asks for it and says nothing.
+/// A path that cannot exist. Git ignores a missing file silently.
 const NOWHERE: &str = "/dev/null/none";
-/// Where git is said not to be, where it is nowhere on the path.
+/// The path for error messages if `PATH` has no git.
 const USUAL: &str = "/usr/bin/git";
 
 impl Environment {
-    /// That of this process. Git is the file that it was when this was first asked for.
+    /// Returns the environment of this process. The first call fixes the git program.
     pub fn of_process() -> Self {
         static FIRST: OnceLock<Environment> = OnceLock::new();
         FIRST.get_or_init(|| Self::of(std::env::vars_os())).clone()
     }
 
-    /// These variables and no others.
+    /// Creates an environment with only these variables.
     pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut variables: Vec<_> = variables.into_iter().collect();
         let mut git = PathBuf::from(USUAL);
@@ -61,18 +62,17 @@ impl Environment {
             *path = absolute_places(path);
             git = find("git", Some(path)).unwrap_or(git);
         }
-        // To whoever looks for a program by it, an empty one means the directory it stands in.
+        // An empty `PATH` means the current directory to some programs.
         variables.retain(|(name, value)| name != "PATH" || !value.is_empty());
         Self { variables, git }
     }
 
-    /// The value of a variable.
     pub fn value(&self, name: &str) -> Option<&OsString> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Git without pager, hooks, file system monitor, prompts, lazy fetching, transports, objects in the place of others, and the variables of the
-    /// caller's own git and of the forge. Its input is empty.
+    /// Prepares git with empty input. It disables pager, hooks, file system monitor, prompts, lazy fetching,
+    /// transports and replace objects. It also clears the variables of the caller's git and of the forge.
     pub fn git(&self) -> Command {
         let mut git = Command::new(&self.git);
         let foreign = |name: &OsString| {
@@ -98,8 +98,8 @@ impl Environment {
     }
 }
 
-/// Has git go by a setting, whatever its files say. In its environment, because on a command line everything behind the
-/// first `=` would be taken for the value, and the name of a filter may hold one.
+/// Sets a configuration value above those from files. It uses the environment: a command line would split at
+/// the first `=`, and the name of a filter may contain one.
 pub fn configure(git: &mut Command, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
     let told = git.get_envs().find(|(name, _)| *name == COUNT).and_then(|(_, value)| value);
     let count: usize = told.and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0);
@@ -110,26 +110,26 @@ pub fn configure(git: &mut Command, key: impl AsRef<OsStr>, value: impl AsRef<Os
 
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
-/// What it printed; an error with what it complained of where it refused.
+/// Returns the output, or an error with git's message.
 pub fn output(git: &mut Command, named: &str) -> Result<Vec<u8>, Error> {
     judge(run(git, named, None, Seat::Apart)?, named)
 }
 
-/// As [`output`], with something to read.
+/// Works like [`output`], with input.
 pub fn feed(git: &mut Command, named: &str, input: &[u8]) -> Result<Vec<u8>, Error> {
     judge(run(git, named, Some(input), Seat::Apart)?, named)
 }
 
-/// What is said of one that refused without a word.
+/// The message for a failure without one.
 pub const SILENT: &str = "it did not say why";
 
-/// What a git that has ended printed, or complained of.
+/// Returns the output of a finished git, or its error message.
 pub fn judge(output: Output, named: &str) -> Result<Vec<u8>, Error> {
     if output.status.success() {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    // Progress may stand before the complaint.
+    // Progress output may precede the error message.
     let is_complaint = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
     let first = || said.lines().find(|line| !line.trim().is_empty());
     let said = said.lines().find(is_complaint).or_else(first).unwrap_or(SILENT);

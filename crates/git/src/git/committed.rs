@@ -1,8 +1,8 @@
-//! The files of a commit, read without checking it out.
+//! Reads the files of a commit without checking it out.
 
 use super::{Error, Git, command};
 
-/// What stands at a path of a commit.
+/// The kind of an entry in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {
     File,
@@ -11,18 +11,18 @@ pub enum Committed {
     Submodule,
 }
 
-/// What a path of a commit leads to, with links followed inside of the commit.
+/// The target of a path in a commit. Links are followed inside the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Followed {
-    /// A file that holds this.
+    /// The content of a file.
     File(Vec<u8>),
     Missing,
-    /// A link leads out of the commit, to nothing, or in a circle; or something else than a file is there.
+    /// A link that leaves the commit, dangles or loops, or an entry other than a file.
     Elsewhere,
 }
 
 impl Git {
-    /// What is no directory in a commit: at a path, or anywhere below it.
+    /// Lists the entries of a commit except directories: at a path, or below it.
     pub fn committed(
         &self,
         commit: &str,
@@ -49,9 +49,8 @@ impl Git {
         Ok(found)
     }
 
-    /// What a path of a commit leads to.
     pub fn followed(&self, commit: &str, path: &str) -> Result<Followed, Error> {
-        // One line is one question.
+        // A line is one query.
         if path.contains('\n') {
             return Ok(Followed::Elsewhere);
         }
@@ -76,7 +75,7 @@ impl Git {
     }
 }
 
-/// Whether what lies below a path counts.
+/// Selects whether entries below a path count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
     Too,

@@ -1,9 +1,9 @@
-//! Objects of a remote, and nothing else of it.
+//! Fetches objects of a remote, and nothing else.
 
 use super::{Error, Git};
 use crate::repository::Token;
 
-/// What git may be asked to speak.
+/// Protocols that git may use.
 const PROTOCOLS: &str = "https:ssh:file";
 
 impl Git {
@@ -11,7 +11,7 @@ impl Git {
         self.ask("config", &["--get", &format!("remote.{remote}.url")])
     }
 
-    /// Fetches what these refs of a remote are and returns their commits. No ref of the repository is made or moved.
+    /// Fetches refs of a remote and returns their commits. Creates and moves no ref.
     pub fn fetch(&self, url: &str, references: &[String], token: &Token) -> Result<Vec<String>, Error> {
         let names: Vec<&str> = references.iter().map(String::as_str).collect();
         let said = self.speak("ls-remote", &[&["--quiet", "--", url], &names[..]].concat(), url, token)?;
@@ -30,7 +30,7 @@ impl Git {
 
     fn speak(&self, command: &str, arguments: &[&str], url: &str, token: &Token) -> Result<Vec<u8>, Error> {
         let mut git = self.command(command);
-        // A command for it could stand in the repository's own configuration.
+        // The repository's own configuration could name another command.
         git.env("GIT_ALLOW_PROTOCOL", PROTOCOLS).env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
         token.lend(&mut git, url);
         super::command::output(git.args(arguments), command)

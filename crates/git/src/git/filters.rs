@@ -1,4 +1,4 @@
-//! Filters: programs that git runs over the content of files whenever it compares them.
+//! Filters: programs that git runs on file content when it compares files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,11 +9,11 @@ use super::{Error, Git};
 /// The keys of a filter that name programs.
 const PROGRAMS: [&str; 3] = ["clean", "smudge", "process"];
 
-/// A key and its value. Neither need be UTF-8, and a key may hold anything.
+/// A key and its value. Neither need be UTF-8, and a key may contain anything.
 pub(super) type Setting = (OsString, OsString);
 
-/// Settings by which every filter that a repository itself describes is what the user's own configuration says of it:
-/// nothing, mostly.
+/// Returns settings that reset every filter of the repository to the user's own configuration, which mostly
+/// has none.
 pub(super) fn held(git: &Git) -> Result<Vec<Setting>, Error> {
     let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
     match git.run("config", &["--null", "--show-scope", "--includes", "--get-regexp", pattern]) {
@@ -24,7 +24,7 @@ pub(super) fn held(git: &Git) -> Result<Vec<Setting>, Error> {
     }
 }
 
-/// Scope and `key\nvalue`, each ended by a NUL.
+/// Parses the scope and `key\nvalue`, each ended by NUL.
 fn settings(said: &[u8]) -> Vec<Setting> {
     let mut parts = said.split(|byte| *byte == 0);
     let (mut own, mut foreign) = (BTreeMap::new(), Vec::new());
@@ -53,7 +53,7 @@ fn settings(said: &[u8]) -> Vec<Setting> {
     held
 }
 
-/// What stands before and behind a byte.
+/// Splits bytes before and after a position.
 fn parted(bytes: &[u8], at: Option<usize>) -> Option<(&[u8], &[u8])> {
     at.map(|at| (&bytes[..at], &bytes[at + 1..]))
 }

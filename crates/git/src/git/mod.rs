@@ -1,9 +1,9 @@
-//! The git program, held so that nothing in a repository can make it run anything.
+//! The git program, restricted so that no repository can make it run code.
 //!
-//! Whoever can write files of a project can write `.git/config` and `.gitattributes` too. Every call therefore goes
-//! without pager, hooks, file system monitor, external diff, text conversion, lazy fetching, prompts, and the variables of
-//! the caller's own git; filters count only where the user's own configuration describes them. Nothing is written: git
-//! is also kept from refreshing the index.
+//! A person or agent with write access to a project can also change `.git/config` and `.gitattributes`. Every
+//! call therefore disables pager, hooks, file system monitor, external diff, text conversion, lazy fetching
+//! and prompts. It also clears the variables of the caller's git. Filters run only if the user's own
+//! configuration defines them. Git writes nothing here, not even a refreshed index.
 
 mod begun;
 mod changed;
@@ -35,16 +35,15 @@ pub use committed::{Below, Committed, Followed};
 pub use naming::Branch;
 pub use tracked::Tracked;
 
-/// A repository, reached through the git program.
+/// A repository, accessed through the git program.
 #[derive(Debug, Clone)]
 pub struct Git {
     root: PathBuf,
     environment: Environment,
-    /// Configuration that holds whatever the repository says.
+    /// Settings above those of the repository.
     filters: Vec<Setting>,
 }
 
-/// Why git did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program cannot be started.
@@ -56,29 +55,29 @@ pub enum Error {
         command: String,
         said: String,
     },
-    /// A name that could mean two things.
+    /// An ambiguous name.
     #[error("`{name}` could mean {}", either(.meanings))]
     Ambiguous {
         name: String,
-        /// The whole names of what it could mean.
+        /// The full names of all matches.
         meanings: Vec<String>,
     },
-    /// The inside of a repository, in which no files of a project are.
+    /// The inside of a git directory, without project files.
     #[error("`{}` is a bare repository, or the inside of one: no files are checked out there", .0.display())]
     Bare(PathBuf),
-    /// It was ended before it had done it.
+    /// Git was ended before it finished.
     #[error("`git {command}` was ended: {why}")]
     Ended {
         /// The command, without its flags.
         command: String,
         why: &'static str,
     },
-    /// It said something we cannot read.
+    /// The output could not be parsed.
     #[error("what `git {command}` said cannot be understood")]
     Unreadable { command: &'static str },
 }
 
-/// What else holds where files are compared, beside the repository's filters.
+/// Settings for comparing files, in addition to the filters.
 const HELD: [&str; 4] = [
     "core.bigFileThreshold=20m",
     "diff.autoRefreshIndex=true",
@@ -86,18 +85,18 @@ const HELD: [&str; 4] = [
     "diff.trustExitCode=false",
 ];
 
-/// So many files are named to git in one call: a name has at most 4 KiB, and a renamed file has two.
+/// Maximum number of files in one call. A path has at most 4 KiB, and a renamed file has two.
 const AT_ONCE: usize = 100;
 
-/// Where Saihai keeps what it makes itself: never a change of anybody's.
+/// Directories of Saihai. Their files never count as changes.
 const OWN: [&str; 4] = [".saihai/runs/", ".saihai/cache/", ".saihai/batches/", ".worktrees/"];
 
-/// Whether a path from the root is one of those that Saihai makes itself.
+/// Returns true if a path from the root belongs to Saihai.
 pub fn is_own(path: &str) -> bool {
     OWN.iter().any(|own| path.starts_with(own))
 }
 
-/// Whether a directory is another one or lies in it, wherever links lead.
+/// Returns true if a directory is inside another, with links resolved.
 fn is_inside(directory: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real(directory).starts_with(real(other))
@@ -109,7 +108,7 @@ fn either(meanings: &[String]) -> String {
 }
 
 impl Git {
-    /// The repository whose files lie at `root`; nothing where there is none.
+    /// Opens the repository whose files are at `root`. Returns `None` if there is none.
     pub fn open(root: &Path) -> Result<Option<Self>, Error> {
         let (environment, filters) = (Environment::of_process(), Vec::new());
         let mut git = Self { root: root.to_owned(), environment, filters };
@@ -121,7 +120,7 @@ impl Git {
                 Some(("true", _)) => {}
                 Some(_) | None => return Ok(None),
             },
-            // Any other refusal is worth knowing: a repository of somebody else's, say.
+            // Report any other refusal, for example a repository of another user.
             Err(Error::Refused { said, .. }) if said.contains("not a git repository") => return Ok(None),
             Err(error) => return Err(error),
         }
@@ -133,21 +132,20 @@ impl Git {
         self.ask("merge-base", &["--end-of-options", one, other])
     }
 
-    /// The tree that holds nothing.
+    /// Returns the hash of the empty tree.
     pub fn empty_tree(&self) -> Result<String, Error> {
         self.say("hash-object", &["-t", "tree", "--stdin"]).map(|hash| hash.trim().to_owned())
     }
 
-    /// Everything that differs between two trees, or between one and the files at the root; what git does not track is
-    /// not among it.
+    /// Returns all differences between two trees, or between a tree and the files at the root. Untracked
+    /// files are not included.
     pub fn changed(&self, trees: &[&str]) -> Result<Vec<Changed>, Error> {
         self.compared(trees, &[], &[])
     }
 
-    /// The same of these files, compared line by line though git takes them for binary. What does not differ any more
-    /// stays as it was told before.
+    /// Compares binary files line by line. A file without a difference keeps its earlier result.
     pub fn changed_as_text(&self, trees: &[&str], mut files: Vec<Changed>) -> Result<Vec<Changed>, Error> {
-        // What a program may be given as arguments has an end.
+        // The length of a command line is limited.
         for some in files.chunks_mut(AT_ONCE) {
             let names: Vec<&OsStr> =
                 some.iter().flat_map(|one| &one.names).map(OsString::as_os_str).collect();
@@ -183,7 +181,7 @@ impl Git {
             "--no-abbrev",
             "--full-index",
             "--submodule=short",
-            // Looking whether one is dirty would run git by the configuration of that other repository.
+            // A check for a dirty submodule would run git with that repository's configuration.
             "--ignore-submodules=dirty",
         ];
         let mut git = self.command("diff");
@@ -191,28 +189,29 @@ impl Git {
         changed::read(&command::output(&mut git, "diff")?).ok_or(Error::Unreadable { command: "diff" })
     }
 
-    /// Paths of files that git neither tracks nor ignores; those of other repositories end in `/`.
+    /// Lists files that git neither tracks nor ignores. Embedded repositories end in `/`.
     pub fn untracked(&self) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--others"], &[])
     }
 
-    /// Paths of all files that git tracks.
+    /// Lists all tracked files.
     pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--cached"], &[])
     }
 
-    /// Paths of all files below a directory that git does not ignore, also of those it would ignore and tracks.
+    /// Lists all files below a directory that git does not ignore, and tracked files that match an ignore
+    /// rule.
     pub fn below(&self, directory: &str) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--cached", "--others"], &[directory])
     }
 
-    /// Whether a file is one that git tracks, or at least does not ignore.
+    /// Returns true if git tracks a file, or at least does not ignore it.
     pub fn shows(&self, file: &Path) -> Result<bool, Error> {
         let Some(name) = file.to_str() else { return Ok(false) };
         Ok(self.listed(&["--cached", "--others"], &[name])?.iter().any(|path| path == file))
     }
 
-    /// Those of these paths that an attribute makes git compare whatever they hold.
+    /// Returns the paths that an attribute marks as text.
     pub fn called_text<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Result<BTreeSet<String>, Error> {
         let input: Vec<u8> = paths.flat_map(|path| path.bytes().chain([0])).collect();
         let mut git = self.command("check-attr");
@@ -222,7 +221,7 @@ impl Git {
         Ok(set.map(|field| String::from_utf8_lossy(field[0]).into_owned()).collect())
     }
 
-    /// Names need not be UTF-8.
+    /// Lists paths. Names need not be UTF-8.
     fn listed(&self, which: &[&str], below: &[&str]) -> Result<Vec<PathBuf>, Error> {
         let flags = [which, &["--exclude-standard", "-z", "--"], below].concat();
         let said = self.run("ls-files", &flags)?;
@@ -230,8 +229,8 @@ impl Git {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// A hash of everything that can be looked at: what is committed, what is changed, what is new. Nothing where another
-    /// repository lies among the files, whose state is not known here. What is left out does not count.
+    /// Returns a hash of the whole visible state: commits, changes and new files, without `left_out`. Returns
+    /// `None` if there is an embedded repository, whose state is unknown.
     pub fn standing(&self, left_out: &[String]) -> Result<Option<String>, Error> {
         let tree = self.head_tree()?;
         let changed = self.differing_paths(&tree)?.into_iter();
@@ -249,7 +248,7 @@ impl Git {
                     fs::read_link(&file).map(|target| target.as_os_str().as_encoded_bytes().to_vec()).ok()
                 }
                 Ok(metadata) if metadata.is_file() => fs::read(&file).ok(),
-                // A pipe in its place holds nothing, and whoever reads it may wait for ever.
+                // A pipe has no content, and reading it may block forever.
                 Ok(_) | Err(_) => None,
             };
             let content = content.map(|bytes| Sha256::digest(&bytes).to_vec()).unwrap_or_default();
@@ -260,12 +259,12 @@ impl Git {
         Ok(Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// Whether some file below a path is one of the repository's.
+    /// Returns true if git tracks a file below a path.
     pub fn tracks(&self, path: &str) -> Result<bool, Error> {
         self.run("ls-files", &["-z", "--", path]).map(|said| !said.is_empty())
     }
 
-    /// An answer of one line; nothing where git says no.
+    /// Returns one line of output, or `None` if git refuses.
     fn ask(&self, command: &str, arguments: &[&str]) -> Result<Option<String>, Error> {
         match self.say(command, arguments) {
             Ok(said) => Ok(Some(said.trim().to_owned()).filter(|line| !line.is_empty())),
@@ -285,7 +284,7 @@ impl Git {
     fn command(&self, command: &str) -> Command {
         let mut git = self.environment.git();
         git.env("GIT_OPTIONAL_LOCKS", "0").current_dir(&self.root);
-        // The repository cannot say that its files lie elsewhere.
+        // The repository cannot redirect git to other files.
         git.arg("--work-tree").arg(&self.root);
         for setting in HELD {
             git.args(["-c", setting]);

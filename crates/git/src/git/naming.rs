@@ -1,7 +1,7 @@
-//! What the name of a revision stands for.
+//! Resolves the name of a revision.
 //!
-//! Git prefers a tag to a branch of the same name and only warns, and tags come with every fetch: a tag `main` at the
-//! commit under review would leave nothing to review. A name that could mean two things is therefore refused.
+//! Git prefers a tag to a branch of the same name and only warns. Tags arrive with every fetch, so a tag
+//! `main` at the commit under review would leave nothing to review. An ambiguous name is therefore an error.
 
 use super::{Error, Git};
 
@@ -13,17 +13,16 @@ const REMOTES: &str = "refs/remotes/";
 pub struct Branch(String);
 
 impl Branch {
-    /// A branch of this repository.
     pub fn local(name: &str) -> Self {
         Self(format!("{BRANCHES}{name}"))
     }
 
-    /// What nothing else can be called.
+    /// Returns the unambiguous name.
     pub fn full(&self) -> &str {
         &self.0
     }
 
-    /// What people call it: `main`, `origin/main`.
+    /// Returns the short name: `main`, `origin/main`.
     pub fn short(&self) -> &str {
         let name = self.0.strip_prefix(BRANCHES).or_else(|| self.0.strip_prefix(REMOTES));
         name.unwrap_or(&self.0)
@@ -31,7 +30,7 @@ impl Branch {
 }
 
 impl Git {
-    /// The commit a revision means.
+    /// Returns the commit of a revision.
     pub fn commit(&self, revision: &str) -> Result<Option<String>, Error> {
         if revision.is_empty() || revision.starts_with('-') {
             return Ok(None);
@@ -44,7 +43,7 @@ impl Git {
         self.ask("rev-parse", &["--verify", "--quiet", "--end-of-options", &commit])
     }
 
-    /// Every reference that git could take the name in a revision for; none where it is the whole name of one, or HEAD.
+    /// Returns every ref that the name in a revision could mean. Returns none for a full ref name or HEAD.
     fn meanings(&self, revision: &str) -> Result<Vec<String>, Error> {
         let end = revision.find(['~', '^', ':']).into_iter().chain(revision.find("@{")).min();
         let name = &revision[..end.unwrap_or(revision.len())];
@@ -60,18 +59,18 @@ impl Git {
         ];
         let asked: Vec<&str> = possible.iter().map(String::as_str).collect();
         let said = self.say("for-each-ref", &[&["--format=%(refname)", "--"], &asked[..]].concat())?;
-        // What is asked for also finds what lies below it.
+        // Git also lists refs below the name.
         let there: Vec<&str> = said.lines().collect();
         Ok(possible.into_iter().filter(|reference| there.contains(&reference.as_str())).collect())
     }
 
-    /// The branch that a remote calls its own.
+    /// Returns the default branch of a remote.
     pub fn remote_default(&self, remote: &str) -> Result<Option<Branch>, Error> {
         let reference = format!("{REMOTES}{remote}/HEAD");
         Ok(self.ask("symbolic-ref", &["--quiet", &reference])?.map(Branch))
     }
 
-    /// The branch that is checked out; nothing where a commit is.
+    /// Returns the branch that is checked out, or `None` for a detached HEAD.
     pub fn branch(&self) -> Result<Option<String>, Error> {
         let branch = self.ask("symbolic-ref", &["--quiet", "HEAD"])?.map(Branch);
         Ok(branch.map(|branch| branch.short().to_owned()))

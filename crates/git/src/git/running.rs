@@ -1,4 +1,4 @@
-//! Git while it runs: how long it may, and how it is ended.
+//! Runs git with a time limit.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -11,27 +11,27 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::Error;
 
-/// The longest that git has for anything. Nobody can see from outside whether a git that is silent goes on, so this is more than the
-/// first fetch of a great repository takes. What git is known to wait for in vain is refused before it is started.
+/// Time limit for every git command. A silent git may still be working, so the limit exceeds the first fetch
+/// of a large repository. Commands that would wait in vain are refused before they start.
 const LONGEST: Duration = Duration::from_secs(3_600);
-/// How soon a git hears that everything is to end.
+/// Poll interval for the request to end everything.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long it is waited for those that were ended.
+/// Time to wait for ended processes.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Everything is to end at once. Of the process, as the signal that says so is.
+/// Set when all git processes must end. It is global, like the signal that causes it.
 static ENDING: AtomicBool = AtomicBool::new(false);
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seat {
-    /// In a group of its own, which is ended whole: what git has started does not go on without it.
+    /// Git runs in its own process group. Killing the group also ends the programs that git started.
     Apart,
-    /// Where it can ask the person something.
+    /// Git can prompt on the terminal.
     AtTerminal,
 }
 
-/// Ends every git that this process runs, with all that it started, and lets none begin any more.
+/// Ends every git of this process with all its children, and prevents new ones.
 pub fn end_all() {
     ENDING.store(true, Ordering::SeqCst);
     let end = Instant::now() + GRACE;
@@ -40,7 +40,7 @@ pub fn end_all() {
     }
 }
 
-/// Runs git, with something to read or nothing.
+/// Runs git with optional input.
 pub fn run(git: &mut Command, named: &str, input: Option<&[u8]>, seat: Seat) -> Result<Output, Error> {
     run_within(git, named, input, seat, LONGEST)
 }
@@ -65,7 +65,7 @@ fn run_within(
     let (over, ended) = channel::<()>();
     std::thread::scope(|scope| {
         if let (Some(mut pipe), Some(input)) = (pipe, input) {
-            // A child that stops reading says why on its own.
+            // A child that stops reading reports the reason itself.
             scope.spawn(move || pipe.write_all(input).ok());
         }
         let watch = scope.spawn(move || watched.watch(&ended));
@@ -78,7 +78,7 @@ fn run_within(
     })
 }
 
-/// Runs git and has what it says read while it says it, as far as somebody wants to hear it; then it is ended.
+/// Runs git and passes its output to a reader while it arrives. When the reader has enough, git is ended.
 pub fn stream<T>(
     git: &mut Command,
     named: &'static str,
@@ -109,7 +109,7 @@ fn stream_within<T>(
         let found = read(said);
         drop(over);
         let why = watch.join().unwrap_or_default();
-        // Whatever it has not said yet is not needed. It may have ended by itself.
+        // The rest of the output is not needed. Git may already have ended.
         kill_process_group(process, Signal::KILL).unwrap_or(());
         child.wait().map_err(Error::Missing)?;
         match why {
@@ -119,7 +119,7 @@ fn stream_within<T>(
     })
 }
 
-/// One git that runs, as long as this is there.
+/// Counts a running git while it exists.
 struct Counted;
 
 impl Counted {
@@ -135,7 +135,7 @@ impl Drop for Counted {
     }
 }
 
-/// A git that is ended when its time is over.
+/// A git process with a time limit.
 struct Watched {
     process: Pid,
     seat: Seat,
@@ -143,7 +143,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Waits until it has ended by itself, or ends it and says why.
+    /// Waits for the end of the process, or kills it and returns the reason.
     fn watch(&self, ended: &Receiver<()>) -> Option<&'static str> {
         loop {
             if ENDING.load(Ordering::SeqCst) {
@@ -164,7 +164,7 @@ impl Watched {
             Seat::Apart => kill_process_group(self.process, Signal::KILL),
             Seat::AtTerminal => kill_process(self.process, Signal::KILL),
         };
-        // It may just have ended by itself.
+        // The process may just have ended by itself.
         ended.ok().map(|()| why)
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_git_that_waits_for_ever_is_ended_with_all_it_started() {
         let mut git = Command::new("sh");
-        // Who started the other one is gone; the other one holds its output.
+        // The parent of the second process is gone, and that process holds the output open.
         git.args(["-c", "sleep 600 & sleep 600 & wait"]);
         let error = run_within(&mut git, "status", None, Seat::Apart, Duration::ZERO).unwrap_err();
         assert_eq!(error.to_string(), "`git status` was ended: it took longer than an hour");
@@ -198,7 +198,7 @@ mod tests {
         let late = listened("echo begun; sleep 600 & sleep 600", b"", Duration::ZERO, 100);
         assert_eq!(late, Err("`git cat-file` was ended: it took longer than an hour".to_owned()));
         assert_eq!(listened("cat", b"whole", LONGEST, 100), Ok("whole".to_owned()));
-        // More than fits into the pipes, and nobody listens to the end.
+        // The output exceeds the pipe buffers, and the reader stops early.
         assert_eq!(listened("cat; sleep 600", &[b'x'; 1_000_000], LONGEST, 3), Ok("xxx".to_owned()));
     }
 

@@ -1,4 +1,4 @@
-//! Repositories that try to have us run something.
+//! Repositories that try to make us run programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::*;
 use crate::testing::Repository;
 
-/// A repository with one change, and a program that leaves a trace when it is run.
+/// A repository with one change, and a program that leaves a trace when it runs.
 struct Trap {
     repository: Repository,
     program: String,
@@ -25,7 +25,7 @@ impl Trap {
         Self { program: program.display().to_string(), repository, trace }
     }
 
-    /// What review asks of git.
+    /// Runs the git commands of a review.
     fn look(&self) -> Vec<Changed> {
         let git = Git::open(self.repository.root()).unwrap().unwrap();
         let head = git.commit("HEAD").unwrap().unwrap();
@@ -94,7 +94,7 @@ fn a_filter_that_only_the_repository_describes_does_not_run() {
     trap.repository.git(&["config", "filter.own.required", "true"]);
     trap.repository.write(".gitattributes", "*.txt filter=own\n");
     trap.check();
-    // Nor one whose name holds what ends a key elsewhere, or is no text.
+    // The name of a filter may contain the end of a key, or bytes that are not UTF-8.
     for name in [&b"a=b"[..], b"a.b=c", b"\xff"] {
         let trap = Trap::new();
         let program = trap.program.as_bytes();
@@ -106,7 +106,7 @@ fn a_filter_that_only_the_repository_describes_does_not_run() {
         fs::write(trap.repository.root().join(".gitattributes"), attributes).unwrap();
         trap.check();
     }
-    // Nor one that is described in a file of its own.
+    // A filter may come from an included file.
     let trap = Trap::new();
     let included = format!("[filter \"own\"]\n\tclean = {}\n", trap.program);
     trap.repository.write(".git/more", &included);
@@ -158,7 +158,7 @@ fn a_dirty_submodule_is_not_looked_into() {
     trap.check();
 }
 
-// the user's own settings of diffs have no effect either
+// the user's own diff settings have no effect either
 #[test]
 fn settings_of_diffs_change_nothing() {
     let trap = Trap::new();
@@ -207,7 +207,7 @@ fn what_is_no_revision_is_none() {
     assert!(Git::open(Path::new("/")).unwrap().is_none());
 }
 
-// Whoever opens a pipe waits for its other end.
+// Opening a pipe waits for its other end.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
     let repository = Repository::new();

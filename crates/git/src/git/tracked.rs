@@ -1,4 +1,4 @@
-//! Whether files of a repository change while somebody only looks.
+//! Detects changes to files while agents should only read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, Git, is_own};
 
-/// How the files of a repository differed from a commit at one moment.
+/// The differences between the files and a commit at one time.
 #[derive(Debug)]
 pub struct Tracked {
     git: Git,
@@ -22,7 +22,8 @@ impl Tracked {
         Ok(Self { git, tree, before })
     }
 
-    /// The files that have changed since, whoever changed them. From now on they count as they are.
+    /// Returns the files that have changed since the last call, by any process. Their new content becomes the
+    /// reference.
     pub fn take_changed(&mut self) -> Result<Vec<String>, Error> {
         let after = self.git.differing(&self.tree)?;
         let before = std::mem::replace(&mut self.before, after);
@@ -36,7 +37,7 @@ impl Tracked {
 }
 
 impl Git {
-    /// The tree of the current commit; an empty one before the first.
+    /// Returns the tree of HEAD, or the empty tree before the first commit.
     pub(super) fn head_tree(&self) -> Result<String, Error> {
         match self.ask("rev-parse", &["--verify", "--quiet", "HEAD^{tree}"])? {
             Some(tree) => Ok(tree),
@@ -44,7 +45,7 @@ impl Git {
         }
     }
 
-    /// The paths of tracked files that differ from a tree.
+    /// Returns the paths of tracked files that differ from a tree.
     pub(super) fn differing_paths(&self, tree: &str) -> Result<Vec<String>, Error> {
         let flags = ["--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames"];
         let flags = [&flags[..], &["--ignore-submodules=dirty", tree, "--"]].concat();
@@ -56,7 +57,7 @@ impl Git {
             .collect())
     }
 
-    /// Those files with hashes of what is in them; nothing is in one that is gone.
+    /// Returns these files with hashes of their content. A deleted file counts as empty.
     fn differing(&self, tree: &str) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let hash = |path: String| {
             let file = self.root.join(&path);

@@ -1,4 +1,4 @@
-//! The branch an item branches from.
+//! The base branch of an item.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::private::Private;
 use super::{Error, Item, Repository};
 use crate::git::command::output;
 
-/// A branch and where it was.
+/// A branch and its commit at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     pub branch: String,
@@ -14,14 +14,14 @@ pub struct Base {
 }
 
 impl Base {
-    /// The refs that hold what is part of it: its branch, and what was merged and waits beside that.
+    /// Returns the refs that hold the base: its branch, and the merge branch with merges that wait for it.
     pub fn holders(&self) -> [String; 2] {
         [format!("refs/heads/{}", self.branch), format!("refs/heads/saihai/merge/{}", self.branch)]
     }
 }
 
 impl Repository {
-    /// The base of an item as it is now. Everything in it must be here: nothing is fetched later.
+    /// Returns the current base of an item. All its objects must be here, because nothing is fetched later.
     pub fn base(&self, branch: &str) -> Result<Base, Error> {
         let commit = self.tip(&format!("refs/heads/{branch}"))?;
         let commit = commit.ok_or_else(|| Error::NoBranch { branch: branch.to_owned() })?;
@@ -30,7 +30,7 @@ impl Repository {
         Ok(Base { branch: branch.to_owned(), commit })
     }
 
-    /// Refuses a branch that is only another name of one: moved, it would be a branch of its own from then on.
+    /// Refuses a branch that is a symbolic ref. Moving it would turn it into a branch of its own.
     pub(super) fn refuse_symbolic(&self, branch: &str) -> Result<(), Error> {
         let mut git = self.registry("symbolic-ref");
         match output(git.args(["--quiet", &format!("refs/heads/{branch}")]), "symbolic-ref") {
@@ -43,7 +43,7 @@ impl Repository {
         }
     }
 
-    /// Everything of a commit must be here, also in a clone that has left things where they were.
+    /// Checks that a partial clone has all objects of a commit.
     pub(super) fn insist_on_objects(&self, branch: &str, commit: &str) -> Result<(), Error> {
         if !self.frozen.partial {
             return Ok(());
@@ -57,7 +57,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Whether git could make the branch of an item: its name is one, and no other ref is where it would be.
+    /// Checks that git can create the branch of an item: the name is valid and no other ref is in the way.
     pub fn check_branch(&self, item: &Item) -> Result<(), Error> {
         let (branch, reference) = (item.branch(), item.reference());
         let named = output(self.registry("check-ref-format").arg(&reference), "check-ref-format");
@@ -67,8 +67,8 @@ impl Repository {
         self.check_room(item)
     }
 
-    /// The base of a branch that may be there already: where the two parted. One that has nothing in common with it is left to
-    /// whoever looks at it later.
+    /// Returns the merge base of a branch that may exist already. A branch without a common commit keeps
+    /// `base`, and a later check handles it.
     pub fn forked(&self, base: Base, branch: &str) -> Result<Base, Error> {
         let Some(tip) = self.tip(&format!("refs/heads/{branch}"))? else { return Ok(base) };
         let private = Private::make(self, None)?;
@@ -79,18 +79,18 @@ impl Repository {
         }
     }
 
-    /// Whether a commit is part of another that is here.
+    /// Returns true if `later` contains `earlier`. Both must be here.
     pub fn has_taken_in(&self, later: &str, earlier: &str) -> Result<bool, Error> {
         self.contains(&Private::make(self, None)?, later, earlier)
     }
 
-    /// Whether one commit is another or comes before it.
+    /// Returns true if `earlier` equals `later` or is an ancestor of it.
     pub(super) fn contains(&self, private: &Private<'_>, later: &str, earlier: &str) -> Result<bool, Error> {
         private.holds("merge-base", ["--is-ancestor", earlier, later])
     }
 }
 
-/// The names that a branch lies inside: `a` and `a/b` for `a/b/c`.
+/// Returns the parent names of a branch: `a` and `a/b` for `a/b/c`.
 pub(super) fn above(branch: &str) -> impl Iterator<Item = &str> {
     branch.match_indices('/').map(|(end, _)| &branch[..end])
 }

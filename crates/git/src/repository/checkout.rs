@@ -1,4 +1,4 @@
-//! Filling a worktree with files: those of a commit, and copies of the user's own.
+//! Fills a worktree with the files of a commit and with copies of the user's own files.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,19 +9,19 @@ use super::private::Private;
 use super::{Error, Frozen, Repository, Worktree};
 
 impl Repository {
-    /// Writes files into a worktree that is empty: those of its commit, or of another that was made from it.
+    /// Writes files into an empty worktree: those of its commit, or of a rescue based on it.
     pub(super) fn check_out(&self, worktree: &Worktree, commit: &str, files: &str) -> Result<(), Error> {
         let private = Private::make(self, Some(worktree.path()))?;
         private.run("read-tree", ["--reset", "-u", files])?;
         if files != commit {
             private.run("read-tree", [commit])?;
-            // It says no where something differs, as it is meant to.
+            // A non-zero exit status only means that files differ.
             private.holds("update-index", ["-q", "--refresh"])?;
         }
         self.install_index(worktree, &private)
     }
 
-    /// Gives a worktree the index that was made for it, as git itself would: by its lock file.
+    /// Installs a prepared index into a worktree through its lock file, as git does.
     pub(super) fn install_index(&self, worktree: &Worktree, private: &Private<'_>) -> Result<(), Error> {
         let directory = worktree.directory();
         let (lock, index) = (directory.join("index.lock"), directory.join("index"));
@@ -35,13 +35,13 @@ impl Repository {
         };
         let written = io::copy(&mut from, &mut to).and_then(|_| std::fs::rename(&lock, &index));
         if written.is_err() {
-            // Ours: it was made above.
+            // The lock file is ours, created above.
             std::fs::remove_file(&lock).ok();
         }
         written.map_err(Error::file("write", &index))
     }
 
-    /// Copies files of the user's checkout that git does not track, for the agent's eyes only.
+    /// Copies untracked files of the user's checkout, for the agent to read only.
     pub(super) fn copy_files(
         &self,
         worktree: &Worktree,
@@ -56,8 +56,8 @@ impl Repository {
         Ok(())
     }
 
-    /// Makes sure that files can be copied into a worktree that begins at a commit, where that is known and here. Those that
-    /// are not there are told: what somebody has not got is not given.
+    /// Checks that files can be copied into a worktree at a commit, if that commit is known and here. Returns
+    /// the missing files; they are skipped.
     pub fn check_copies(&self, paths: &[String], commit: Option<&str>) -> Result<Vec<String>, Error> {
         let (mut wrong, mut missing) = (Vec::new(), Vec::new());
         let private = Private::make(self, None)?;
@@ -84,12 +84,12 @@ impl Repository {
     }
 }
 
-/// A path that stays below the directory it is relative to.
+/// Checks that a path stays below its base directory.
 fn check_path(path: &str) -> Result<(), &'static str> {
     if path.is_empty() {
         return Err("it names nothing");
     }
-    // `conf//a`, `./a`, `conf/`: git knows a file by one spelling only.
+    // `conf//a`, `./a`, `conf/`: git knows only one spelling of a file.
     if path.split('/').any(|part| part == ".") || path.split('/').skip(1).any(str::is_empty) {
         return Err("git writes it without `.`, `//` and a `/` at the end");
     }
@@ -107,7 +107,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Copies without following a link that the commit put in the way.
+/// Copies a file without following a link that the commit put in the way.
 fn copy(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
     let mut to = below.to_owned();
     if let Some(parent) = path.parent() {
@@ -127,7 +127,8 @@ fn copy(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut to).map(|_| ())
 }
 
-/// The files that were copied into a worktree. No rule of git's holds them back: a `.gitignore` of the agent's would take it away.
+/// The files copied into a worktree. Ignore rules cannot keep them out of commits, because an agent could
+/// edit `.gitignore`.
 #[derive(Debug)]
 pub(super) struct Copied {
     paths: Vec<String>,
@@ -135,13 +136,13 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// By the paths that were asked for, however they are spelled.
+    /// Normalizes the spelling of the requested paths.
     pub(super) fn new(paths: &[String], frozen: &Frozen) -> Self {
         let paths = paths.iter().map(|path| normal(path)).collect();
         Self { paths, folds_case: frozen.is_on("core.ignorecase") }
     }
 
-    /// Whether a path as git says it is one of them, or lies in what has been put in the place of one.
+    /// Returns true if a path from git is one of them, or lies in a directory that replaced one.
     pub(super) fn holds(&self, path: &[u8]) -> bool {
         let is_below = |copied: &String| {
             let Some((start, rest)) = path.split_at_checked(copied.len()) else { return false };
@@ -155,14 +156,14 @@ impl Copied {
         self.paths.iter().any(is_below)
     }
 
-    /// Each of them, and how git is asked for it where it is not told to take everything literally.
+    /// Returns each path with its pathspec for commands that do not read paths literally.
     pub(super) fn specified(&self) -> impl Iterator<Item = (&str, String)> {
         let magic = if self.folds_case { "literal,icase" } else { "literal" };
         self.paths.iter().map(move |path| (path.as_str(), format!(":({magic}){path}")))
     }
 }
 
-/// A path without what means nothing in it.
+/// Removes empty and `.` parts from a path.
 fn normal(path: &str) -> String {
     path.split('/').filter(|part| !part.is_empty() && *part != ".").collect::<Vec<&str>>().join("/")
 }

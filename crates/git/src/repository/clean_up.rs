@@ -1,4 +1,4 @@
-//! Taking away what is not needed any more, and nothing else.
+//! Removes worktrees and branches that are no longer needed, and nothing else.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,24 +12,22 @@ use super::{Base, Error, Item, ItemLock, Keep, Repository, Worktree};
 pub struct CleaningUp<'a> {
     pub worktree: &'a Worktree,
     pub base: &'a Base,
-    /// Files that were copied into it.
     pub copied: &'a [String],
-    /// Refs that the item was merged into, or the commit on a server that it is still at. Its branch goes if one of them holds it.
+    /// Refs that the item was merged into, or its current commit on a server. The branch is deleted if one of
+    /// them contains it.
     pub merged_into: &'a [String],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CleanedUp {
     Removed {
-        /// The ref that holds what no branch held.
+        /// The ref that holds content found on no branch.
         rescued: Option<String>,
-        /// Whether the branch is gone too.
         branch: Branch,
     },
     Kept(Kept),
 }
 
-/// What became of the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Branch {
     Removed,
@@ -38,26 +36,26 @@ pub enum Branch {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
-    /// Git cannot hold other repositories.
+    /// Git cannot store other repositories.
     #[error("`{}` in it is another repository, which nothing else holds", .path.display())]
     EmbeddedRepository { path: PathBuf },
-    /// Git would not take it.
+    /// Git refuses to add it.
     #[error(
         "{} in it is nothing that git takes (it cannot be read, its path is too long, or it is called like git's own files), and \
          nothing else holds it",
         shown(.path)
     )]
     Untaken { path: PathBuf },
-    /// A person said so: `git worktree lock`.
+    /// A person ran `git worktree lock`.
     #[error("it is locked; `git worktree unlock` lets it go")]
     Locked,
-    /// What was copied is never committed, so nothing else holds the change.
+    /// Copied files are never committed, so nothing else holds the change.
     #[error("`{path}` was copied into it and has been changed since")]
     CopyChanged { path: String },
 }
 
 impl Repository {
-    /// Removes the worktree of an item that was delivered, once everything in it is held by a ref.
+    /// Removes the worktree of a delivered item once refs hold everything in it.
     pub fn clean_up(&self, cleaning: CleaningUp<'_>, lock: &ItemLock) -> Result<CleanedUp, Error> {
         let CleaningUp { worktree, base, copied, .. } = cleaning;
         if worktree.directory().join("locked").symlink_metadata().is_ok() {
@@ -89,7 +87,7 @@ impl Repository {
         std::fs::read(&self.root.join(path)).map_or(true, |original| original != copy)
     }
 
-    /// Removes the branch of an item that nobody stands on, if something that it was merged into holds it.
+    /// Removes the branch of an item if it is checked out nowhere and a merge target contains it.
     pub fn remove_branch(
         &self,
         item: &Item,
@@ -120,7 +118,8 @@ impl Repository {
     }
 }
 
-/// First out of the way in one step: what is half removed must never be taken for what an agent left.
+/// Removes files, after moving them away in one step. A half-removed worktree must not look like deletions by
+/// an agent.
 fn remove_files(worktree: &Worktree) -> Result<(), Error> {
     let path = worktree.path();
     let aside = path.with_file_name(format!(".saihai-removed-{}", worktree.item.name()));
@@ -134,7 +133,7 @@ fn remove_files(worktree: &Worktree) -> Result<(), Error> {
     remove_all(&aside).map_err(Error::file("remove", &aside))
 }
 
-/// Removes a directory, also one with directories in it that nobody may write.
+/// Removes a directory, including read-only directories in it.
 fn remove_all(path: &Path) -> io::Result<()> {
     let gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -164,17 +163,17 @@ fn unlock(directory: &Path) -> io::Result<()> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Room {
-    /// Branch and worktree are gone, and this ref holds what they held.
+    /// Branch and worktree are gone, and this ref holds their content.
     Done {
         reference: String,
     },
     Nothing,
-    /// The worktree stays, and its branch with it.
+    /// The worktree and its branch stay.
     Kept(Kept),
 }
 
 impl Repository {
-    /// Puts the branch of an item and the files of its worktree into refs of their own, and removes both.
+    /// Saves the branch of an item and the files of its worktree in refs, and removes both.
     pub fn make_room(
         &self,
         item: &Item,
@@ -189,7 +188,7 @@ impl Repository {
             return Ok(Room::Done { reference });
         };
         Ok(match self.clean_up(CleaningUp { merged_into: &holders, ..cleaning }, lock)? {
-            // What was not committed lies over the tip of the branch.
+            // The rescue of uncommitted files is based on the tip of the branch, so it holds both.
             CleanedUp::Removed { rescued, .. } => Room::Done { reference: rescued.unwrap_or(reference) },
             CleanedUp::Kept(kept) => Room::Kept(kept),
         })

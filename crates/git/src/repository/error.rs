@@ -1,104 +1,95 @@
-//! Why something could not be done with a repository.
+//! Errors of operations on a repository.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::git;
 
-/// Why something could not be done with a repository.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("`{}` is not in a git repository", .path.display())]
     NotARepository {
-        /// Where it was looked for.
+        /// The path of the search.
         path: PathBuf,
     },
-    /// What waits beside a branch conflicts with it.
+    /// The merge branch conflicts with its base.
     #[error("`{beside}` and `{branch}` conflict in {}", named(.files))]
     Unmerged {
         branch: String,
-        /// What was merged and waits to be taken in.
+        /// The merge branch with the waiting merges.
         beside: String,
         files: Vec<PathBuf>,
     },
-    /// Where it is cannot be written down.
+    /// The path is not valid UTF-8, so it cannot be recorded.
     #[error("the path `{}` is not UTF-8", .path.display())]
     NotText { path: PathBuf },
     #[error("`{}` is a bare repository", .path.display())]
     Bare { path: PathBuf },
-    /// Its files are said to be where nothing is.
+    /// The configured directory of its files does not exist.
     #[error("the files of the repository are said to be in `{}`, and there is no such directory", .path.display())]
     NoFiles { path: PathBuf },
-    /// Nothing can branch from it.
+    /// The repository has no commit to branch from.
     #[error("the repository has no commit yet")]
     NoCommit,
     #[error("git does not know who you are")]
     NoIdentity,
-    /// Another git is at work, or was killed.
+    /// Another git process is running, or was killed.
     #[error("another git process is working in this repository: `{}` exists", .path.display())]
     IndexLocked { path: PathBuf },
-    /// A partial clone that lacks files of the base.
+    /// A partial clone lacks files of the base.
     #[error("files of `{branch}` are not in this partial clone: {missing}")]
     MissingObjects { branch: String, missing: usize },
     #[error("there is no branch `{branch}`")]
     NoBranch { branch: String },
-    /// A name for another branch.
+    /// The branch is a symbolic ref.
     #[error("branch `{branch}` is another name of `{}`: a symbolic ref", short(.target))]
-    Symbolic {
-        branch: String,
-        /// The ref that it stands for.
-        target: String,
-    },
-    /// No such branch on the server.
+    Symbolic { branch: String, target: String },
     #[error("the server has no branch `{branch}`")]
     NotOnServer { branch: String },
-    /// Git keeps branches like files: one cannot be inside another.
+    /// Git stores branches like files: a branch cannot be inside another.
     #[error("branch `{present}` exists, so git cannot make `{branch}`")]
     InTheWay {
-        /// The branch that is wanted.
+        /// The requested branch.
         branch: String,
         present: String,
     },
-    /// The same for a ref that is no branch.
+    /// The same for a ref that is not a branch.
     #[error("`{present}` exists, so git cannot make `{reference}`")]
     RefInTheWay {
-        /// The ref that is wanted.
+        /// The requested ref.
         reference: String,
         present: String,
     },
-    /// Another git changes refs, or was killed.
+    /// Another git process changes refs, or was killed.
     #[error("git cannot change `{reference}`: the lock file `{}` exists", .path.display())]
     RefLocked { reference: String, path: PathBuf },
-    /// A server that gives no answer, or none to us.
+    /// The server does not answer, or refuses us.
     #[error("the server cannot be asked: {said}")]
     Unreachable { said: String },
-    /// Not something git takes for a branch.
     #[error("`{branch}` is not a valid name of a branch")]
     InvalidBranch { branch: String },
-    /// The private git directory would be where agents work.
+    /// The private git directory would be inside the agents' working area.
     #[error("the directory for temporary files, `{}`, is inside the repository", .path.display())]
     TemporaryInside { path: PathBuf },
-    /// Files that were to be copied into a worktree.
+    /// Files that could not be copied into a worktree.
     #[error("{}", not_copied(.wrong))]
     NotCopied {
-        /// Each as it was written, and what is wrong with it.
+        /// Each path as written, and its problem.
         wrong: Vec<(String, &'static str)>,
     },
-    /// Attributes or settings want a file of a worktree in a form that it has not got.
+    /// Attributes or settings require another form of a file.
     #[error("a file of the worktree cannot be committed: {said}")]
     NotTaken {
-        /// What git said: it names the file.
+        /// The message of git, which names the file.
         said: String,
-        /// What is wrong with it.
         why: Form,
     },
-    /// No directory can be made there.
+    /// A file is in place of the directory.
     #[error("worktrees cannot be made in `{}`, which is not a directory", .path.display())]
     NotADirectory { path: PathBuf },
-    /// The lock of an item is not ours any more.
     #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
     LockLost { path: PathBuf },
-    /// A ref is not where it was when it was looked at.
+    /// A ref has moved since it was read.
     #[error("`{reference}` moved meanwhile: {said}")]
     Moved { reference: String, said: String },
     #[error("cannot {action} `{}`: {source}", .path.display())]
@@ -107,17 +98,17 @@ pub enum Error {
     Git(#[from] git::Error),
 }
 
-/// What is wrong with a file that git does not take.
+/// The problem with a file that git refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Its encoding, where attributes name one.
+    /// The file is not in the encoding that the attributes name.
     Encoding,
-    /// Its line ends, where they may not be changed.
+    /// The line ends are wrong, and git may not convert them.
     LineEnds,
 }
 
 impl Form {
-    /// By what git says of it.
+    /// Classifies the message of git.
     fn told(said: &str) -> Option<Self> {
         const OF_ENCODING: [&str; 5] = [
             "failed to encode ",
@@ -145,14 +136,14 @@ impl Form {
     }
 }
 
-/// How long what is in the way stays there.
+/// Duration of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lasts {
-    /// It may be gone the next time: a lock file, a full disk, a server that is away, a key that is locked.
+    /// It may be gone at the next try: a lock file, a full disk, an unreachable server, a locked key.
     AWhile,
-    /// Until a person has changed something.
+    /// A person must change something.
     UntilMended,
-    /// For good: what is asked for stands fast, and can never be done.
+    /// The request is fixed and can never succeed.
     ForGood,
 }
 
@@ -165,7 +156,7 @@ fn short(reference: &str) -> &str {
     reference.strip_prefix("refs/heads/").unwrap_or(reference)
 }
 
-/// The first of these files, and how many more there are.
+/// Formats the first file and the number of the others.
 fn named(files: &[PathBuf]) -> String {
     let first = files.first().map(|file| format!("`{}`", file.display())).unwrap_or_default();
     match files.len() {
@@ -175,7 +166,7 @@ fn named(files: &[PathBuf]) -> String {
 }
 
 impl Error {
-    /// What the person can do about it.
+    /// Returns advice for the user.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::NotARepository { .. } => "run `git init` and commit something first".to_owned(),
@@ -207,7 +198,7 @@ impl Error {
                 "push it, or name a branch that is there: `git ls-remote --heads`".to_owned()
             }
             Self::InvalidBranch { .. } => "write another `branch_prefix` into `[work]`".to_owned(),
-            // The branch for merges, whose name no setting changes.
+            // No setting changes the name of a merge branch.
             Self::InTheWay { branch, present } if branch.starts_with("saihai/merge/") => {
                 format!("rename that branch: `git branch -m {present} NAME`")
             }
@@ -231,10 +222,10 @@ impl Error {
         })
     }
 
-    /// How long it stays in the way of whoever tries the very same again.
+    /// Returns how long an identical retry would fail.
     pub fn lasts(&self) -> Lasts {
         match self {
-            // Why git itself refuses is not told apart: whatever it is, trying again costs no turn.
+            // The reasons of git are not distinguished, because a retry costs no turn.
             Self::Git(git::Error::Missing(_) | git::Error::Refused { .. } | git::Error::Ended { .. })
             | Self::Moved { .. }
             | Self::IndexLocked { .. }
@@ -264,7 +255,7 @@ impl Error {
         }
     }
 
-    /// For what git said when it was given files. What it refuses for their form it refuses until somebody changes that.
+    /// Wraps an error of git about the form of files. It lasts until a person changes the files.
     pub(super) fn taking(self) -> Self {
         if let Self::Git(git::Error::Refused { said, .. }) = &self
             && let Some(why) = Form::told(said)
@@ -275,7 +266,7 @@ impl Error {
         self
     }
 
-    /// For what the operating system refused to do with a file.
+    /// Builds the closure for `map_err` of a file operation.
     pub(super) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { action, path: path.to_owned(), source }
     }

@@ -1,4 +1,4 @@
-//! `info/exclude`: what of ours git is not to see in the user's checkout.
+//! `info/exclude`: hides our directories from git in the user's checkout.
 
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -10,11 +10,11 @@ use crate::{Environment, git};
 
 const MARK: &str = "# Made by Saihai, which never looks at these itself:";
 
-/// What we put beside the files of an agent that runs us.
+/// Rules for the directories that Saihai creates when an agent runs it in a worktree.
 pub(super) const OWN_RULES: &str = "/.saihai/runs/\n/.saihai/batches/\n/.saihai/cache/\n";
 
 impl Repository {
-    /// Has git ignore directories of ours, the user's git from now on and ours at once.
+    /// Makes git ignore our directories: the user's git from now on, and ours immediately.
     pub fn hide(&mut self, directories: &[PathBuf]) -> Result<(), Error> {
         let directories: Vec<&Path> = directories.iter().map(PathBuf::as_path).collect();
         self.exclude(&directories)?;
@@ -23,22 +23,22 @@ impl Repository {
         Ok(())
     }
 
-    /// Has git ignore directories of ours that are inside the repository, once.
+    /// Makes git ignore our directories inside the repository. Adds each rule once.
     pub fn exclude(&self, directories: &[&Path]) -> Result<(), Error> {
         add(&self.root, &self.common, &self.environment, directories)
     }
 
-    /// Whether git knows of files in a directory of the repository: then it is not ours alone.
+    /// Returns true if git tracks files in a directory. It is then not ours alone.
     pub fn tracks(&self, directory: &Path) -> Result<bool, Error> {
         Ok(inside(&self.root, directory)
             .map_or(Ok(false), |inside| tracks(&self.root, &self.environment, &inside))?)
     }
 }
 
-/// Where a directory is in a repository; nothing where it is not in it, or is all of it.
+/// Returns a directory relative to the repository. Returns `None` if it is outside or the root itself.
 fn inside(root: &Path, directory: &Path) -> Option<PathBuf> {
     let mut inside = PathBuf::new();
-    // It is spelled in many ways, and need not be there yet.
+    // The path has many spellings and may not exist yet.
     for part in root.join(directory).components() {
         match part {
             Component::ParentDir => {
@@ -59,7 +59,7 @@ fn tracks(root: &Path, environment: &Environment, inside: &Path) -> Result<bool,
     Ok(!said.is_empty())
 }
 
-/// The same in the repository that `root` is in, of which nothing else is wanted.
+/// Makes git ignore our directories without opening the repository.
 pub fn hide(root: &Path, environment: &Environment, directories: &[PathBuf]) -> Result<(), Error> {
     let said = |arguments: &[&str]| discover(root, environment, arguments).map(PathBuf::from);
     let top = said(&["--show-toplevel"])?;
@@ -71,7 +71,7 @@ pub fn hide(root: &Path, environment: &Environment, directories: &[PathBuf]) -> 
 fn add(root: &Path, common: &Path, environment: &Environment, directories: &[&Path]) -> Result<(), Error> {
     let mut rules = Vec::new();
     for inside in directories.iter().filter_map(|directory| inside(root, directory)) {
-        // What the user keeps files in stays in sight: new ones there would be overlooked.
+        // A directory with tracked files stays visible. Git would not show new files there otherwise.
         if let Some(path) = inside.to_str()
             && !tracks(root, environment, &inside)?
         {
@@ -109,7 +109,7 @@ fn add(root: &Path, common: &Path, environment: &Environment, directories: &[&Pa
     written.map_err(Error::file("write", &path))
 }
 
-/// A path as a rule that means it and nothing else.
+/// Returns an ignore rule that matches only this path.
 fn rule(path: &str) -> String {
     let mut rule = String::new();
     for letter in path.chars() {

@@ -1,4 +1,4 @@
-//! Taking a branch of a server as the beginning of work, with the history that a shallow clone lacks.
+//! Fetches a branch as the start of work, with the history that a shallow clone lacks.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -11,15 +11,15 @@ use super::{Base, Error, Item, Repository};
 use crate::git;
 
 impl Repository {
-    /// Where a branch of a server is now; nowhere where it is not there. Nothing of it is taken.
+    /// Returns the commit of a branch on a server, or `None` if the branch is missing. Fetches nothing.
     pub fn tip_there(&self, url: &str, branch: &str, token: Option<&Token>) -> Result<Option<String>, Error> {
         let private = Private::make(self, None)?;
         let said = Remote { url, token }.tip(&private, &format!("refs/heads/{branch}"))?;
         said.map_err(|said| Error::Unreachable { said })
     }
 
-    /// Makes sure that a server has a branch, and none that would be in the way of the item's. Nothing is fetched; where
-    /// the branch is there is told if that is here already.
+    /// Checks that a server has a branch and no ref in the way of the item's branch. Fetches nothing. Returns
+    /// the commit of the branch if it is already here.
     pub fn check_server(
         &self,
         url: &str,
@@ -46,8 +46,8 @@ impl Repository {
         }
     }
 
-    /// A branch of a server as it is now, all of it here. No ref of the repository changes: what was taken is held by the branch
-    /// that begins there.
+    /// Fetches a branch of a server completely. No ref changes: the branch created from it holds the new
+    /// commits.
     pub fn fetch(&self, url: &str, branch: &str, token: Option<&Token>) -> Result<Base, Error> {
         let private = Private::make(self, None)?;
         let (remote, reference) = (Remote { url, token }, format!("refs/heads/{branch}"));
@@ -56,7 +56,8 @@ impl Repository {
         if !is_here(&private, &commit) {
             let mut flags =
                 vec!["--quiet".to_owned(), "--no-tags".to_owned(), "--no-write-fetch-head".to_owned()];
-            // A private directory has no refs: what is here already has to be named, or all of it would come again.
+            // A private directory has no refs. Without naming the known commits, git would fetch everything
+            // again.
             for known in [reference.clone(), "HEAD".to_owned()] {
                 if let Some(tip) = self.tip(&known)? {
                     flags.push(format!("--negotiation-tip={tip}"));
@@ -75,12 +76,12 @@ fn is_here(private: &Private<'_>, commit: &str) -> bool {
     private.holds("cat-file", ["-e", &format!("{commit}^{{commit}}")]).unwrap_or(false)
 }
 
-/// Where git writes down at which commits the history of a clone ends.
+/// The file in which git lists the ends of a shallow history.
 const SHALLOW: &str = "shallow";
 
 impl Repository {
-    /// Has the history here that a branch and its base have in common. A clone that holds only the last commits of the base
-    /// knows neither where the branch began nor whether it is merged, and whoever goes on without that pays for work that cannot be
+    /// Fetches the common history of a branch and its base. A shallow clone of the base knows neither the
+    /// start of the branch nor whether it is merged. Continuing without that pays for work that cannot be
     /// handed over (I-39).
     pub(super) fn deepen(
         &self,
@@ -104,12 +105,13 @@ impl Repository {
         flags.extend(["--", remote.url]);
         flags.extend(references.iter().map(String::as_str));
         remote.fetch(&private, &flags)?;
-        // A private directory has its own list of them: what git took off that goes off the repository's.
+        // Git shortened the list of the private directory. Remove the same entries from the repository's
+        // list.
         let left = lines(&std::fs::read(&private.path(SHALLOW)).unwrap_or_default());
         self.take_off(&ends.difference(&left).cloned().collect())
     }
 
-    /// The commits at which the history of this clone ends.
+    /// Returns the commits at which the history of this clone ends.
     fn ends(&self) -> Result<BTreeSet<String>, Error> {
         let path = self.common.join(SHALLOW);
         match std::fs::read(&path) {
@@ -119,7 +121,7 @@ impl Repository {
         }
     }
 
-    /// Says that history goes on behind these commits, in the way of git: who has the lock file writes.
+    /// Removes these commits from the list of ends. As in git, the holder of the lock file writes.
     fn take_off(&self, found: &BTreeSet<String>) -> Result<(), Error> {
         let [path, lock] = [SHALLOW, "shallow.lock"].map(|name| self.common.join(name));
         let mut file = match OpenOptions::new().write(true).create_new(true).open(&lock) {

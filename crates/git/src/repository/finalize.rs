@@ -1,4 +1,4 @@
-//! Making a commit of what an agent left, or saying why it cannot be delivered.
+//! Commits the work of an agent, or explains why it cannot be delivered.
 
 use std::path::PathBuf;
 
@@ -8,36 +8,34 @@ use super::{Base, Error, Item, ItemLock, Keep, Repository, Rescued, Worktree, in
 use crate::git::command::{Seat, judge, run};
 use crate::repository::private::Private;
 
-/// What is to be made of a worktree.
+/// The worktree to commit.
 #[derive(Debug, Clone, Copy)]
 pub struct Finalizing<'a> {
     pub worktree: &'a Worktree,
     pub base: &'a Base,
-    /// The title of the issue, in one line.
+    /// The title of the issue, on one line.
     pub title: &'a str,
     pub run: &'a str,
-    /// Files that were copied into the worktree.
     pub copied: &'a [String],
-    /// Values that may not leave the machine.
+    /// Values that must not leave the machine.
     pub secrets: &'a [Vec<u8>],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finalized {
     Ready(Ready),
-    /// There is nothing to deliver.
     NoChanges,
-    /// Something that git cannot hold is in the place of files: a person says what is to be there.
+    /// Special files replace regular files, and git cannot store them. A person must decide.
     Special {
         paths: Vec<PathBuf>,
     },
-    /// Git would not take something, and what is delivered would lack it: a person says what is to become of it.
+    /// Git refuses to add files, and the delivery would lack them. A person must decide.
     Untaken {
         paths: Vec<PathBuf>,
     },
     Failed {
         problem: Problem,
-        /// Where its state is kept, if that was needed.
+        /// The ref with the saved state, if needed.
         rescued: Option<Rescued>,
     },
 }
@@ -46,14 +44,14 @@ pub enum Finalized {
 pub struct Ready {
     /// The tip of the branch.
     pub commit: String,
-    /// Its tree: what an answer at a gate is bound to.
+    /// The tree of the commit. An approval is bound to it.
     pub tree: String,
     /// The files that differ from the base.
     pub files: Vec<PathBuf>,
 }
 
 impl Repository {
-    /// Commits what an agent left, if it may be delivered. Asked again it finds the commit.
+    /// Commits the work of an agent, if it may be delivered. A repeated call finds the existing commit.
     pub fn finalize(&self, finalizing: Finalizing<'_>, lock: &ItemLock) -> Result<Finalized, Error> {
         let Finalizing { worktree, base, .. } = finalizing;
         let item = &worktree.item;
@@ -102,7 +100,8 @@ impl Repository {
             lock.check()?;
             self.move_ref(&item.reference(), &commit, Seen::At(&tip))?;
             match self.install_index(worktree, &snapshot.private) {
-                // An agent was killed in the middle of a git of its own. Only what `git status` says there suffers.
+                // An agent was killed during a git command of its own. Only the output of `git status` there
+                // is wrong.
                 Ok(()) | Err(Error::IndexLocked { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -112,8 +111,8 @@ impl Repository {
         Ok(Finalized::Ready(Ready { commit, tree: snapshot.tree, files }))
     }
 
-    /// What a branch holds that was handed over before: nothing is committed, and what may not leave the machine is looked for
-    /// again, as somebody may have added to it since.
+    /// Returns the state of a branch that was handed over before. It commits nothing. It searches for secrets
+    /// again, because commits may have been added since.
     pub fn finalized(
         &self,
         item: &Item,
@@ -141,7 +140,8 @@ impl Repository {
         Ok(Finalized::Ready(Ready { commit: tip, tree, files }))
     }
 
-    /// Whether other repositories are among the files of a worktree, on its branch, or in the place of its own `.git`.
+    /// Returns true if another repository is among the files of a worktree, on its branch, or in place of its
+    /// `.git`.
     pub fn embeds(&self, worktree: &Worktree, base: &Base, copied: &[String]) -> Result<bool, Error> {
         if worktree.foreign_git().is_some() {
             return Ok(true);
@@ -152,7 +152,7 @@ impl Repository {
         Ok(!snapshot.embedded.is_empty() || inspect::new_pointers(&snapshot.private, outgoing)?.is_some())
     }
 
-    /// The tree of what a branch holds now, to be compared with the one a person has agreed to.
+    /// Returns the current tree of a branch, to compare with the approved one.
     pub fn tree_of(&self, branch: &str) -> Result<Option<String>, Error> {
         match self.tip(&format!("refs/heads/{branch}"))? {
             Some(tip) => self.tree(&Private::make(self, None)?, &tip).map(Some),
@@ -170,7 +170,7 @@ impl Repository {
         private.line("rev-parse", [format!("{commit}^{{tree}}")])
     }
 
-    /// A commit by the user, signed if that is what they do.
+    /// Creates a commit as the user, signed if they sign commits.
     pub(super) fn commit(
         &self,
         private: &Private<'_>,
@@ -187,7 +187,7 @@ impl Repository {
         }
         let mut git = private.command("commit-tree");
         git.args(arguments);
-        // Who signs may have to ask for the words that open a key.
+        // Signing may have to ask for a passphrase.
         let seat = if self.frozen.signs { Seat::AtTerminal } else { Seat::Apart };
         let commit = judge(run(&mut git, "commit-tree", Some(message.as_bytes()), seat)?, "commit-tree")?;
         Ok(String::from_utf8_lossy(&commit).trim_end().to_owned())
@@ -200,48 +200,48 @@ impl Repository {
     }
 }
 
-/// Why the work of an item cannot be delivered. Everything stays where it is.
+/// Reason why work cannot be delivered. Everything stays in place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The worktree is not on its branch any more.
+    /// The worktree is on another branch.
     #[error("the worktree is on {} instead of its own", .on.as_deref().map_or("no branch".to_owned(), |on| format!("branch `{on}`")))]
     BranchChanged { on: Option<String> },
-    /// The branch that was handed over is not there any more.
+    /// The branch that was handed over no longer exists.
     #[error("branch `{branch}` is gone")]
     BranchGone { branch: String },
-    /// The branch does not come from its base any more.
+    /// The branch no longer descends from its base.
     #[error("the branch does not descend from {base} any more")]
     HistoryRewritten {
-        /// The commit it began at.
+        /// The commit it started at.
         base: String,
     },
     /// Git would only store a pointer to it.
     #[error("another repository is among the files: {}", shown(.paths))]
     EmbeddedRepository { paths: Vec<PathBuf> },
-    /// The same, where `.gitmodules` calls it a submodule: that it names an address says nothing of who has the files.
+    /// The same with an entry in `.gitmodules`. The address there does not prove that a server has the files.
     #[error(
         "another repository is among the files: {}; a submodule is added by a person: merge a base that has it into the branch, \
          or take it out of the branch, then `saihai work --retry`",
         shown(.paths)
     )]
     NewSubmodule { paths: Vec<PathBuf> },
-    /// Its own `.git` is another repository, of which nothing is on the branch.
+    /// The `.git` of the worktree is another repository, and the branch has none of its commits.
     #[error(
         "`.git` of the worktree is another repository now, and what was committed there is nowhere else; keep it and put \
          the worktree right: `mv {}/.git DIR && git worktree repair`, then `saihai work --retry`",
         .worktree.display()
     )]
     GitReplaced { worktree: PathBuf },
-    /// More than a forge takes.
+    /// The file exceeds the limit.
     #[error("`{path}` has {size} bytes, more than 50 MB")]
     LargeFile { path: String, size: u64 },
-    /// Something secret would leave the machine.
+    /// A secret would leave the machine.
     #[error("a secret is in {found}")]
     Secret { found: String },
 }
 
 impl Problem {
-    /// The reason in one word, for tables and programs.
+    /// Returns the reason as one word, for tables and programs.
     pub fn word(&self) -> &'static str {
         match self {
             Self::BranchChanged { .. } | Self::BranchGone { .. } => "branch-changed",

@@ -1,4 +1,4 @@
-//! The branch of an item on a server: taken in before work begins on it and after it was pushed, or set aside.
+//! The branch of an item on a server: fetched before work and after a push, or set aside.
 
 use super::private::Private;
 use super::push::{Remote, Token};
@@ -7,22 +7,21 @@ use super::snapshot::Files;
 use super::{Base, Error, Item, ItemLock, Keep, Ours, Refusal, Repository, Worktree};
 use crate::git;
 
-/// A branch of a server.
+/// A branch on a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Following<'a> {
     pub item: &'a Item,
     pub base: &'a Base,
-    /// The address of the server.
     pub url: &'a str,
-    /// What the server is shown.
+    /// The token for the server.
     pub token: Option<&'a Token>,
-    /// How it is known to be ours.
+    /// Evidence that the branch is ours.
     pub ours: Ours,
 }
 
 impl Repository {
-    /// Takes in what a server holds of a branch: another clone may have worked on it, as each job of a CI does (I-34). Nothing
-    /// is paid for work that could not be pushed.
+    /// Fetches the server's state of a branch. Another clone may have worked on it, as each CI job does
+    /// (I-34). A branch that could not be pushed is refused before agents cost money.
     pub fn follow(&self, following: Following<'_>) -> Result<Option<Refusal>, Error> {
         let Following { item, base, url, token, ours } = following;
         let (branch, reference) = (item.branch(), item.reference());
@@ -37,10 +36,10 @@ impl Repository {
         if mine.as_ref() == Some(&theirs) {
             return Ok(None);
         }
-        // What has come by now may have more history behind it.
+        // The fetched commits may have more history.
         let private = Private::make(self, None)?;
         let Some(mine) = mine else {
-            // What was merged from it is part of the base: there is nothing to go on with.
+            // The base already contains the merged branch, so there is nothing to continue.
             if ours != Ours::ByTrailers && self.contains(&private, &base.commit, &theirs)? {
                 return Ok(None);
             }
@@ -57,7 +56,7 @@ impl Repository {
         if !self.contains(&private, &theirs, &mine)? {
             return Ok(Some(Refusal::Parted { branch, url, path }));
         }
-        // Files that somebody works on are not moved under their feet.
+        // Do not move files that a person may be working on.
         if let Some(path) = path {
             return Ok(Some(Refusal::Ahead { branch, url, path }));
         }
@@ -65,7 +64,7 @@ impl Repository {
         Ok(None)
     }
 
-    /// Whether a branch ends with a commit of ours that its base does not hold, here and on a server.
+    /// Returns true if a branch ends with a commit of ours that its base lacks, here and on a server.
     pub fn is_pushed_by_us(
         &self,
         item: &Item,
@@ -85,7 +84,8 @@ impl Repository {
 }
 
 impl Repository {
-    /// Takes away a branch of which everything is part of its base, so that it begins there anew. One that is checked out stays.
+    /// Removes a branch that its base fully contains, so that work restarts at the base. A checked-out branch
+    /// stays.
     pub fn begin_anew(&self, item: &Item, base: &Base) -> Result<(), Error> {
         let reference = item.reference();
         let Some(tip) = self.tip(&reference)? else { return Ok(()) };
@@ -97,9 +97,11 @@ impl Repository {
         Ok(())
     }
 
-    /// The same for a branch that a forge has merged, which may have made other commits of it: then the branch is not part of its
-    /// base, and is kept under another name. Why it cannot begin anew, if so: what begins at the base is pushed only onto what the base
-    /// holds, and nobody is paid for work that could not be pushed.
+    /// Sets a branch aside that a forge has merged. The forge may have rewritten its commits, so the base
+    /// need not contain them, and the branch is kept under another name.
+    ///
+    /// Returns the reason if work cannot restart. New work from the base can only be pushed onto commits of the
+    /// base. Work that cannot be pushed must cost nothing.
     pub fn set_aside(&self, following: Following<'_>) -> Result<Option<Refusal>, Error> {
         let Following { item, base, url, token, .. } = following;
         let (branch, reference) = (item.branch(), item.reference());
@@ -128,24 +130,23 @@ impl Repository {
     }
 }
 
-/// A branch that was pushed, and its files.
+/// A pushed branch and its files.
 #[derive(Debug, Clone, Copy)]
 pub struct TakingIn<'a> {
     pub item: &'a Item,
     pub base: &'a Base,
-    /// The address of the server.
     pub url: &'a str,
-    /// What the server is shown.
+    /// The token for the server.
     pub token: Option<&'a Token>,
-    /// Its files, where there are any.
+    /// The worktree, if there is one.
     pub worktree: Option<&'a Worktree>,
-    /// Files of the user's that were copied there.
+    /// Files of the user that were copied into the worktree.
     pub copied: &'a [String],
 }
 
 impl Repository {
-    /// Takes in what a server holds of a branch beyond what was pushed: a reviewer may have added to it. Why that cannot be done, if
-    /// so: what they have rewritten is not ours to throw away, on either side.
+    /// Fetches commits that a server has beyond our push. A reviewer may have added them. Returns the reason
+    /// if that is impossible: a rewritten history must not be discarded on either side.
     pub fn take_in(&self, taking: TakingIn<'_>, lock: &ItemLock) -> Result<Option<Refusal>, Error> {
         let TakingIn { item, url, token, worktree, .. } = taking;
         let (branch, reference) = (item.branch(), item.reference());
@@ -173,20 +174,20 @@ impl Repository {
                     None => return Ok(Some(Refusal::Ahead { branch, url, path })),
                 }
             }
-            // Files that somebody works on are not moved under their feet.
+            // Do not move files that a person may be working on.
             (Some(path), _) => return Ok(Some(Refusal::Ahead { branch, url, path })),
         };
         lock.check()?;
         self.move_ref(&reference, &theirs, Seen::At(&mine))?;
         match index.map_or(Ok(()), |(worktree, index)| self.install_index(worktree, &index)) {
-            // Only what `git status` says there suffers.
+            // Only the output of `git status` there is wrong.
             Ok(()) | Err(Error::IndexLocked { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Makes the files of a worktree those of a later commit, if they are those of its own; the index that goes with them. They go
-    /// first: whoever is stopped before the branch moves finds them as they are to be.
+    /// Updates the files of an unchanged worktree to a later commit and returns their index. Files go first:
+    /// if the process is stopped before the branch moves, the files are already right.
     fn carried_over(
         &self,
         taking: TakingIn<'_>,
@@ -203,12 +204,12 @@ impl Repository {
             return Ok(None);
         }
         private.run("read-tree", [if is_carried { theirs } else { mine }])?;
-        // It says no where something differs, as it is meant to.
+        // A non-zero exit status only means that files differ.
         private.holds("update-index", ["-q", "--refresh"])?;
         if is_carried {
             return Ok(Some(private));
         }
-        // What git ignores may be in the way of a file of theirs.
+        // An ignored file may be in the way of a new one.
         self.rescue(worktree, &taking.base.commit, taking.copied, Keep::WhatNothingHolds)?;
         match private.run("read-tree", ["-m", "-u", mine, theirs]) {
             Ok(_) => Ok(Some(private)),

@@ -1,4 +1,4 @@
-//! What is read before the first agent can change it.
+//! Settings read before an agent can change them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,25 +10,25 @@ use super::Error;
 use crate::git;
 use crate::git::command::{Environment, output};
 
-/// The user's own configuration and what is inert in the repository's, as they were before the first agent.
+/// The user's configuration and the inert part of the repository's, as they were before the first agent.
 #[derive(Clone)]
 pub struct Frozen {
-    /// Keys and values, in the order in which they count.
+    /// Keys and values, in order of precedence.
     pub(super) settings: Vec<(String, Option<String>)>,
     pub(super) object_format: String,
-    /// Whether the user wants commits signed.
+    /// True if the user signs commits.
     pub(super) signs: bool,
-    /// Who the environment says the user is.
+    /// The user's identity from the environment.
     pub(super) identity: Vec<(&'static str, OsString)>,
-    /// Who commits because nobody has said who the user is.
+    /// The committer's name if no identity is configured.
     stand_in: Option<&'static str>,
-    /// `info/exclude`, and the user's own file of that kind.
+    /// `info/exclude` and the user's own exclude file.
     pub(super) excludes: [Vec<u8>; 2],
-    /// `info/attributes`, and the user's own file of that kind.
+    /// `info/attributes` and the user's own attributes file.
     pub(super) attributes: [Vec<u8>; 2],
-    /// Whether some objects may still be on a server.
+    /// True if some objects may exist only on a server.
     pub(super) partial: bool,
-    /// The address each remote is pushed to.
+    /// The push address of each remote.
     remotes: BTreeMap<String, String>,
 }
 
@@ -39,12 +39,11 @@ impl std::fmt::Debug for Frozen {
     }
 }
 
-/// Sections of the user's own configuration that are used: who they are, how they sign in, and what they have files
-/// pass through.
+/// Sections of the user's own configuration that apply: identity, authentication and filters.
 const OWN_SECTIONS: [&str; 8] =
     ["user.", "author.", "committer.", "credential.", "http.", "filter.", "gpg.", "url."];
 const OWN_KEYS: [&str; 3] = ["core.sshcommand", "ssh.variant", "commit.gpgsign"];
-/// Keys that say how files are written, wherever they are set; they start nothing.
+/// Keys for the form of files, from any scope. They start no program.
 const INERT_KEYS: [&str; 8] = [
     "core.autocrlf",
     "core.eol",
@@ -55,13 +54,13 @@ const INERT_KEYS: [&str; 8] = [
     "core.precomposeunicode",
     "core.sharedrepository",
 ];
-/// A name and an address are text.
+/// Identity keys, from any scope. They are plain text.
 const IDENTITY_KEYS: [&str; 2] = ["user.name", "user.email"];
 const IDENTITY_VARIABLES: [&str; 4] =
     ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
-/// Who does something in a job of GitHub Actions, to GitHub.
+/// The identity of GitHub Actions on GitHub.
 const ACTIONS: [&str; 2] = ["github-actions[bot]", "41898282+github-actions[bot]@users.noreply.github.com"];
-/// Where the user says their configuration is.
+/// Variables that name the user's configuration files.
 const CONFIGURATION_VARIABLES: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
 impl Frozen {
@@ -86,7 +85,7 @@ impl Frozen {
         match ssh {
             Some(command) => settings.push(("core.sshcommand".to_owned(), Some(command))),
             None if settings.iter().any(|(key, _)| key == "core.sshcommand") => {}
-            // By itself it would ask whoever sits at the terminal.
+            // By default, ssh would prompt on the terminal.
             None => settings.push(("core.sshcommand".to_owned(), Some("ssh -oBatchMode=yes".to_owned()))),
         }
         Ok(Self {
@@ -110,23 +109,24 @@ impl Frozen {
         })
     }
 
-    /// Where the remote was when this was read.
+    /// Returns the address of a remote at the time of reading.
     pub fn remote_url(&self, name: &str) -> Option<&str> {
         self.remotes.get(name).map(String::as_str)
     }
 
-    /// Whether a key says yes.
+    /// Returns true if a boolean key is set.
     pub(super) fn is_on(&self, key: &str) -> bool {
         let found = self.settings.iter().rfind(|(known, _)| known == key);
         found.is_some_and(|(_, value)| value.as_ref().is_none_or(|value| is_true(value)))
     }
 
-    /// Who commits because nobody has said who the user is.
+    /// Returns the committer's name if no identity is configured.
     pub fn stand_in(&self) -> Option<&'static str> {
         self.stand_in
     }
 
-    /// Lets those commit who do everything else in a job of GitHub Actions, where nobody has configured a name; `false` elsewhere.
+    /// Uses the identity of GitHub Actions for commits inside a job without a configured identity. Returns
+    /// `false` elsewhere.
     pub(super) fn commit_as_actions(&mut self, environment: &Environment) -> bool {
         let is_inside = environment.value("GITHUB_ACTIONS").is_some_and(|value| value == "true");
         if is_inside {
@@ -139,7 +139,7 @@ impl Frozen {
     }
 }
 
-/// Has git read the user's own configuration where they keep it.
+/// Makes git read the user's own configuration.
 pub(super) fn with_own_configuration(git: &mut Command, environment: &Environment) {
     for name in CONFIGURATION_VARIABLES {
         if let Some(value) = environment.value(name) {
@@ -176,7 +176,7 @@ impl Configuration<'_> {
                 Some((key, value)) => (key, Some(value.to_owned())),
                 None => (entry, None),
             };
-            // `command` is what we ourselves hold.
+            // The `command` scope contains our own settings.
             if scope != "command" {
                 let is_own = matches!(scope, "global" | "system");
                 entries.push(Entry { is_own, key: key.to_owned(), value });
@@ -185,7 +185,7 @@ impl Configuration<'_> {
         Ok(entries)
     }
 
-    /// What is in the user's own file of rules, wherever they keep it.
+    /// Reads the user's own rules file from its configured or usual path.
     fn own_file(&self, key: &str, usual: &str) -> Vec<u8> {
         let asked = ["--global", "--system"].into_iter().find_map(|scope| {
             let mut said = self.ask(&[scope, "--includes", "--type=path", "--get", key]).ok()?;
@@ -218,10 +218,10 @@ fn is_true(value: &str) -> bool {
     ["true", "yes", "on", "1"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// The first address each remote is pushed to.
+/// Returns the first push address of each remote.
 fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, String> {
     let mut remotes = BTreeMap::new();
-    // `pushurl` wins over `url`.
+    // `pushurl` takes precedence over `url`.
     for kind in [".pushurl", ".url"] {
         for entry in entries {
             let name = entry.key.strip_prefix("remote.").and_then(|rest| rest.strip_suffix(kind));
@@ -233,7 +233,7 @@ fn remotes(entries: &[Entry], root: &Path) -> BTreeMap<String, String> {
     remotes
 }
 
-/// An address without the password that may stand in it.
+/// Returns an address without its password.
 pub fn address(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (place, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
@@ -247,7 +247,7 @@ pub fn address(url: &str) -> String {
     }
 }
 
-/// A path is relative to the repository, wherever we push from.
+/// Makes a path relative to the repository absolute, because we push from another directory.
 fn absolute(url: &str, root: &Path) -> String {
     let before_slash = url.split('/').next().unwrap_or_default();
     if before_slash.contains(':') || url.starts_with('/') {

@@ -1,4 +1,4 @@
-//! Looking through everything that would be delivered.
+//! Inspects everything that would be delivered.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
@@ -11,12 +11,12 @@ use super::{Base, Error, Problem, Repository, lists};
 use crate::git;
 use crate::git::command::{output, stream};
 
-/// More than this is refused: forges warn of it, and a history never loses it again.
+/// Size limit for a file. Forges warn about larger files, and a history never loses them.
 const LARGEST: u64 = 50_000_000;
-/// How much of an object is looked at at once.
+/// Buffer size for reading objects.
 const AT_ONCE: usize = 64 * 1024;
 
-/// What would be delivered: a tree over the commits of a branch.
+/// The content to deliver: a tree on top of the commits of a branch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outgoing<'a> {
     pub(super) base: &'a Base,
@@ -30,7 +30,7 @@ struct Object {
 }
 
 impl Repository {
-    /// What speaks against delivering it.
+    /// Returns the first problem that prevents delivery.
     pub(super) fn inspect(
         &self,
         private: &Private<'_>,
@@ -45,7 +45,7 @@ impl Repository {
             return Ok(Some(Problem::Secret { found }));
         }
         let Outgoing { base, tip, tree } = outgoing;
-        // What the base has is told twice: git would leave out only what its commit brings along in between.
+        // Exclude the commit and its tree. With the commit alone, git may list objects of that tree again.
         let (before, files) = (format!("^{}", base.commit), format!("^{}^{{tree}}", base.commit));
         let objects = private.run("rev-list", ["--objects", tip, tree, &before, &files])?;
         let objects = String::from_utf8_lossy(&objects).into_owned();
@@ -74,8 +74,9 @@ impl Repository {
     }
 }
 
-/// Pointers to other repositories that the base does not have. Nobody here can say whether anybody else has what they point to, and
-/// an address in `.gitmodules` is quickly written: only what the base points to already may be pointed to from another place.
+/// Returns pointers to other repositories that the base lacks. It is unknown whether a server has their
+/// commits, and an address in `.gitmodules` proves nothing. A pointer is allowed only if the base already has
+/// the same one at another path.
 pub(super) fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Result<Option<Problem>, Error> {
     let flags =
         ["-r", "-z", "--raw", "--no-renames", "--end-of-options", &outgoing.base.commit, outgoing.tree];
@@ -84,7 +85,7 @@ pub(super) fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Res
     let mut pointers = Vec::new();
     while let (Some(entry), Some(path)) = (parts.next(), parts.next()) {
         let is_pointer = |mode: Option<&[u8]>| mode == Some(b"160000");
-        // The modes before and after, then what is there before and after.
+        // The columns: mode before, mode after, object before, object after.
         let mut columns = entry.strip_prefix(b":").unwrap_or(entry).split(|byte| *byte == b' ');
         if !is_pointer(columns.next()) && is_pointer(columns.next()) {
             let to = columns.nth(1).unwrap_or_default();
@@ -115,13 +116,13 @@ pub(super) fn new_pointers(private: &Private<'_>, outgoing: Outgoing<'_>) -> Res
     }))
 }
 
-/// The paths that `.gitmodules` of a tree calls submodules.
+/// Returns the submodule paths in the `.gitmodules` of a tree.
 fn submodules(private: &Private<'_>, tree: &str) -> Result<Vec<Vec<u8>>, Error> {
     let modules = format!("{tree}:.gitmodules");
     let arguments = ["--blob", &modules, "--null", "--get-regexp", r"^submodule\..*\.path$"];
     let said = match private.run("config", arguments) {
         Ok(said) => said,
-        // There is no such file.
+        // The file does not exist.
         Err(Error::Git(git::Error::Refused { .. })) => Vec::new(),
         Err(error) => return Err(error),
     };
@@ -129,7 +130,7 @@ fn submodules(private: &Private<'_>, tree: &str) -> Result<Vec<Vec<u8>>, Error> 
     Ok(lists::split(&said).filter_map(value).collect())
 }
 
-/// A file that was copied for the agent's eyes only, in a commit of the agent's or in the one to be made.
+/// Returns a copied file that an agent's commit or the new commit contains.
 fn committed_copy(
     private: &Private<'_>,
     outgoing: Outgoing<'_>,
@@ -144,9 +145,9 @@ fn committed_copy(
     let before = format!("^{}", base.commit);
     for (path, specified) in copied.specified() {
         let mut git = private.command("rev-list");
-        // A name that git finds in any case is not taken literally.
+        // A case-insensitive pathspec is not literal.
         git.env_remove("GIT_LITERAL_PATHSPECS");
-        // Also on a side that a merge has dropped again: its commits are delivered all the same.
+        // Include a side that a merge discarded: its commits are delivered too.
         git.args(["--max-count=1", "--full-history", tip, &before, "--", &specified]);
         let commit = output(&mut git, "rev-list")?;
         if !commit.is_empty() {
@@ -173,7 +174,7 @@ fn large_file(sizes: &[(&str, u64)], objects: &BTreeMap<&str, &str>) -> Option<P
     })
 }
 
-/// The first object that holds one of some texts: content of files, names of files, messages of commits.
+/// Returns the first object that contains one of the texts: file content, file names or commit messages.
 fn first_with<'a>(
     private: &Private<'_>,
     objects: impl Iterator<Item = &'a str>,
@@ -210,7 +211,7 @@ fn search(
     }
 }
 
-/// Whether a text is in what is read, which is never held whole.
+/// Searches a stream for texts without loading it whole.
 fn holds(mut object: impl Read, texts: &[memmem::Finder<'_>], overlap: usize) -> std::io::Result<bool> {
     let mut window = Vec::with_capacity(AT_ONCE + overlap);
     loop {

@@ -1,4 +1,4 @@
-//! What a branch and a worktree are made for, and who works on it.
+//! Items: the purpose of a branch and a worktree, and their locks.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,30 +13,29 @@ use saihai_store::lock::Lock;
 
 use crate::Environment;
 
-/// Where the number of an issue comes from.
+/// Source of an issue number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A file of a folder.
+    /// A file in a folder.
     Folder,
     Forge,
 }
 
-/// What a branch and a worktree are made for. All names derive from it.
+/// The purpose of a branch and a worktree. All names derive from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     Issue {
         number: u32,
-        /// Where the number comes from.
         source: Source,
-        /// What its branch is called before `issue-N`.
+        /// The part of the branch name before `issue-N`.
         branch_prefix: String,
     },
-    /// A run that is about no issue (K-23).
+    /// A run without an issue (K-23).
     Run { id: String },
 }
 
 impl Item {
-    /// `issue-7`, or the id of the run.
+    /// Returns `issue-7`, or the id of the run.
     pub fn name(&self) -> String {
         match self {
             Self::Issue { number, .. } => format!("issue-{number}"),
@@ -59,7 +58,7 @@ impl Item {
         format!("refs/heads/{}", self.branch())
     }
 
-    /// The line of a commit that says what it was made for.
+    /// Returns the commit trailer that names the item.
     pub(super) fn trailer(&self) -> String {
         match self {
             Self::Issue { number, .. } => format!("Saihai-Issue: {number}"),
@@ -67,7 +66,7 @@ impl Item {
         }
     }
 
-    /// The last lines of every commit of ours.
+    /// Returns the last lines of every commit of ours.
     pub(super) fn trailers(&self, run: &str) -> String {
         match self {
             Self::Issue { .. } => format!("{}\nSaihai-Run: {run}\n", self.trailer()),
@@ -75,7 +74,7 @@ impl Item {
         }
     }
 
-    /// What a commit of ours says.
+    /// Returns the message of a commit.
     pub fn message(&self, title: &str, run: &str) -> String {
         let trailers = self.trailers(run);
         match self {
@@ -89,7 +88,6 @@ impl Item {
         }
     }
 
-    /// Where its number comes from, if it has one.
     pub(super) fn source(&self) -> Option<Source> {
         match self {
             Self::Issue { source, .. } => Some(*source),
@@ -97,7 +95,7 @@ impl Item {
         }
     }
 
-    /// Whose a commit is, by what it says.
+    /// Returns the source of the issue that a commit message names, if it is this item.
     pub(super) fn made_for(&self, message: &str) -> Option<Source> {
         let Self::Issue { number, .. } = self else { return None };
         let last = message.trim_end().rsplit("\n\n").next()?;
@@ -108,32 +106,31 @@ impl Item {
     }
 }
 
-/// The ownership of an item and of its branch: a lock of the kernel, which vanishes with its process.
+/// Ownership of an item and its branch. The kernel releases the lock when its process ends.
 #[derive(Debug)]
 pub struct ItemLock {
     lock: Lock,
     path: PathBuf,
 }
 
-/// Whether an item could be taken.
 #[derive(Debug)]
 pub enum Taken {
     Ours(ItemLock),
     Elsewhere {
-        /// The process, where it said so.
+        /// The owning process, if it wrote its id.
         process: Option<u32>,
-        /// The run it works in, where it said so.
+        /// The run of the owner, if it wrote its name.
         run: Option<String>,
     },
 }
 
 impl ItemLock {
-    /// Takes an item for a run. Nobody is ever waited for.
+    /// Takes an item for a run. Never waits.
     pub fn take(repository: &Repository, item: &Item, run: &str, now: Moment) -> Result<Taken, Error> {
         Self::take_named(&repository.common, &item.name(), run, now)
     }
 
-    /// The same by the name of the item, in the git directory that all worktrees share.
+    /// Takes an item by name, in the git directory that all worktrees share.
     pub(super) fn take_named(common: &Path, name: &str, run: &str, now: Moment) -> Result<Taken, Error> {
         let path = own_directory(common)?.join(format!("{name}.lock"));
         let note = format!("{run}\n{}\n", now.0);
@@ -154,25 +151,26 @@ impl ItemLock {
         }
     }
 
-    /// Whether somebody works on an item just now. Nobody is kept from taking it by that.
+    /// Returns true if a process works on an item now. Does not lock the item.
     pub fn is_taken(repository: &Repository, item: &Item) -> Result<bool, Error> {
         let path = repository.own_directory()?.join(format!("{}.lock", item.name()));
         Lock::holder(&path).map(|holder| holder.is_some()).map_err(Error::file("read", &path))
     }
 
-    /// Says in it which run has the item, for those who are refused: it is taken before there is one.
+    /// Writes the run's name into the lock, to inform other processes. The lock is taken before the run
+    /// exists.
     pub fn name_run(&self, run: &str, now: Moment) -> Result<(), Error> {
         let note = format!("{run}\n{}\n", now.0);
         self.lock.sign(&note, &Disk::new()).map_err(Error::file("write", &self.path))
     }
 
-    /// Asked before every effect outside: whether the item is still ours.
+    /// Checks that the item is still ours. Called before every external effect.
     pub fn check(&self) -> Result<(), Error> {
         if self.lock.is_held() { Ok(()) } else { Err(Error::LockLost { path: self.path.clone() }) }
     }
 }
 
-/// Somebody stands on the branch of an issue: whatever is done there is done to the issue.
+/// A checkout on the branch of an issue. Work there counts as work on the issue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Standing {
     number: IssueNumber,
@@ -180,11 +178,12 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// On whose branch one stands at `root`. Where there is no repository that git would read, nobody works on issues either.
+    /// Returns the issue whose branch is checked out at `root`. Returns `None` without a readable repository,
+    /// because issues need one.
     pub fn at(root: &Path, environment: &Environment, branch_prefix: &str) -> Result<Option<Self>, Error> {
         let wanted = ["--symbolic-full-name", "HEAD", "--path-format=absolute", "--git-common-dir"];
         let Ok(said) = discover(root, environment, &wanted) else { return Ok(None) };
-        // Two lines; the second is a path, which may have any name.
+        // Two lines. The second is a path, which may contain any bytes.
         let mut lines = said.as_bytes().splitn(2, |byte| *byte == b'\n');
         let (Some(head), Some(common)) = (lines.next(), lines.next()) else { return Ok(None) };
         let number = str::from_utf8(head)
@@ -198,7 +197,6 @@ impl Standing {
         self.number
     }
 
-    /// Takes the issue for a run.
     pub fn take(&self, run: &str, now: Moment) -> Result<Taken, Error> {
         ItemLock::take_named(&self.common, &self.number.slug(), run, now)
     }

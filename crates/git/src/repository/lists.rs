@@ -1,10 +1,9 @@
-//! Lists of paths as git prints and reads them: bytes, each ended by a NUL.
+//! Lists of paths as git prints and reads them: bytes, each ended by NUL.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The paths of a list.
 pub(super) fn split(said: &[u8]) -> impl Iterator<Item = &[u8]> {
     said.split(|byte| *byte == 0).filter(|path| !path.is_empty())
 }
@@ -18,7 +17,6 @@ pub(super) fn join<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     list
 }
 
-/// The path that some bytes are.
 pub(super) fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }

@@ -1,4 +1,5 @@
-//! Merging a branch into its base on this machine, without touching anybody's checkout, and which merges of ours a branch holds.
+//! Merges a branch into its base on this machine without touching a checkout, and finds our merges in a
+//! branch.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +10,20 @@ use super::turnstile::Turnstile;
 use super::{Base, Error, Item, ItemLock, Repository, lists};
 use crate::git::command::{Seat, judge, run};
 
-/// What is merged into what.
+/// Input of a merge.
 #[derive(Debug, Clone, Copy)]
 pub struct Merging<'a> {
     pub item: &'a Item,
-    /// The branch it began at.
+    /// The base branch.
     pub base: &'a str,
-    /// The commit that a person or a setting has agreed to.
+    /// The approved commit.
     pub commit: &'a str,
-    /// The title of the issue, in one line.
+    /// The title of the issue, on one line.
     pub title: &'a str,
     pub run: &'a str,
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
     Done {
@@ -32,41 +33,41 @@ pub enum Merged {
     Already {
         onto: Onto,
     },
-    /// It does not merge. Nothing was moved.
+    /// The merge has conflicts. Nothing has moved.
     Conflict {
         /// Files that differ on both sides.
         files: Vec<PathBuf>,
-        /// What it was merged into: worth trying again once this or the branch has moved.
+        /// The commit of the target. A retry makes sense once this or the branch has moved.
         into: String,
     },
-    /// It merges, and does not work together. Nothing was moved.
+    /// The verify command failed on the merged files. Nothing has moved.
     NotVerified,
-    /// Somebody else merges into that branch just now.
+    /// Another process merges into this branch now.
     Busy {
-        /// The lock that they have.
+        /// The lock of that process.
         lock: PathBuf,
     },
-    /// The branch moved meanwhile. Nothing else was moved.
+    /// The branch moved in the meantime. Nothing else has moved.
     Moved,
-    /// The branch for merges is checked out, and does not move under its owner's feet either.
+    /// The merge branch is checked out, so it must not move either.
     CheckedOut {
         branch: String,
         path: PathBuf,
     },
 }
 
-/// Which branch holds a merge.
+/// The branch that holds a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Onto {
     Base,
-    /// A branch beside it, because the base is checked out.
+    /// The merge branch, because the base is checked out.
     Beside {
         branch: String,
     },
 }
 
 impl Onto {
-    /// What is left for the person to do.
+    /// Returns the remaining command for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Base => None,
@@ -75,10 +76,10 @@ impl Onto {
     }
 }
 
-/// Asked whether a merge works, in a directory with its files.
+/// Verifies a merge in a directory with its files.
 pub type Verify<'a> = &'a mut dyn FnMut(&Path) -> bool;
 
-/// The branches a merge is about, as they were seen.
+/// The branches of a merge and their commits when read.
 struct Targets {
     base: String,
     base_tip: String,
@@ -92,7 +93,7 @@ enum Together {
 }
 
 impl Repository {
-    /// Merges a commit into its base; if that is checked out, into a branch beside it.
+    /// Merges a commit into its base. If the base is checked out, merges into the merge branch instead.
     pub fn merge(
         &self,
         merging: Merging<'_>,
@@ -103,7 +104,7 @@ impl Repository {
             Ok(turnstile) => turnstile,
             Err(lock) => return Ok(Merged::Busy { lock }),
         };
-        // What is verified may take an hour; what nobody can take in then is said before.
+        // Verifying may take an hour, so report an impossible merge before it.
         self.check_merging(merging.base)?;
         let private = Private::make(self, None)?;
         let targets = match self.targets(&private, merging.base)? {
@@ -134,7 +135,8 @@ impl Repository {
         self.land(&targets, commit)
     }
 
-    /// What new work on a branch begins with: what it holds, and what was merged beside it because it is checked out (I-62).
+    /// Returns the start of new work on a branch: its commit and the merges that wait on its merge branch
+    /// (I-62).
     pub fn beginning(&self, branch: &str) -> Result<Base, Error> {
         let base = self.base(branch)?;
         let beside = Self::beside(branch);
@@ -146,7 +148,7 @@ impl Repository {
         if let Some(tip) = &beside_tip
             && self.contains(&private, &base.commit, tip)?
         {
-            // The person has taken it in: it has served its purpose, unless somebody stands on it.
+            // The user has merged the merge branch. Remove it unless it is checked out.
             if self.checked_out(&beside)?.is_none() {
                 self.remove_taken_in(&beside, tip)?;
             }
@@ -155,12 +157,12 @@ impl Repository {
         let targets = Targets { base: branch.to_owned(), base_tip: base.commit.clone(), beside, beside_tip };
         match self.start(&private, &targets)? {
             Ok(commit) => Ok(Base { branch: base.branch, commit }),
-            // Without what waits beside it, work could begin without what it depends on.
+            // Without the waiting merges, new work could lack its dependencies.
             Err(files) => Err(Error::Unmerged { branch: targets.base, beside: targets.beside, files }),
         }
     }
 
-    /// The files in which two commits conflict.
+    /// Returns the files in which two commits conflict.
     pub fn conflicts(&self, into: &str, commit: &str) -> Result<Vec<PathBuf>, Error> {
         match self.together(&Private::make(self, None)?, into, commit)? {
             Together::Tree(_) => Ok(Vec::new()),
@@ -168,7 +170,7 @@ impl Repository {
         }
     }
 
-    /// Whether a branch, or what was merged beside it, holds a commit.
+    /// Returns true if a branch or its merge branch contains a commit.
     pub fn has_merged(&self, branch: &str, commit: &str) -> Result<bool, Error> {
         let private = Private::make(self, None)?;
         for tip in
@@ -181,7 +183,8 @@ impl Repository {
         Ok(false)
     }
 
-    /// The branch beside a base that is checked out: it holds what was merged meanwhile, until a person takes it in.
+    /// Returns the name of the merge branch of a base. It holds our merges while the base is checked out,
+    /// until the user merges it.
     pub(super) fn beside(base: &str) -> String {
         format!("saihai/merge/{base}")
     }
@@ -190,7 +193,7 @@ impl Repository {
         self.tip(&format!("refs/heads/{}", Self::beside(base)))
     }
 
-    /// Whether the branch beside a base holds something that the base does not hold yet.
+    /// Returns true if the merge branch has commits that the base lacks.
     pub fn waits_beside(&self, base: &str) -> Result<bool, Error> {
         let Some(beside) = self.tip_beside(base)? else { return Ok(false) };
         match self.tip(&format!("refs/heads/{base}"))? {
@@ -199,7 +202,7 @@ impl Repository {
         }
     }
 
-    /// The base and the branch beside it, which is removed once the base has it.
+    /// Reads the base and its merge branch. Removes the merge branch once the base contains it.
     fn targets(&self, private: &Private<'_>, base: &str) -> Result<Result<Targets, Merged>, Error> {
         let base_tip = self.tip(&format!("refs/heads/{base}"))?;
         let base_tip = base_tip.ok_or_else(|| Error::NoBranch { branch: base.to_owned() })?;
@@ -222,8 +225,8 @@ impl Repository {
         Ok(Ok(Targets { base: base.to_owned(), base_tip, beside, beside_tip }))
     }
 
-    /// Removes the branch beside a base that holds it. Whoever works on another issue may just have done that, and whatever else is in the
-    /// way, the next one removes it.
+    /// Removes a merge branch that its base contains. Another process may have removed it just now. On any
+    /// other obstacle, the next merge removes it.
     fn remove_taken_in(&self, beside: &str, tip: &str) -> Result<(), Error> {
         match self.remove_ref(&format!("refs/heads/{beside}"), tip) {
             Ok(())
@@ -234,7 +237,8 @@ impl Repository {
         }
     }
 
-    /// What is merged into: the base with everything that waits beside it; or the files in which those two conflict.
+    /// Returns the commit to merge into: the base with all waiting merges. Returns the conflicting files if
+    /// those two conflict.
     fn start(&self, private: &Private<'_>, targets: &Targets) -> Result<Result<String, Vec<PathBuf>>, Error> {
         let Some(beside) = &targets.beside_tip else { return Ok(Ok(targets.base_tip.clone())) };
         if self.contains(private, beside, &targets.base_tip)? {
@@ -252,7 +256,7 @@ impl Repository {
     fn together(&self, private: &Private<'_>, into: &str, commit: &str) -> Result<Together, Error> {
         let mut git = private.command("merge-tree");
         git.args(["--write-tree", "-z", "--name-only", "--no-messages", into, commit]);
-        // How files of a kind are merged is what the branch says that they are merged into.
+        // The target's attributes select the merge driver of a file.
         git.envs([("GIT_ATTR_SOURCE", into)]);
         let output = run(&mut git, "merge-tree", None, Seat::Apart)?;
         if output.status.code() == Some(1) {
@@ -288,7 +292,7 @@ impl Repository {
 }
 
 impl Targets {
-    /// A branch that is checked out must not move under its owner's feet.
+    /// Selects the target. A checked-out branch must not move.
     fn onto(&self, repository: &Repository) -> Result<Onto, Error> {
         Ok(match repository.checked_out(&self.base)? {
             Some(_) => Onto::Beside { branch: self.beside.clone() },
@@ -302,22 +306,24 @@ fn message(merging: Merging<'_>) -> String {
     format!("Merge {} into {base}\n\n{title}\n\n{}", item.branch(), item.trailers(run))
 }
 
-/// The merges of ours that a branch holds, or what waits beside it. For whoever has no journal of them: another checkout, or one
-/// whose runs are gone.
+/// Our merges in a branch and its merge branch. For callers without a journal of them: another checkout, or
+/// one whose runs are gone.
 #[derive(Debug, Clone, Default)]
 pub struct Landed(Vec<Merge>);
 
 #[derive(Debug, Clone)]
 struct Merge {
     message: String,
-    /// What the commits say that it brought.
+    /// The messages of the merged commits.
     brought: String,
 }
 
 impl Repository {
-    /// The merges of ours in a branch; none where there is no such branch. An agent can make a merge on its own branch and have it
-    /// say whatever ours say. So only those count that continue the branch itself, or the one beside it that a person took in: what
-    /// they brought is the agents'.
+    /// Returns our merges in a branch, none if the branch is missing.
+    ///
+    /// An agent can create a merge on its own branch with a message like ours. So only merges on the
+    /// first-parent line of the branch count, or of a merge branch that the user merged. The merged side
+    /// belongs to the agents.
     pub fn landed(&self, branch: &str) -> Result<Landed, Error> {
         let beside = Self::beside(branch);
         let mut lines = Vec::new();
@@ -330,7 +336,7 @@ impl Repository {
         }
         let private = Private::make(self, None)?;
         while let Some(line) = lines.pop() {
-            // The messages of a long history are many; only those that can matter are read.
+            // A long history has many messages, so read only the relevant ones.
             let matter = ["--grep=^Saihai-Issue: ", "--grep=saihai/merge/"];
             let only = ["-z", "--merges", "--first-parent", "--format=%H %B"].into_iter().chain(matter);
             let said = private.run("log", only.chain(line.iter().map(String::as_str)))?;
@@ -355,8 +361,9 @@ fn says_whose(message: &str) -> bool {
 }
 
 impl Landed {
-    /// Whether the work on an item is among it. An issue of the same number from elsewhere is another one, and where its number comes
-    /// from is said by the commit that was made for it; an agent that commits everything itself leaves none.
+    /// Returns true if the work on an item is among the merges. An issue with the same number from another
+    /// source is another issue. Our own commit names the source; an agent that commits everything itself
+    /// leaves no such commit.
     pub fn holds(&self, item: &Item) -> bool {
         let ours = self.0.iter().filter(|merge| item.made_for(&merge.message).is_some());
         let mut sources =

@@ -1,12 +1,12 @@
-//! What Saihai does with a repository: worktrees, commits, pushes, merges, rescues.
+//! Operations on a repository: worktrees, commits, pushes, merges, rescues.
 //!
-//! Our git runs no code of the repository: whatever reads files or talks to a server goes through a [`private`] git directory that
-//! is made for the occasion, holds only what was [`frozen`] when the call began, and never follows the `.git` file of a worktree.
-//! The repository's own directory is only used to read and move refs and to register worktrees, with hooks off, and a ref moves only
-//! from the value it was seen at.
+//! Our git runs no code of the repository. Commands that read files or contact a server use a [`private`] git
+//! directory. It exists for one operation, contains only [`frozen`] settings and ignores the `.git` file of a
+//! worktree. The repository's own directory serves only to read and move refs and to register worktrees, with
+//! hooks off. A ref moves only from the value that was read.
 //!
-//! The user's checkout, index and HEAD are never touched, nothing is forced, and nothing is removed before its
-//! content is reachable from a ref. Everything takes plain data, returns plain outcomes, and blocks.
+//! The user's checkout, index and HEAD are never touched. Nothing is forced, and nothing is removed before a
+//! ref holds its content. All operations take plain data, return plain outcomes, and block.
 
 mod base;
 mod checkout;
@@ -57,19 +57,19 @@ use crate::git;
 use crate::git::command::{Environment, SILENT, output};
 use private::Private;
 
-/// A repository that Saihai works on.
 #[derive(Debug, Clone)]
 pub struct Repository {
     root: PathBuf,
     common: PathBuf,
-    /// Where the files of the repository's own checkout are.
+    /// The directory of the main worktree.
     main: PathBuf,
     environment: Environment,
     frozen: Frozen,
 }
 
 impl Repository {
-    /// The repository that `root` is in, with the user's configuration as it is now: before the first agent, that is.
+    /// Opens the repository around `root` and freezes the user's configuration. Call it before the first
+    /// agent starts.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Error> {
         let said = |arguments: &[&str]| discover(root, environment, arguments);
         match said(&["--is-bare-repository"]) {
@@ -84,7 +84,8 @@ impl Repository {
         if !top.is_dir() {
             return Err(Error::NoFiles { path: top });
         }
-        // Files in it may have any names; of runs and branches it is written down where they are, and that is text.
+        // File names may contain any bytes. The path of the repository is recorded as text, so it must be
+        // UTF-8.
         if top.to_str().is_none() {
             return Err(Error::NotText { path: top });
         }
@@ -92,7 +93,7 @@ impl Repository {
         let own = PathBuf::from(said(&["--absolute-git-dir"])?);
         match said(&["--verify", "--quiet", "HEAD^{commit}"]) {
             Ok(_) => {}
-            // It has nothing to say where there is none; of broken refs it has.
+            // Git prints nothing if HEAD has no commit, but reports broken refs.
             Err(git::Error::Refused { said, .. }) if said == SILENT => return Err(Error::NoCommit),
             Err(error) => return Err(error.into()),
         }
@@ -102,12 +103,12 @@ impl Repository {
         }
         let format = said(&["--show-object-format"])?.to_string_lossy().into_owned();
         let frozen = Frozen::read(&top, &common, environment, format)?;
-        // Nothing says where its own checkout is but that checkout itself, if the directory lies elsewhere, as that of a submodule.
+        // Only a checkout itself knows its path if the git directory lies elsewhere, as in a submodule.
         let beside = || common.parent().unwrap_or(&common).to_owned();
         let main = if own == common { top.clone() } else { beside() };
         let mut repository = Self { root: top, common, main, environment: environment.clone(), frozen };
         match repository.find_identity() {
-            // The machine of a job is new each time, and nobody sits there who could be asked to tell it a name.
+            // A CI machine is new for each job, and no person is there to configure a name.
             Err(Error::NoIdentity) if repository.frozen.commit_as_actions(environment) => {}
             found => found?,
         }
@@ -115,17 +116,16 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Where the user's files lie.
+    /// Returns the directory of the user's files.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// What was read before the first agent.
+    /// Returns the settings read before the first agent.
     pub fn frozen(&self) -> &Frozen {
         &self.frozen
     }
 
-    /// The directory of everything of ours in the repository.
     fn own_directory(&self) -> Result<PathBuf, Error> {
         own_directory(&self.common)
     }
@@ -142,7 +142,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Git in the repository's own directory: only for refs and for the list of worktrees.
+    /// Runs git in the repository's own directory: only for refs and the list of worktrees.
     fn registry(&self, command: &str) -> Command {
         let mut git = self.environment.git();
         git.env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -156,21 +156,21 @@ impl Repository {
     }
 }
 
-/// The git directory that all worktrees share with the repository that `root` is in.
+/// Returns the git directory that all worktrees of the repository around `root` share.
 pub fn common_directory(root: &Path, environment: &Environment) -> Result<PathBuf, Error> {
     let said = discover(root, environment, &["--path-format=absolute", "--git-common-dir"])?;
     let said = PathBuf::from(said);
     Ok(said.canonicalize().unwrap_or(said))
 }
 
-/// The directory of everything of ours in a repository.
+/// Returns our directory inside the git directory.
 fn own_directory(common: &Path) -> Result<PathBuf, Error> {
     let directory = common.join("saihai");
     std::fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
     Ok(directory)
 }
 
-/// What `git rev-parse` says where the person stands, by their own configuration.
+/// Runs `git rev-parse` in the user's directory with the user's own configuration.
 fn discover(root: &Path, environment: &Environment, arguments: &[&str]) -> Result<OsString, git::Error> {
     let mut git = environment.git();
     frozen::with_own_configuration(&mut git, environment);

@@ -1,4 +1,4 @@
-//! Directories and worktrees that exist for a moment, and what is left of them where their owner was killed.
+//! Short-lived directories and worktrees, and the removal of leftovers after a crash.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -15,27 +15,27 @@ use super::worktree::Registered;
 use super::{Error, Item, Repository, Worktree};
 use crate::git::command::output;
 
-/// A directory for temporary files of our own. As long as its owner lives, a file in it is locked.
+/// A temporary directory of our own. A file in it is locked while its owner lives.
 #[derive(Debug)]
 pub(super) struct Momentary {
     directory: tempfile::TempDir,
     _owner: File,
 }
 
-/// With what its name begins.
+/// The purpose of a directory, visible in the prefix of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A git directory, or files that only git looks at.
+    /// A git directory, or files for git only.
     Git,
-    /// A worktree in it, which the repository has on its list.
+    /// A directory with a worktree that the repository lists.
     Merge,
 }
 
-/// Names the repository that a directory was made for, and is locked by whoever made it.
+/// The owner file. It names the repository and is locked by its creator.
 const OWNER: &str = "saihai-owner";
-/// So long nobody takes to sign a directory, or to remove the last of it.
+/// Upper limit for the time between creating and signing a directory, and for the last step of its removal.
 const AN_HOUR: Duration = Duration::from_secs(3_600);
-/// So many letters of chance a name ends with.
+/// Number of random characters at the end of a name.
 const CHANCE: usize = 6;
 
 impl Kind {
@@ -55,7 +55,7 @@ impl Kind {
 }
 
 impl Momentary {
-    /// An empty one but for its owner's mark, outside the repository it is for.
+    /// Creates a directory outside the repository, empty except for the owner file.
     pub(super) fn make(repository: &Repository, kind: Kind) -> Result<Self, Error> {
         let place = outside(&repository.root, std::env::temp_dir())?;
         let directory = tempfile::Builder::new()
@@ -74,13 +74,14 @@ impl Momentary {
 }
 
 impl Drop for Momentary {
-    /// Its mark goes last: of what is left by whoever is killed meanwhile it still says whose that is.
+    /// Removes the owner file last. If the process is killed meanwhile, the file still names the repository
+    /// of the leftovers.
     fn drop(&mut self) {
         empty(self.path()).ok();
     }
 }
 
-/// Removes everything from a directory but its mark.
+/// Removes everything in a directory except its owner file.
 fn empty(directory: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
@@ -96,14 +97,15 @@ fn empty(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory for temporary files with its whole path; none in the repository, by whatever way it leads there.
+/// Returns the absolute path of the temporary directory. Refuses one inside the repository, links included.
 fn outside(root: &Path, place: PathBuf) -> Result<PathBuf, Error> {
     let place = std::path::absolute(&place).map_err(Error::file("find", &place))?;
     let real = place.canonicalize().unwrap_or_else(|_| place.clone());
     if real.starts_with(root) { Err(Error::TemporaryInside { path: place }) } else { Ok(place) }
 }
 
-/// The mark has its name only once it is locked: nobody finds it without a lock while its owner lives.
+/// Creates the owner file. It gets its name only after it is locked, so other processes never find it
+/// unlocked while the owner lives.
 fn sign(directory: &Path, common: &Path) -> io::Result<File> {
     let unlocked = directory.join("saihai-owner.new");
     std::fs::write(&unlocked, common.as_os_str().as_bytes())?;
@@ -113,12 +115,12 @@ fn sign(directory: &Path, common: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a directory without a mark can only be one of ours, by its name and mode, whose maker is dead or has not touched
-/// it for long.
+/// Recognizes a leftover directory without an owner file. Its name and mode must be ours, and its creator dead
+/// or idle for an hour.
 fn is_forgotten(directory: &Path, found: &Metadata) -> bool {
     let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = Kind::of(directory).and_then(|kind| name.strip_prefix(kind.prefix())).unwrap_or_default();
-    // Older versions did not write down who made it.
+    // Older versions did not include the process id.
     let (maker, chance) = name.split_once('-').map_or((None, name), |(maker, chance)| (Some(maker), chance));
     let maker = maker.map(|maker| maker.parse().ok().and_then(Pid::from_raw));
     let is_made = chance.len() == CHANCE
@@ -130,13 +132,13 @@ fn is_forgotten(directory: &Path, found: &Metadata) -> bool {
 }
 
 impl Repository {
-    /// Takes away what processes left that were killed: their directories for this repository, and worktrees in them that it has
-    /// on its list. What cannot be taken away now is tried again by whoever comes next.
+    /// Removes the leftovers of killed processes: directories for this repository and their listed worktrees.
+    /// The next sweep retries what fails now.
     pub(super) fn sweep(&self) {
         let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
         let registered = self.registered().unwrap_or_default();
         let listed = registered.iter().filter_map(|one| one.files.parent().map(Path::to_owned));
-        // Where the machine was started anew, the list is all that is left.
+        // After a reboot, only the list of worktrees is left.
         let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).chain(listed).collect();
         found.retain(|path| Kind::of(path).is_some());
         found.sort();
@@ -148,7 +150,8 @@ impl Repository {
         }
     }
 
-    /// The mark of a dead owner, now ours; or nothing, where all of it is gone. Whatever says nothing of the kind is let be.
+    /// Returns the owner file of a dead owner, now locked by us. Returns `Some(None)` for a leftover without an
+    /// owner file, and `None` for directories that must stay.
     fn orphaned(&self, directory: &Path) -> Option<Option<File>> {
         let found = match directory.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),
@@ -158,7 +161,7 @@ impl Repository {
         let path = directory.join(OWNER);
         let whose = match std::fs::read(&path) {
             Ok(whose) => whose,
-            // Its owner was killed before it could sign, or with nothing left to do but to remove the empty directory.
+            // The owner was killed before signing, or just before removing the empty directory.
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_forgotten(directory, &found) => {
                 return Some(None);
             }
@@ -185,7 +188,7 @@ impl Repository {
     }
 }
 
-/// A worktree that exists for a moment. Nothing in it is worth keeping.
+/// A short-lived worktree. Nothing in it is worth keeping.
 #[derive(Debug)]
 pub(super) struct Scratch<'a> {
     repository: &'a Repository,
@@ -194,7 +197,7 @@ pub(super) struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    /// With the files of a commit.
+    /// Creates a worktree with the files of a commit.
     pub(super) fn make(repository: &'a Repository, item: &Item, commit: &str) -> Result<Self, Error> {
         let directory = Momentary::make(repository, Kind::Merge)?;
         let found = directory.path().canonicalize().map_err(Error::file("find", directory.path()))?;
@@ -219,7 +222,7 @@ impl<'a> Scratch<'a> {
         self.worktree.as_ref().map_or(self.directory.path(), Worktree::path)
     }
 
-    /// Takes it away, and says so if that fails.
+    /// Removes the worktree and returns an error on failure.
     pub(super) fn remove(mut self) -> Result<(), Error> {
         self.worktree.take().map_or(Ok(()), |worktree| self.repository.forget(&worktree))
     }
@@ -228,7 +231,7 @@ impl<'a> Scratch<'a> {
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         if let Some(worktree) = self.worktree.take() {
-            // Whatever is left on the list is taken off it by whoever comes next.
+            // The next sweep removes leftover entries from the list.
             self.repository.forget(&worktree).ok();
         }
     }
@@ -261,7 +264,7 @@ mod tests {
             assert!(matches!(outside(&root, inside), Err(Error::TemporaryInside { .. })));
         }
         assert_eq!(outside(&root, home.clone()).unwrap(), home);
-        // Where no way begins at the root of the machine, it begins where we are.
+        // A relative path starts at the current directory.
         let here = std::env::current_dir().unwrap();
         assert_eq!(outside(&root, PathBuf::from(".")).unwrap(), here);
         assert!(matches!(outside(&here, PathBuf::from("src")), Err(Error::TemporaryInside { .. })));

@@ -1,4 +1,4 @@
-//! Making the branch and the worktree of an item, or finding them again.
+//! Creates or finds the branch and the worktree of an item.
 
 use std::path::{Path, PathBuf};
 
@@ -9,41 +9,40 @@ use super::{Base, Error, Item, Keep, Repository, Worktree};
 use crate::git::command::output;
 use crate::repository::private::Private;
 
-/// What is to be worked on, and where.
+/// Input for placing an item.
 #[derive(Debug, Clone, Copy)]
 pub struct Placing<'a> {
     pub item: &'a Item,
     pub base: &'a Base,
-    /// Where worktrees are kept, relative to the repository or absolute.
+    /// The parent directory of worktrees, relative to the repository or absolute.
     pub worktree_root: &'a Path,
-    /// Files of the user's checkout that are copied into a new worktree.
+    /// Files of the user's checkout to copy into a new worktree.
     pub copy_files: &'a [String],
-    /// How a branch that exists is known to be ours.
+    /// Evidence that an existing branch is ours.
     pub ours: Ours,
-    /// What a worktree is filled with that has to be made again.
     pub refill: Refill,
 }
 
-/// What a worktree is filled with that has to be made again.
+/// The content of a recreated worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refill {
     Branch,
-    /// What was last rescued from it, if nothing was committed since; else what its branch holds.
+    /// The last rescue, if nothing was committed since. Otherwise the content of the branch.
     Rescue,
 }
 
-/// How a branch that exists is known to be ours.
+/// Evidence that an existing branch is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ours {
-    /// A run's journal says so.
+    /// The journal of a run names it.
     ByJournal,
-    /// Only if a commit on it says so.
+    /// A commit on it must name the item.
     ByTrailers,
     Adopted,
 }
 
 impl Ours {
-    /// By what a person and the journals say.
+    /// Selects the evidence from the user's option and the journals.
     pub fn by(adopted: bool, known: bool) -> Self {
         match (adopted, known) {
             (true, _) => Self::Adopted,
@@ -53,28 +52,28 @@ impl Ours {
     }
 }
 
-/// Where an item is worked on.
+/// The result of placing an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placed {
     /// Branch and worktree are new.
     Created(Worktree),
     Continued(Worktree),
-    /// The branch was there, the worktree is new.
+    /// The branch existed, the worktree is new.
     Recreated(Worktree),
-    /// Something is in the way, and stays as it is.
+    /// Something is in the way and stays unchanged.
     Refused(Refusal),
 }
 
-/// What is in the way.
+/// The obstacle to placing an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A branch of that name.
+    /// The branch name is taken.
     #[error("branch `{branch}` exists, not ours")]
     NotOurs { branch: String },
-    /// It belongs to an issue of that number from elsewhere.
+    /// The branch belongs to an issue with the same number from another source.
     #[error("branch `{branch}` belongs to another issue of that number")]
     OtherSource { branch: String },
-    /// The server has something that is not here.
+    /// The server has commits that are not here.
     #[error(
         "branch `{branch}` has commits on the server that are not here; take them in first: \
          `git -C {} pull --ff-only {url} {branch}`",
@@ -83,10 +82,10 @@ pub enum Refusal {
     Ahead {
         branch: String,
         url: String,
-        /// Where it is checked out.
+        /// The worktree of the branch.
         path: PathBuf,
     },
-    /// The server has something that is not here, and the other way round: it was rewritten there, or here.
+    /// The server and this repository both have commits that the other lacks. One side was rewritten.
     #[error(
         "branch `{branch}` has commits on the server that are not here, and others here; \
          to go on with those of the server: {}; what is here stays in `git reflog {branch}`",
@@ -95,37 +94,37 @@ pub enum Refusal {
     Parted {
         branch: String,
         url: String,
-        /// Where it is checked out, if it is.
+        /// The worktree of the branch, if it is checked out.
         path: Option<PathBuf>,
     },
-    /// What was merged from it is not in its base as it is: other commits were made of it there.
+    /// The base contains the work of the branch as other commits, for example after a squash.
     #[error(
         "branch `{branch}` of the server holds commits that `{base}` does not, as after a squash, so that nothing new from `{base}` can be pushed to it; \
          if they are merged, remove it there: `git push {url} --delete {branch}`"
     )]
     NotInBase { branch: String, base: String, url: String },
-    /// Something is where the worktree would be.
+    /// The path of the worktree is occupied.
     #[error("`{}` exists and is not a worktree of ours; move it away to make room", .path.display())]
     Occupied { path: PathBuf },
-    /// Its worktree was left on another branch, or on none: what is done there would be delivered for nobody.
+    /// The worktree is on another branch or on none, so work there would not be delivered.
     #[error(
         "the worktree `{}` is on {}, not on `{branch}`; `git -C {} switch {branch}` puts it right",
         .path.display(), .on.as_ref().map_or("no branch".to_owned(), |on| format!("`{on}`")), .path.display()
     )]
     OffItsBranch { path: PathBuf, branch: String, on: Option<String> },
-    /// It was begun before the repository was moved.
+    /// The run started before the repository was moved.
     #[error(
         "it was begun in `{}`, before this repository was moved; `saihai work --retry` starts again here, with its branch and the \
          files that came along",
         .path.display()
     )]
     BegunElsewhere { path: PathBuf },
-    /// The branch is checked out in another place.
+    /// The branch is checked out in another worktree.
     #[error("branch `{branch}` is checked out in `{}`", .path.display())]
     CheckedOut { branch: String, path: PathBuf },
 }
 
-/// What makes a branch the one of a server, without losing files that somebody has changed.
+/// Returns commands that reset a branch to its state on the server and keep changed files.
 fn commands(branch: &str, url: &str, path: Option<&Path>) -> String {
     match path.map(Path::display) {
         Some(path) => {
@@ -136,7 +135,6 @@ fn commands(branch: &str, url: &str, path: Option<&Path>) -> String {
 }
 
 impl Placed {
-    /// The worktree, however it came to be.
     pub fn worktree(self) -> Result<Worktree, Refusal> {
         match self {
             Self::Created(worktree) | Self::Continued(worktree) | Self::Recreated(worktree) => Ok(worktree),
@@ -146,7 +144,7 @@ impl Placed {
 }
 
 impl Repository {
-    /// Makes the branch and the worktree of an item, or finds them again.
+    /// Creates or finds the branch and the worktree of an item.
     pub fn place(&self, placing: Placing<'_>) -> Result<Placed, Error> {
         let item = placing.item;
         self.check_branch(item)?;
@@ -158,7 +156,7 @@ impl Repository {
         }
         if path.symlink_metadata().is_ok() {
             match self.worktree(item, placing.worktree_root)? {
-                // Half of its files would pass for an agent's deletions.
+                // Missing files would look like deletions by an agent.
                 Some(worktree) if worktree.is_unfinished() => self.undo(item, &path, None)?,
                 Some(worktree) => return Ok(Placed::Continued(worktree)),
                 None => return Ok(Placed::Refused(Refusal::Occupied { path })),
@@ -170,7 +168,7 @@ impl Repository {
         }
     }
 
-    /// Why nothing is begun in a worktree that was found again: it was left on another branch than its own.
+    /// Returns the reason not to work in an existing worktree: it is on another branch than its own.
     pub fn off_its_branch(&self, worktree: &Worktree) -> Result<Option<Refusal>, Error> {
         let item = &worktree.item;
         let on = self.branch_of(&worktree.registered)?;
@@ -181,7 +179,7 @@ impl Repository {
         Ok(Some(Refusal::OffItsBranch { path: worktree.path().to_owned(), branch: item.branch(), on }))
     }
 
-    /// Makes the branch of an item again where it is gone, at a commit that was on it. Whether there is one now.
+    /// Recreates a missing branch at a commit that was on it. Returns true if the branch exists now.
     pub fn bring_back(&self, item: &Item, commit: Option<&str>) -> Result<bool, Error> {
         let reference = item.reference();
         match (self.tip(&reference)?, commit) {
@@ -198,8 +196,8 @@ impl Repository {
         path: &Path,
     ) -> Result<Option<Refusal>, Error> {
         let branch = placing.item.branch();
-        // A link, even to a worktree of ours, may lead anywhere tomorrow; and a worktree without our branch is a
-        // person's, unless somebody knows better.
+        // A link may point elsewhere tomorrow, even if it points to our worktree now. A worktree without our
+        // branch belongs to the user, unless a journal or an option says otherwise.
         let is_unknown = tip.is_none() && placing.ours == Ours::ByTrailers;
         let is_foreign = match path.symlink_metadata() {
             Ok(found) => !found.is_dir() || is_unknown || self.registered_at(path)?.is_none(),
@@ -217,7 +215,7 @@ impl Repository {
         Ok(elsewhere.map(|path| Refusal::CheckedOut { branch, path }))
     }
 
-    /// Why a branch at that commit is not to be touched.
+    /// Returns the reason not to touch a branch at a commit.
     pub(super) fn foreign_branch(
         &self,
         item: &Item,
@@ -265,7 +263,7 @@ impl Repository {
     fn recreate(&self, placing: &Placing<'_>, path: &Path, tip: &str) -> Result<Worktree, Error> {
         let gone = self.worktree(placing.item, placing.worktree_root)?;
         if let Some(gone) = gone {
-            // Its files are gone, but not yet the commits that only its own log knows of.
+            // The files are gone, but its reflog may name commits that nothing else holds.
             self.rescue(&gone, &placing.base.commit, placing.copy_files, Keep::WhatNothingHolds)?;
             self.forget(&gone)?;
         }
@@ -277,7 +275,7 @@ impl Repository {
         let added = {
             let _one_at_a_time = Turnstile::of_worktrees(self)?;
             let mut git = self.registry("worktree");
-            // The list of a copied repository says that the branch is checked out in the original.
+            // The list of a copied repository claims that the branch is checked out in the original.
             git.args(["add", "--quiet", "--force", "--no-checkout"]).arg(path).arg(placing.item.branch());
             output(&mut git, "worktree add")
         };
@@ -291,7 +289,7 @@ impl Repository {
         made
     }
 
-    /// Files are written outside the lock, so that many worktrees fill at once.
+    /// Writes files without the lock, so that many worktrees fill in parallel.
     fn fill(&self, placing: &Placing<'_>, path: &Path, commit: &str, files: &str) -> Result<Worktree, Error> {
         let found = self.registered_at(path)?.filter(|registered| registered.directory.is_some());
         let registered = found.ok_or(crate::git::Error::Unreadable { command: "worktree add" })?;
@@ -304,7 +302,7 @@ impl Repository {
         Ok(worktree)
     }
 
-    /// A worktree that could not be made leaves nothing. No agent has seen it yet.
+    /// Removes everything of a worktree that could not be created. No agent has seen it yet.
     fn undo(&self, item: &Item, path: &Path, made_at: Option<&str>) -> Result<(), Error> {
         let registered = self.registered_at(path)?;
         if path.symlink_metadata().is_ok() {
@@ -321,7 +319,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Takes a worktree off the list. Its files are gone.
+    /// Removes a worktree from the list. Its files are already gone.
     pub(super) fn forget(&self, worktree: &Worktree) -> Result<(), Error> {
         let _one_at_a_time = Turnstile::of_worktrees(self)?;
         let directory = worktree.directory();

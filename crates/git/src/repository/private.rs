@@ -1,4 +1,4 @@
-//! A git directory of our own, over the objects of a repository.
+//! A private git directory over the objects of a repository.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,9 @@ use super::momentary::{Kind, Momentary};
 use super::{Error, Repository};
 use crate::git::command::{Seat, feed, judge, output, run};
 
-/// A git directory that nobody else can write, made for one occasion and gone with it. Git sees the repository's objects
-/// and the files of one directory through it, and nothing of the repository's configuration, hooks, refs and index.
+/// A git directory for one operation that other programs cannot write to. Git sees the repository's objects
+/// and the files of one directory through it. It sees nothing of the repository's configuration, hooks, refs
+/// and index.
 #[derive(Debug)]
 pub(super) struct Private<'a> {
     repository: &'a Repository,
@@ -17,11 +18,11 @@ pub(super) struct Private<'a> {
     files: Option<PathBuf>,
 }
 
-/// What git may be asked to speak.
+/// Protocols that git may use.
 const PROTOCOLS: &str = "https:ssh:file";
 
 impl<'a> Private<'a> {
-    /// Over the files at `files`, or over none.
+    /// Creates a directory over the files at `files`, or over none.
     pub(super) fn make(repository: &'a Repository, files: Option<&Path>) -> Result<Self, Error> {
         let directory = Momentary::make(repository, Kind::Git)?;
         let private = Self { repository, directory, files: files.map(Path::to_owned) };
@@ -41,7 +42,7 @@ impl<'a> Private<'a> {
         self.write("own-exclude", &frozen.excludes[1])?;
         self.write("info/attributes", &frozen.attributes[0])?;
         self.write("own-attributes", &frozen.attributes[1])?;
-        // Where the history of a shallow clone ends.
+        // The file lists the ends of a shallow history.
         match std::fs::read(self.repository.common.join("shallow")) {
             Ok(ends) => self.write("shallow", &ends),
             Err(_) => Ok(()),
@@ -51,7 +52,8 @@ impl<'a> Private<'a> {
     fn configuration(&self) -> String {
         let frozen = &self.repository.frozen;
         let mut text = String::new();
-        // A filter of the user's keeps what it takes out of files beside the repository: this directory will be gone.
+        // The user's LFS filter stores large files in the git directory. Point it to the repository, because
+        // this directory is temporary.
         let large_files = self.repository.common.join("lfs");
         append(&mut text, "lfs.storage", Some(&large_files.to_string_lossy()));
         for (key, value) in &frozen.settings {
@@ -93,7 +95,7 @@ impl<'a> Private<'a> {
         Ok(output(self.command(command).args(arguments), command)?)
     }
 
-    /// What git prints about what it is given to read.
+    /// Runs git with input and returns its output.
     pub(super) fn feed<S: AsRef<OsStr>>(
         &self,
         command: &str,
@@ -103,7 +105,7 @@ impl<'a> Private<'a> {
         Ok(feed(self.command(command).args(arguments), command, input)?)
     }
 
-    /// One line that git prints.
+    /// Runs git and returns one line of output.
     pub(super) fn line<S: AsRef<OsStr>>(
         &self,
         command: &str,
@@ -112,7 +114,7 @@ impl<'a> Private<'a> {
         Ok(String::from_utf8_lossy(&self.run(command, arguments)?).trim_end().to_owned())
     }
 
-    /// Whether git says yes, by its exit status.
+    /// Runs a git command that answers yes or no by its exit status.
     pub(super) fn holds<S: AsRef<OsStr>>(
         &self,
         command: &str,
@@ -146,7 +148,7 @@ impl<'a> Private<'a> {
     }
 }
 
-/// Adds a key as git writes it.
+/// Appends a key in the format of git's configuration.
 fn append(text: &mut String, key: &str, value: Option<&str>) {
     let Some((section, rest)) = key.split_once('.') else { return };
     let quote = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"");

@@ -1,4 +1,4 @@
-//! Pushing a branch.
+//! Pushes a branch.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -9,18 +9,19 @@ use crate::git;
 use crate::git::command::{configure, judge, output};
 use crate::git::running::{Seat, run};
 
-/// What is pushed, and where.
+/// Input of a push.
 #[derive(Debug, Clone, Copy)]
 pub struct Pushing<'a> {
-    /// The address as it was before the first agent.
+    /// The address, read before the first agent starts.
     pub url: &'a str,
     pub branch: &'a str,
     pub commit: &'a str,
-    /// What the forge at that address is to be shown, instead of what the user's own helpers know.
+    /// The token for the forge at this address. It replaces the user's credential helpers.
     pub token: Option<&'a Token>,
 }
 
-/// A key to a forge. It is told to git in its environment, never on a command line, and not kept by any helper.
+/// A token for a forge. Git receives it through its environment, never on a command line, and no helper
+/// stores it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     secret: String,
@@ -34,13 +35,12 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// Of this text, for this host.
     pub fn new(text: impl Into<String>, host: impl Into<String>) -> Self {
         Self { secret: text.into(), host: host.into() }
     }
 
-    /// Has git show it to the server of an address, if that is its own and is spoken to in secret, and to no other:
-    /// what a remote is called is written where agents can write (I-12).
+    /// Gives the token to git for an `https` address on its own host only. Agents can change the address of a
+    /// remote (I-12).
     pub fn lend(&self, git: &mut Command, url: &str) {
         let Some(rest) = url.strip_prefix("https://") else { return };
         let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -50,45 +50,45 @@ impl Token {
             return;
         }
         let key = format!("credential.https://{host}.helper");
-        // The first, being empty, has git forget all others.
+        // The empty value makes git drop all other helpers.
         configure(git, &key, "");
         configure(git, &key, ANSWER);
         git.env(VARIABLE, &self.secret);
     }
 }
 
-/// Where the token is for the moment.
+/// The environment variable with the token.
 const VARIABLE: &str = "SAIHAI_PUSH_TOKEN";
-/// A helper in the manner of git: asked for a password it prints one, asked to keep one it does nothing.
+/// A credential helper: prints the password for `get` and ignores other requests.
 const ANSWER: &str = "!f() { test \"$1\" = get || exit 0; echo username=x-access-token; \
                       printf 'password=%s\\n' \"$SAIHAI_PUSH_TOKEN\"; }; f";
 
-/// What came of a push.
+/// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pushed {
     /// The remote has the commit now.
     Done,
     Already,
-    /// The remote has something else, or does not take it. Nothing was forced.
+    /// The remote has other commits, or refuses the push. Nothing was forced.
     Rejected {
         said: String,
     },
-    /// The remote could not be asked what it has, and nothing was pushed now.
+    /// The state of the remote is unreadable, and nothing was pushed.
     Unread {
         said: String,
     },
-    /// The remote said nothing of it, and has it not.
+    /// The remote did not answer and does not have the commit.
     Unanswered {
         said: String,
     },
-    /// It was pushed, and nobody can say whether the remote has it.
+    /// The push went out, and it is unknown whether the remote has the commit.
     Unknown {
         said: String,
     },
 }
 
 impl Repository {
-    /// Pushes a commit, forward only, from the value that the remote has just told.
+    /// Pushes a commit, forward only, from the value that the remote has just reported.
     pub fn push(&self, pushing: Pushing<'_>, lock: &ItemLock) -> Result<Pushed, Error> {
         let private = Private::make(self, None)?;
         let reference = format!("refs/heads/{}", pushing.branch);
@@ -106,14 +106,15 @@ impl Repository {
             Some(_) | None => {}
         }
         lock.check()?;
-        // Git's word for "only if it still is there"; that it goes forward was seen above.
+        // The lease makes the push fail if the remote has moved. The check above ensures that it goes
+        // forward.
         let seen = format!("--force-with-lease={reference}:{}", remote.unwrap_or_default());
         let refspec = format!("{}:{reference}", pushing.commit);
         let flags = ["--porcelain", "--no-verify", "--no-signed", &seen, "--", pushing.url, &refspec];
         let pushed = run(&mut server.command(&private, "push", &flags), "push", None, Seat::Apart)?;
         let refusal = refusal(&pushed);
         let Err(git::Error::Refused { said, .. }) = judge(pushed, "push") else { return Ok(Pushed::Done) };
-        // It may have arrived, though nobody could say so.
+        // The commit may have arrived without a confirmation.
         Ok(match (server.tip(&private, &reference)?, refusal) {
             (Ok(Some(remote)), _) if remote == pushing.commit => Pushed::Done,
             (Ok(_), Some(said)) => Pushed::Rejected { said },
@@ -122,13 +123,13 @@ impl Repository {
         })
     }
 
-    /// Whether a commit is here, and another one or before it.
+    /// Returns true if `earlier` is here and equals `later` or is an ancestor of it.
     pub fn holds(&self, later: &str, earlier: &str) -> Result<bool, Error> {
         self.is_before(&Private::make(self, None)?, earlier, later)
     }
 
     fn is_before(&self, private: &Private<'_>, earlier: &str, later: &str) -> Result<bool, Error> {
-        // A commit that we have not got cannot be part of one that we have.
+        // A commit that is not here cannot be an ancestor of one that is.
         match private.run("cat-file", ["-e", earlier]) {
             Ok(_) => self.contains(private, later, earlier),
             Err(Error::Git(git::Error::Refused { .. })) => Ok(false),
@@ -137,10 +138,11 @@ impl Repository {
     }
 }
 
-/// Why the branch was not taken, in the words of whoever did not take it; nothing where the other side went away before it said.
+/// Returns the reason for a refused push in the words of the remote. Returns `None` if the connection ended
+/// before an answer.
 fn refusal(pushed: &Output) -> Option<String> {
     let (said, beside) = (String::from_utf8_lossy(&pushed.stdout), String::from_utf8_lossy(&pushed.stderr));
-    // `!`, what was to go where, and `[rejected] (why)`.
+    // The format: `!`, the refspec, and `[rejected] (why)`.
     let line = said.lines().find_map(|line| line.strip_prefix("!\t"))?;
     let why = line.split_once('\t').map_or(line, |(_, why)| why);
     if why.starts_with("[remote failure]") {
@@ -151,7 +153,7 @@ fn refusal(pushed: &Output) -> Option<String> {
     Some(if words.is_empty() { why.to_owned() } else { format!("{why}: {}", words.join(" ")) })
 }
 
-/// A server, and what it is shown.
+/// A server and its token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Remote<'a> {
     pub(super) url: &'a str,
@@ -159,7 +161,7 @@ pub(super) struct Remote<'a> {
 }
 
 impl Remote<'_> {
-    /// Runs a command that talks to it.
+    /// Runs a command that contacts the server.
     pub(super) fn speak(
         self,
         private: &Private<'_>,
@@ -178,7 +180,7 @@ impl Remote<'_> {
         git
     }
 
-    /// Where a ref is there, or why that cannot be told.
+    /// Returns the commit of a ref on the server, or the reason why it is unknown.
     pub(super) fn tip(
         self,
         private: &Private<'_>,
@@ -188,7 +190,7 @@ impl Remote<'_> {
         Ok(found.map(|mut found| found.remove(reference)))
     }
 
-    /// The same for several, without those that are not there.
+    /// Returns the commits of several refs, without missing ones.
     pub(super) fn tips(
         self,
         private: &Private<'_>,
@@ -201,7 +203,7 @@ impl Remote<'_> {
                 let said = String::from_utf8_lossy(&said);
                 let lines = said.lines().filter_map(|line| line.split_once('\t'));
                 let pairs = lines.map(|(commit, name)| (name.to_owned(), commit.to_owned()));
-                // It also lists refs that only end alike.
+                // Git also lists refs whose names only end the same.
                 Ok(Ok(pairs.filter(|(name, _)| references.contains(name)).collect()))
             }
             Err(git::Error::Refused { said, .. }) => Ok(Err(said)),

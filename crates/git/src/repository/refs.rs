@@ -1,4 +1,4 @@
-//! Refs of the repository: read, moved only from where they were seen, and what keeps git from changing one.
+//! Refs of the repository: reads them, moves them only from a known value, and explains obstacles.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use super::{Error, Item, Repository};
 use crate::git;
 use crate::git::command::{SILENT, output};
 
-/// Where a ref must be for it to be moved.
+/// The expected value of a ref before a move.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Seen<'a> {
     Absent,
@@ -16,7 +16,6 @@ pub(super) enum Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Whether a ref is there.
     fn is(self, tip: Option<&str>) -> bool {
         match self {
             Self::Absent => tip.is_none(),
@@ -25,21 +24,21 @@ impl Seen<'_> {
     }
 }
 
-/// Longer than any git keeps others away from a ref.
+/// Upper limit for waiting on another git process that locks a ref.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Repository {
-    /// What a full name of a ref (`refs/heads/main`) points to.
+    /// Returns the commit of a full ref name (`refs/heads/main`).
     pub fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
-        // Git would compute with it: `refs/heads/main~1` is a commit, and no ref.
+        // Git would evaluate the expression: `refs/heads/main~1` is a commit and no ref.
         if !is_plain(reference) {
             return Ok(None);
         }
         match output(self.registry("rev-parse").args(["--verify", "--quiet", reference]), "rev-parse") {
             Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim_end().to_owned())),
-            // It has nothing to say of a ref that is not there; of a repository that it cannot read it has. A HEAD whose branch is gone
-            // it only warns of.
+            // Git prints nothing for a missing ref, but reports an unreadable repository. For a HEAD whose
+            // branch is gone it only warns.
             Err(git::Error::Refused { said, .. })
                 if said == SILENT || said.starts_with("warning: ignoring dangling symref") =>
             {
@@ -49,7 +48,7 @@ impl Repository {
         }
     }
 
-    /// Moves a ref, if it still is where it was seen.
+    /// Moves a ref if it still has the expected value.
     pub(super) fn move_ref(&self, reference: &str, to: &str, seen: Seen<'_>) -> Result<(), Error> {
         let absent = "0".repeat(to.len());
         let old = match seen {
@@ -60,13 +59,13 @@ impl Repository {
         self.change(reference, seen, &arguments)
     }
 
-    /// Removes a ref, if it still is where it was seen.
+    /// Removes a ref if it still has the expected value.
     pub(super) fn remove_ref(&self, reference: &str, seen: &str) -> Result<(), Error> {
         self.change(reference, Seen::At(seen), &["--no-deref", "-m", "saihai", "-d", reference, seen])
     }
 
-    /// Changes a ref. Another git may be at it for a moment; what stays in the way is told from a ref that has moved, which is worth
-    /// looking at again.
+    /// Changes a ref and retries while another git process locks it. It distinguishes an obstacle from a ref
+    /// that has moved, because the latter is worth another look.
     fn change(&self, reference: &str, seen: Seen<'_>, arguments: &[&str]) -> Result<(), Error> {
         let begun = Instant::now();
         loop {
@@ -90,7 +89,7 @@ impl Repository {
         }
     }
 
-    /// Names and commits of the refs below a prefix.
+    /// Returns names and commits of the refs below a prefix.
     pub(super) fn refs_below(&self, prefix: &str) -> Result<Vec<(String, String)>, Error> {
         let said = output(
             self.registry("for-each-ref").args(["--format=%(refname) %(objectname)", prefix]),
@@ -102,7 +101,7 @@ impl Repository {
     }
 }
 
-/// Whether a name has nothing in it that git never takes for a part of a ref.
+/// Returns true if a name has no character that is illegal in a ref.
 fn is_plain(reference: &str) -> bool {
     let is_odd = |one: char| one.is_control() || " ~^:?*[\\".contains(one);
     !reference.contains(is_odd) && !reference.contains("..") && !reference.contains("@{")
@@ -111,13 +110,13 @@ fn is_plain(reference: &str) -> bool {
 const BRANCHES: &str = "refs/heads/";
 
 impl Repository {
-    /// Whether everything that work on an item makes could be made: its branch, and the refs that keep what would be lost.
+    /// Checks that all refs for an item can be created: its branch and its rescue refs.
     pub(super) fn check_room(&self, item: &Item) -> Result<(), Error> {
         self.refuse_refs_around(&item.reference())?;
         self.refuse_refs_above(&format!("refs/saihai/rescue/{}/1", item.name()))
     }
 
-    /// Whether what is merged into a base could go to the branch beside it, where the base is checked out.
+    /// Checks that a merge can go to the merge branch if the base is checked out.
     pub fn check_merging(&self, base: &str) -> Result<(), Error> {
         match self.checked_out(base)? {
             Some(_) => self.refuse_refs_around(&format!("{BRANCHES}saihai/merge/{base}")),
@@ -125,7 +124,8 @@ impl Repository {
         }
     }
 
-    /// Why git refuses to change a ref that is where it was seen; nothing where that cannot be told.
+    /// Returns the reason why git refuses to change a ref with the expected value, or `None` if it is
+    /// unknown.
     pub(super) fn obstacle(&self, reference: &str) -> Result<Option<Error>, Error> {
         match self.refuse_refs_around(reference) {
             Ok(()) => {}
@@ -136,14 +136,15 @@ impl Repository {
         Ok(path.map(|path| Error::RefLocked { reference: reference.to_owned(), path }))
     }
 
-    /// A file by which a git that works on refs keeps others away. One that was killed leaves it behind.
+    /// Returns the lock file of a git process that works on refs. A killed process leaves it behind.
     fn lock_file(&self, reference: &str) -> Option<PathBuf> {
         let own = format!("{reference}.lock");
         let names = [own.as_str(), "packed-refs.lock", "reftable/tables.list.lock", "HEAD.lock"];
         names.map(|name| self.common.join(name)).into_iter().find(|path| path.symlink_metadata().is_ok())
     }
 
-    /// Git keeps refs like files: one cannot be inside another.
+    /// Refuses a ref above or below an existing one. Git stores refs like files: one cannot be inside
+    /// another.
     fn refuse_refs_around(&self, reference: &str) -> Result<(), Error> {
         self.refuse_refs_above(reference)?;
         let inside = self.refs_below(&format!("{reference}/"))?;
@@ -158,7 +159,7 @@ impl Repository {
         let mut git = self.registry("for-each-ref");
         let said = output(git.arg("--format=%(refname)").args(&wanted), "for-each-ref")?;
         let said = String::from_utf8_lossy(&said);
-        // Whatever lies beside it, below the same name, is in nobody's way.
+        // A sibling below the same name is not an obstacle.
         match said.lines().find(|name| wanted.contains(name)) {
             Some(present) => Err(in_the_way(reference, present)),
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Keeping everything of a worktree before something happens to it.
+//! Saves everything in a worktree before a change.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,35 +9,36 @@ use super::snapshot::Files;
 use super::{Error, Item, Repository, Worktree};
 use crate::git::command::output;
 
-/// A ref that holds everything of a worktree.
+/// A ref that holds everything in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescued {
-    /// `refs/saihai/rescue/issue-7/1`, never removed by us; nothing where everything was on a branch already.
+    /// The ref, for example `refs/saihai/rescue/issue-7/1`. Saihai never removes it. `None` if branches
+    /// already hold everything.
     pub reference: Option<String>,
-    /// Other repositories among the files, and submodules that were filled: they are only on disk.
+    /// Other repositories among the files and filled submodules. They exist only on disk.
     pub left: Vec<PathBuf>,
-    /// What git would not take: it is only on disk too.
+    /// Files that git refuses to add. They also exist only on disk.
     pub untaken: Vec<PathBuf>,
 }
 
-/// When a ref is made.
+/// The condition for creating a ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Where something would be lost without it.
+    /// Only if something would be lost without it.
     WhatNothingHolds,
     Everything,
 }
 
 impl Rescued {
-    /// How the person gets at it.
+    /// Returns the command to open the rescue.
     pub fn hint(&self) -> Option<String> {
         self.reference.as_ref().map(|reference| format!("git worktree add DIR {reference}"))
     }
 }
 
 impl Repository {
-    /// Makes everything of a worktree reachable from a ref of its own: files, also those that only rules newer than the
-    /// base hide, what was staged, and commits that no branch holds.
+    /// Makes everything in a worktree reachable from a ref: files, the index, and commits that no branch
+    /// holds. Files count even if ignore rules newer than the base hide them.
     pub fn rescue(
         &self,
         worktree: &Worktree,
@@ -45,7 +46,7 @@ impl Repository {
         copied: &[String],
         keep: Keep,
     ) -> Result<Rescued, Error> {
-        // No agent has seen it, and what is missing in it was never there.
+        // No agent has seen the worktree, and its missing files were never there.
         if worktree.is_unfinished() {
             return Ok(Rescued { reference: None, left: Vec::new(), untaken: Vec::new() });
         }
@@ -78,7 +79,7 @@ impl Repository {
         Ok(Rescued { reference: Some(reference), left, untaken })
     }
 
-    /// Makes a branch of an item reachable from a ref of its own, before it begins anew.
+    /// Makes the tip of a branch reachable from a ref before work restarts.
     pub(super) fn rescue_tip(&self, item: &Item, tip: &str) -> Result<(), Error> {
         let private = Private::make(self, None)?;
         let (name, tree) = (item.name(), self.tree(&private, tip)?);
@@ -102,7 +103,7 @@ impl Repository {
         Ok(String::from_utf8_lossy(&commit).trim_end().to_owned())
     }
 
-    /// What was last rescued of an item, if its branch is where it was then.
+    /// Returns the last rescue of an item if its branch has not moved since.
     pub(super) fn last_rescue(&self, item: &Item, tip: &str) -> Result<Option<String>, Error> {
         let below = format!("refs/saihai/rescue/{}/", item.name());
         let rescues = self.refs_below(&below)?;
@@ -123,14 +124,15 @@ impl Repository {
             let last = taken.max().unwrap_or(0);
             let reference = format!("{below}{}", last.saturating_add(1));
             match self.move_ref(&reference, commit, Seen::Absent) {
-                // Somebody was faster.
+                // Another process took the number.
                 Err(Error::Moved { .. }) if last < u32::MAX => {}
                 made => return made.map(|()| reference),
             }
         }
     }
 
-    /// The tree of the worktree's own index; nothing where it cannot be made, as in the middle of a merge.
+    /// Returns the tree of the worktree's own index. Returns `None` if git cannot write it, for example
+    /// during a merge.
     fn staged(&self, worktree: &Worktree) -> Result<Option<String>, Error> {
         if std::fs::read_dir(worktree.directory()).is_err() {
             return Ok(None);
@@ -142,7 +144,7 @@ impl Repository {
         }
     }
 
-    /// A copy of the worktree's own index.
+    /// Returns a copy of the worktree's own index.
     pub(super) fn own_index(&self, worktree: &Worktree) -> Result<Private<'_>, Error> {
         let private = Private::make(self, None)?;
         let entries = std::fs::read_dir(worktree.directory()).into_iter().flatten();
@@ -158,24 +160,25 @@ impl Repository {
         Ok(private)
     }
 
-    /// Where HEAD has been: on each line the commits before and after it moved, or only the one after it.
+    /// Returns the reflog of HEAD: each line has the commits before and after a move, or only the one after.
     fn log_of(&self, worktree: &Worktree) -> Result<Vec<u8>, Error> {
         if !self.common.join("reftable").is_dir() {
             return Ok(std::fs::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default());
         }
-        // There the log is no file. The repository's own configuration could have git check signatures with any program.
+        // With reftable the log is not a file. The repository's configuration could name any program for
+        // checking signatures.
         let mut git = self.registry("log");
         git.args(["--walk-reflogs", "--no-show-signature", "--format=%H", "--end-of-options"]);
         git.arg(self.head_name(&worktree.registered));
         match output(&mut git, "log") {
             Ok(log) => Ok(log),
-            // There is no such HEAD, so it was nowhere.
+            // A missing HEAD has no log.
             Err(crate::git::Error::Refused { .. }) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Commits that HEAD has been at and that no ref holds.
+    /// Returns the commits in the log of HEAD that no ref holds.
     fn lost_commits(
         &self,
         private: &Private<'_>,

@@ -1,4 +1,4 @@
-//! The files of a worktree as a tree of git.
+//! The files of a worktree as a git tree.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,32 +11,32 @@ use super::{Error, Repository, Worktree, lists};
 use crate::git;
 use crate::git::command::{Seat, judge, run};
 
-/// The files of a worktree as a tree of git. The index of the worktree is not looked at: whatever an agent marked there
-/// as unchanged or to be skipped is seen all the same.
+/// The files of a worktree as a git tree. It ignores the index of the worktree, because an agent may have
+/// marked files there as unchanged or skipped.
 #[derive(Debug)]
 pub(super) struct Snapshot<'a> {
     pub(super) private: Private<'a>,
     pub(super) tree: String,
-    /// Other repositories among the files. Nothing of them is in the tree.
+    /// Other repositories among the files. The tree does not contain them.
     pub(super) embedded: Vec<PathBuf>,
-    /// Submodules that somebody filled. Nothing of them is in the tree either.
+    /// Filled submodules. The tree does not contain their files.
     pub(super) filled: Vec<PathBuf>,
-    /// Pipes, sockets and devices in the place of files: git holds none of these. The tree has the files still.
+    /// Pipes, sockets and devices in place of files. Git cannot store them, so the tree still has the files.
     pub(super) special: Vec<PathBuf>,
-    /// What git passed over without a word. Nothing of it is in the tree.
+    /// Files that git skipped silently. The tree does not contain them.
     pub(super) untaken: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Files<'a> {
-    /// All that git does not ignore.
+    /// All files that git does not ignore.
     Visible,
-    /// Those too that are ignored, but neither by the `.gitignore` files of this commit nor by the user's own rules.
+    /// Also ignored files, unless the `.gitignore` files of this commit or the user's own rules ignore them.
     Hidden(&'a str),
 }
 
 impl Repository {
-    /// Puts the files of a worktree into the repository's objects, over a commit.
+    /// Stores the files of a worktree as objects, on top of a commit.
     pub(super) fn snapshot(
         &self,
         worktree: &Worktree,
@@ -47,7 +47,7 @@ impl Repository {
         let private = Private::make(self, Some(worktree.path()))?;
         let copied = Copied::new(copied, &self.frozen);
         private.run("read-tree", [over])?;
-        // It says no where something differs, which is no news.
+        // A non-zero exit status only means that files differ.
         private.holds("update-index", ["-q", "--refresh"])?;
         let gitlinks = gitlinks(&private)?;
         let changed = private.run("ls-files", ["-z", "--modified", "--deleted"])?;
@@ -58,7 +58,7 @@ impl Repository {
             Files::Hidden(commit) => self.hidden(&private, commit, &copied)?,
         };
         let is_gitlink = |path: &[u8]| gitlinks.contains(path);
-        // What git tracks was not copied, or an agent has committed it: that is for whoever delivers to see.
+        // A tracked file was not copied, or an agent committed it. The check before delivery finds it.
         let others = lists::split(&others).filter(|path| !copied.holds(path));
         let paths: BTreeSet<&[u8]> = lists::split(&changed)
             .filter(|path| !left_out.contains(*path))
@@ -71,7 +71,7 @@ impl Repository {
             paths.into_iter().partition(|path| is_special(&worktree.path().join(lists::path(path))));
         let flags = ["--add", "--remove", "--replace", "-z", "--stdin"];
         private.feed("update-index", flags, &lists::join(paths)).map_err(Error::taking)?;
-        // The index goes to the worktree, where it says so again the next time.
+        // The worktree receives this index, so keep the marks for the next time.
         let marked = lists::join(left_out.iter().map(Vec::as_slice));
         private.feed("update-index", ["--skip-worktree", "-z", "--stdin"], &marked)?;
         let untaken = self.untaken(&private, worktree, &copied, files, &embedded)?;
@@ -84,7 +84,8 @@ impl Repository {
         Ok(Snapshot { embedded, filled: filled.collect(), special, untaken, private, tree })
     }
 
-    /// Files that are missing because a sparse checkout leaves them out, as the worktree's own index says: nobody has deleted them.
+    /// Returns files that a sparse checkout leaves out according to the worktree's own index. They are
+    /// missing, but not deleted.
     fn left_out(&self, private: &Private<'_>, worktree: &Worktree) -> Result<BTreeSet<Vec<u8>>, Error> {
         let missing = private.run("ls-files", ["-z", "--deleted"])?;
         if missing.is_empty() {
@@ -92,7 +93,7 @@ impl Repository {
         }
         let marked = match self.own_index(worktree)?.run("ls-files", ["-z", "-t"]) {
             Ok(marked) => marked,
-            // It cannot be read: then it says nothing.
+            // An unreadable index marks nothing.
             Err(Error::Git(git::Error::Refused { .. })) => return Ok(BTreeSet::new()),
             Err(error) => return Err(error),
         };
@@ -101,7 +102,7 @@ impl Repository {
         Ok(lists::split(&missing).filter(|path| marked.contains(path)).map(<[u8]>::to_vec).collect())
     }
 
-    /// Files that are ignored now, but would not be by the rules of a commit; and all other repositories that are ignored.
+    /// Returns ignored files that the rules of a commit would not ignore, and all ignored repositories.
     fn hidden(&self, private: &Private<'_>, commit: &str, copied: &Copied) -> Result<Vec<u8>, Error> {
         let ignored = private.run("ls-files", ["-z", "--others", "--ignored", "--exclude-standard"])?;
         let ignored: Vec<&[u8]> = lists::split(&ignored).filter(|path| !copied.holds(path)).collect();
@@ -109,18 +110,18 @@ impl Repository {
             return Ok(Vec::new());
         }
         let may_go = self.ignored_by(commit, &ignored)?;
-        // Of another repository nobody knows whether something else holds its commits, whoever ignores it.
+        // The commits of an embedded repository may exist nowhere else, so ignore rules do not matter.
         let stays = |path: &&[u8]| path.ends_with(b"/") || !may_go.contains(*path);
         Ok(lists::join(ignored.into_iter().filter(stays)))
     }
 
-    /// Which paths the rules of a commit or the user's own rules ignore, or are our own.
+    /// Returns the paths that the rules of a commit, the user's rules or our own rules ignore.
     pub(super) fn ignored_by(&self, commit: &str, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
         let scratch = Momentary::make(self, Kind::Git)?;
         let files = scratch.path().join("files");
         std::fs::create_dir(&files).map_err(Error::file("make", &files))?;
         let private = Private::make(self, Some(&files))?;
-        // An agent may have added rules to `info/exclude`: what only they hide is rescued.
+        // An agent may have added rules to `info/exclude`. Files that only they hide are rescued.
         private.write("info/exclude", OWN_RULES.as_bytes())?;
         private.run("read-tree", [commit])?;
         let tracked = private.run("ls-files", ["-z"])?;
@@ -132,18 +133,18 @@ impl Repository {
 }
 
 impl Private<'_> {
-    /// Which paths the rules among its files ignore, and those that hold everywhere.
+    /// Returns the paths that the rules among the files and the global rules ignore.
     pub(super) fn ignored(&self, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, Error> {
-        // Of a whole repository it is asked by something in it: with its slash git would not know it. And a path that
-        // begins with a dot is never taken for anything but a path.
+        // Ask about a path inside an embedded repository, because git does not accept its trailing slash. The
+        // leading `./` makes git read every argument as a path.
         let inside = |path: &[u8]| if path.ends_with(b"/") { &b"x"[..] } else { b"" };
         let asked: Vec<Vec<u8>> = paths.iter().map(|path| [b"./", *path, inside(path)].concat()).collect();
         let input = lists::join(asked.iter().map(Vec::as_slice));
         let mut git = self.command("check-ignore");
-        // It refuses to take paths literally, as all others do.
+        // `check-ignore` refuses literal pathspecs, unlike other commands.
         git.env_remove("GIT_LITERAL_PATHSPECS").args(["-z", "--no-index", "--stdin"]);
         let output = run(&mut git, "check-ignore", Some(&input), Seat::Apart)?;
-        // None of them.
+        // No path is ignored.
         if output.status.code() == Some(1) {
             return Ok(BTreeSet::new());
         }

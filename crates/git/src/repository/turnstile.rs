@@ -1,4 +1,4 @@
-//! What must be done by one process at a time.
+//! Locks for operations that only one process may do at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Error, Repository, own_directory};
 
-/// Longer than many worktrees take that are made one after the other.
+/// Upper limit for waiting. Creating many worktrees one after the other takes less.
 const PATIENCE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -19,12 +19,12 @@ pub(super) struct Turnstile {
 }
 
 impl Turnstile {
-    /// The one that is waited for: git fails where worktrees are registered at the same time.
+    /// Waits for the lock on worktrees. Git fails if two processes register worktrees at the same time.
     pub(super) fn of_worktrees(repository: &Repository) -> Result<Self, Error> {
         Self::at(&repository.common)
     }
 
-    /// The same in a repository of which only the directory is known.
+    /// Waits for the lock in a repository that is not open.
     pub(super) fn at(common: &Path) -> Result<Self, Error> {
         Self::waited_for(&own_directory(common)?.join("worktrees.lock"), PATIENCE)
     }
@@ -43,7 +43,7 @@ impl Turnstile {
         Err(Error::file("lock", path)(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 
-    /// The one for merging into a branch; its path where another process has it.
+    /// Takes the lock for merging into a branch. Returns its path if another process has it.
     pub(super) fn of_merging(repository: &Repository, branch: &str) -> Result<Result<Self, PathBuf>, Error> {
         let name: String = branch.bytes().map(|byte| format!("{byte:02x}")).collect();
         let path = repository.own_directory()?.join(format!("merge-{name}.lock"));
@@ -64,7 +64,7 @@ fn open(path: &Path) -> Result<File, Error> {
     opened.map_err(Error::file("open", path))
 }
 
-/// Between opening and locking the file may have been replaced; then the lock is on nothing.
+/// Checks that the locked file is still at its path. It may have been replaced between opening and locking.
 fn is_same(file: &File, path: &Path) -> bool {
     match (file.metadata(), path.metadata()) {
         (Ok(ours), Ok(theirs)) => ours.dev() == theirs.dev() && ours.ino() == theirs.ino(),

@@ -1,4 +1,4 @@
-//! What is among the files of a worktree and git neither holds nor ignores.
+//! Files of a worktree that git neither stores nor ignores.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStringExt as _;
@@ -12,18 +12,18 @@ use super::{Error, Repository, Worktree, lists};
 const SHOWN: usize = 3;
 const LENGTH: usize = 120;
 
-/// What is settled of the files of a worktree once all that git knows of is in an index.
+/// The files that git accounts for, once its index has everything it knows.
 struct Settled {
-    /// Paths as git says them, or in small letters where that makes no difference.
+    /// Paths as git spells them, in lower case on a case-insensitive disk.
     paths: BTreeSet<Vec<u8>>,
     folds_case: bool,
-    /// Whether git says names in other bytes than the disk does, if they are not plain letters.
+    /// True if git spells non-ASCII names in other bytes than the disk.
     composes: bool,
 }
 
 impl Repository {
-    /// What git passed over, though no rule says so: it does not look into a directory that cannot be read or whose path is too
-    /// long, and takes nothing that is called like its own files. It warns of that at most, so it is looked for without it.
+    /// Returns the files that git skipped without a rule. Git skips a directory that is unreadable or whose
+    /// path is too long, and files named like its own. It warns at most, so this searches without git.
     pub(super) fn untaken(
         &self,
         private: &Private<'_>,
@@ -56,7 +56,7 @@ impl Repository {
         Ok(found.into_iter().map(|path| lists::path(path).to_owned()).collect())
     }
 
-    /// Which paths rules say that count.
+    /// Returns the paths that applicable rules ignore.
     fn may_stay(
         &self,
         private: &Private<'_>,
@@ -72,7 +72,7 @@ impl Repository {
 }
 
 impl Settled {
-    /// All files below a directory of which nothing is settled, and directories into which nobody can look.
+    /// Returns all unaccounted files below a directory, and unreadable directories.
     fn missing_below(&self, top: &Path) -> Vec<Vec<u8>> {
         let mut missing = Vec::new();
         let mut left = vec![Vec::new()];
@@ -112,7 +112,7 @@ impl Settled {
     }
 }
 
-/// What a person has to look at: not each file of what is called like a git directory, but that.
+/// Returns the part of a path to report: for a directory named like a git directory, only that directory.
 fn whole(path: &[u8]) -> &[u8] {
     let mut end = 0;
     for part in path.split(|byte| *byte == b'/') {
@@ -125,7 +125,7 @@ fn whole(path: &[u8]) -> &[u8] {
     path
 }
 
-/// Some paths in words. An agent can make any number of them, of any length.
+/// Formats some paths. An agent can create any number of them, of any length.
 pub fn named(paths: &[PathBuf]) -> String {
     let mut words: Vec<String> = paths.iter().take(SHOWN).map(|path| shown(path)).collect();
     if let Some(more) = paths.len().checked_sub(SHOWN).filter(|more| *more > 0) {
@@ -164,7 +164,7 @@ mod tests {
         check("s/x", "s/x");
     }
 
-    // On such disks git says names in other letters than the directory does.
+    // On such disks, git spells names in other bytes than the directory.
     #[test]
     fn a_name_counts_however_the_disk_writes_it() {
         let settled = |folds_case, composes| Settled {

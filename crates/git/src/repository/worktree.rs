@@ -1,4 +1,4 @@
-//! Where an item is worked on, and the worktrees a repository knows of.
+//! The worktree of an item, and the list of worktrees of a repository.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -8,7 +8,6 @@ use super::turnstile::Turnstile;
 use super::{Error, Item, Refusal, Repository};
 use crate::git::command::output;
 
-/// The files of an item, on its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
     pub(super) item: Item,
@@ -24,31 +23,31 @@ impl Worktree {
         &self.item
     }
 
-    /// Whether whoever made it was stopped before all files were written. No agent has been there then.
+    /// Returns true if its creation was interrupted before all files were written. No agent has seen it then.
     pub(super) fn is_unfinished(&self) -> bool {
         let directory = self.directory();
         let is_empty = || std::fs::read_dir(self.path()).is_ok_and(|files| files.count() <= 1);
         directory.join(FILLING).exists() || (!directory.join("index").exists() && is_empty())
     }
 
-    /// Its `.git`, where an agent made another repository of it: no ref of ours holds what was committed there. A file or a link
-    /// only leads to a place, and takes nothing with it when it goes.
+    /// Returns its `.git` if an agent replaced it with another repository. No ref of ours holds the commits
+    /// there. A file or a link is harmless: removing it loses nothing.
     pub(super) fn foreign_git(&self) -> Option<PathBuf> {
         let found = self.path().join(".git").symlink_metadata();
         found.is_ok_and(|found| found.is_dir()).then(|| PathBuf::from(".git"))
     }
 
-    /// What the repository keeps about it.
+    /// Returns the directory that the repository keeps for it.
     pub(super) fn directory(&self) -> &Path {
         self.registered.directory.as_deref().expect("a linked worktree has a directory in the repository")
     }
 }
 
-/// Stands in what the repository keeps about a worktree as long as its files are being written.
+/// The marker in the repository's directory of a worktree while files are being written.
 pub(super) const FILLING: &str = "saihai-filling";
 
 impl Repository {
-    /// The worktree of an item, if the repository has one there.
+    /// Returns the worktree of an item, if the repository has one at this path.
     pub fn worktree(&self, item: &Item, worktree_root: &Path) -> Result<Option<Worktree>, Error> {
         let root = self.root.join(worktree_root);
         let root = root.canonicalize().unwrap_or(root);
@@ -57,13 +56,13 @@ impl Repository {
         Ok(found.map(|registered| Worktree { item: item.clone(), registered }))
     }
 
-    /// Where the files of all worktrees are that are linked to the repository, wherever that is.
+    /// Returns the directories of all linked worktrees.
     pub fn linked(&self) -> Result<Vec<PathBuf>, Error> {
         let linked = self.registered()?.into_iter().filter(|one| one.directory.is_some());
         Ok(linked.map(|one| one.files).collect())
     }
 
-    /// Where worktrees are put: made if it is missing.
+    /// Returns the parent directory of worktrees and creates it if missing.
     pub(super) fn worktree_root(&self, worktree_root: &Path) -> Result<PathBuf, Error> {
         self.check_worktree_root(worktree_root)?;
         let root = self.root.join(worktree_root);
@@ -71,7 +70,7 @@ impl Repository {
         root.canonicalize().map_err(Error::file("find", &root))
     }
 
-    /// Makes sure that worktrees can be put there: nothing else is in its place.
+    /// Checks that the parent directory of worktrees exists or can be created.
     pub fn check_worktree_root(&self, worktree_root: &Path) -> Result<(), Error> {
         let root = self.root.join(worktree_root);
         let present = root.ancestors().find(|path| path.symlink_metadata().is_ok());
@@ -82,17 +81,17 @@ impl Repository {
     }
 }
 
-/// A worktree as the repository has it on its list.
+/// A worktree in the repository's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Registered {
-    /// Its directory in the repository; nothing for the repository's own checkout.
+    /// Its directory in the repository. `None` for the main worktree.
     pub(super) directory: Option<PathBuf>,
     pub(super) files: PathBuf,
 }
 
 impl Repository {
-    /// All of them, the repository's own checkout first. The list of a copied repository still names the worktrees of the
-    /// original: those are not ours.
+    /// Lists all worktrees, the main one first. The list of a copied repository still names the worktrees of
+    /// the original; these are skipped.
     pub(super) fn registered(&self) -> Result<Vec<Registered>, Error> {
         let mut all = vec![Registered { directory: None, files: self.main.clone() }];
         let list = self.common.join("worktrees");
@@ -103,7 +102,7 @@ impl Repository {
         };
         for entry in entries {
             let directory = entry.map_err(Error::file("read", &list))?.path();
-            // Each names the `.git` file of its worktree. Whatever says nothing of that kind is none.
+            // Each entry names the `.git` file of its worktree. Skip other entries.
             let Some(files) = listed_by(&directory) else { continue };
             let files = files.canonicalize().unwrap_or(files);
             let is_anothers = |named: &PathBuf| {
@@ -117,13 +116,14 @@ impl Repository {
         Ok(all)
     }
 
-    /// The one whose files are at a path.
+    /// Returns the worktree at a path.
     pub(super) fn registered_at(&self, files: &Path) -> Result<Option<Registered>, Error> {
         let mut all = self.registered()?.into_iter().filter(|one| one.files == files);
         Ok(all.next())
     }
 
-    /// Has git repair a worktree that was moved or copied together with its repository: both name each other by absolute paths.
+    /// Makes git repair a worktree that was moved or copied with its repository. Both name each other by
+    /// absolute paths.
     pub(super) fn repair_moved(&self, files: &Path) -> Result<(), Error> {
         let Some(named) = named_by(files) else { return Ok(()) };
         let ours = self.common.join("worktrees").join(named.file_name().unwrap_or_default());
@@ -139,8 +139,8 @@ impl Repository {
         Ok(())
     }
 
-    /// Why a run that was begun in a worktree below `root` cannot continue: the repository was moved since. Worktrees are kept in
-    /// `now` by now.
+    /// Returns the reason why a run in a worktree below `root` cannot continue: the repository was moved
+    /// since. `now` is the current parent directory of worktrees.
     pub fn begun_elsewhere(&self, item: &Item, root: &Path, now: &Path) -> Result<Option<Refusal>, Error> {
         let found = |root: &Path| {
             let root = self.root.join(root);
@@ -153,7 +153,7 @@ impl Repository {
         Ok((!is_ours).then_some(Refusal::BegunElsewhere { path }))
     }
 
-    /// Where a branch is checked out, or on its way to be, as during a rebase.
+    /// Returns the worktree that has a branch checked out, or will after an operation such as a rebase.
     pub(super) fn checked_out(&self, branch: &str) -> Result<Option<PathBuf>, Error> {
         let reference = format!("refs/heads/{branch}");
         for one in self.registered()? {
@@ -166,21 +166,21 @@ impl Repository {
         Ok(None)
     }
 
-    /// The branch that the user has checked out; nothing where it is none.
+    /// Returns the branch that the user has checked out, if any.
     pub fn current_branch(&self) -> Option<String> {
         let own = self.registered_at(&self.root).ok().flatten()?;
         let name = self.branch_of(&own).ok().flatten()?;
         name.strip_prefix("refs/heads/").map(str::to_owned)
     }
 
-    /// The commit that the user has checked out.
+    /// Returns the commit that the user has checked out.
     pub fn current_commit(&self) -> Result<String, Error> {
         let own = self.registered_at(&self.root)?;
         let commit = own.map_or(Ok(None), |own| self.tip(&self.head_name(&own)))?;
         commit.ok_or(Error::NoCommit)
     }
 
-    /// The branch a worktree is on; nothing where it is on none.
+    /// Returns the branch of a worktree, if it is on one.
     pub(super) fn branch_of(&self, one: &Registered) -> Result<Option<String>, Error> {
         let head = self.head_name(one);
         let mut git = self.registry("symbolic-ref");
@@ -191,7 +191,7 @@ impl Repository {
         }
     }
 
-    /// What HEAD of a worktree is called everywhere else.
+    /// Returns the name of a worktree's HEAD as seen from other worktrees.
     pub(super) fn head_name(&self, one: &Registered) -> String {
         match one.directory.as_ref().and_then(|directory| directory.file_name()) {
             Some(name) => format!("worktrees/{}/HEAD", name.to_string_lossy()),
@@ -204,7 +204,7 @@ impl Repository {
     }
 }
 
-/// A rebase or bisection leaves HEAD without a branch and comes back to it.
+/// Returns true during a rebase or bisection of a branch. HEAD is detached then, but returns to the branch.
 fn is_underway(state: &Path, branch: &str) -> bool {
     let names = ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
     names.iter().filter_map(|name| std::fs::read(&state.join(name)).ok()).any(|text| {
@@ -214,15 +214,15 @@ fn is_underway(state: &Path, branch: &str) -> bool {
     })
 }
 
-/// The directory on a list that `.git` of a worktree names.
+/// Returns the directory that the `.git` file of a worktree names.
 fn named_by(files: &Path) -> Option<PathBuf> {
     let said = std::fs::read(files.join(".git")).ok()?;
     Some(files.join(as_path(said.strip_prefix(b"gitdir: ")?)))
 }
 
-/// The files that a directory on a list names.
+/// Returns the worktree that an entry of the list names.
 fn listed_by(directory: &Path) -> Option<PathBuf> {
-    // It may be named relative to where its name is kept.
+    // The path may be relative to the entry.
     let said = std::fs::read(directory.join("gitdir")).ok()?;
     directory.join(as_path(&said)).parent().map(Path::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What one run is to deliver, and where.
+//! The assignment of a run: the work to deliver and its destination.
 
 use std::path::{Path, PathBuf};
 
@@ -10,83 +10,84 @@ use sha2::{Digest as _, Sha256};
 
 use crate::repository::{self, Base, Item, Source};
 
-/// What one run is to deliver, and where: frozen with its beginning, so that whoever goes on with it delivers the same.
+/// The work that one run delivers and its destination. It is frozen when the run starts, so a resumed run
+/// delivers the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// The invocation that began it.
+    /// The invocation that started the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     pub source: IssueSource,
-    /// The repository it is an issue of, where it is one of a repository's.
+    /// The repository of the issue, if it comes from a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<RepositoryName>,
     pub issue: IssueNumber,
-    /// Its title, on one line.
+    /// The title, on one line.
     pub title: String,
-    /// A hash of its text then, to see that somebody has edited it.
+    /// Hash of the issue text at the start, to detect later edits.
     pub text: String,
-    /// What the one who works on it is called: `agent-7`.
+    /// The name of the worker: `agent-7`.
     pub instance: String,
     pub branch: String,
-    /// What the branch's name begins with.
+    /// The prefix of the branch name.
     pub branch_prefix: String,
     pub base: Base,
     pub worktree: PathBuf,
     pub worktree_root: PathBuf,
-    /// Files of the user's that are copied there.
+    /// Files of the user to copy into the worktree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copy_files: Vec<String>,
-    /// A branch that is there is taken over, whoever made it.
+    /// Take over an existing branch, even one that Saihai did not create.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopt: bool,
-    /// Where it goes; nowhere where it stays in this repository.
+    /// The forge to deliver to. `None` keeps the work in this repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forge: Option<Destination>,
-    /// It was handed over before, and only what is left of that is done now.
+    /// Set if the work was handed over before. The run then only does the remaining steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered: Option<Delivered>,
-    /// What must succeed in the merged tree.
+    /// The command that must succeed in the merged tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
-    /// What it may cost whoever drives it: by its definition, and by what is set for one issue. What the invocation gave it that
-    /// began it is no part of that.
+    /// Cost limit from the definition and the setting for one issue. The budget of the invocation that
+    /// started the run is not part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_budget: Option<Budget>,
-    /// The language of what people read: `en` or `ja`.
+    /// The language of published texts: `en` or `ja`.
     pub language: String,
 }
 
-/// Who has handed work over.
+/// An earlier handover.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Delivered {
-    /// The run; another clone's is not known.
+    /// The run. Runs of another clone are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// It came no further than to the server: nobody was told of it yet.
+    /// The branch was pushed, but no pull request or comment followed yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_pushed: bool,
 }
 
-/// Where on a forge it goes.
+/// The destination on a forge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
-    /// The address of the forge's interface.
+    /// The address of the forge's API.
     pub api: String,
     pub repository: RepositoryName,
-    /// The address that is pushed to, as it was before the first agent.
+    /// The push address, read before the first agent starts.
     pub url: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draft: bool,
     pub method: MergeMethod,
-    /// They are merged also where there are no checks.
+    /// Merge even without checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_checks: bool,
 }
 
 impl Assignment {
-    /// The work on an issue in a worktree of its own, of which nothing is delivered.
+    /// Creates an assignment for work in a worktree, without delivery.
     pub fn new(
         issue: &Issue,
         title: String,
@@ -121,12 +122,12 @@ impl Assignment {
         }
     }
 
-    /// By what the text of an issue is known again.
+    /// Returns a fingerprint of the issue text.
     pub fn text_of(issue: &Issue) -> String {
         Self::fingerprint(&format!("{}\n{}", issue.title, issue.body))
     }
 
-    /// The issue as the repository knows it.
+    /// Returns the issue as an item of the repository.
     pub fn item(&self) -> Item {
         let source = match self.source {
             IssueSource::Folder => Source::Folder,
@@ -135,17 +136,16 @@ impl Assignment {
         Item::Issue { number: self.issue.get(), source, branch_prefix: self.branch_prefix.clone() }
     }
 
-    /// The language of what people read.
     pub fn language(&self) -> Language {
         Language::named(&self.language).unwrap_or_default()
     }
 
-    /// The title as commits and pull requests have it.
+    /// Returns the title for commits and pull requests.
     pub fn titled(&self, most: usize) -> String {
         cut(&inert_title(&self.title), most)
     }
 
-    /// The same with the number behind it.
+    /// Returns the title followed by the issue number.
     pub fn titled_and_numbered(&self, most: usize) -> String {
         let title = self.titled(most);
         match self.source {
@@ -160,7 +160,8 @@ impl Assignment {
 }
 
 impl Destination {
-    /// An address without the password that may stand in it: it is kept in a journal, and git is lent a token where it needs one.
+    /// Returns an address without its password, because a journal stores it. Git receives a token when it
+    /// needs one.
     pub fn address(url: &str) -> String {
         repository::address(url)
     }

@@ -1,4 +1,4 @@
-//! Whoever hands the work on an issue over.
+//! Hands over the work on an issue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use super::{Assignment, Deeds};
 use crate::repository::{self, ItemLock, Lasts, Ours, Repository, Token};
 use crate::{Clock, Deed, Outside, Performing, Runs, git};
 
-/// What is needed to hand work over.
+/// Resources for handing over work.
 #[derive(Debug)]
 pub struct Means {
     pub repository: Arc<Repository>,
-    /// The ownership of the issue.
+    /// The lock of the issue.
     pub lock: Arc<ItemLock>,
-    /// The forge, where it goes to one.
+    /// The forge, if the work goes to one.
     pub forge: Option<Forge>,
-    /// The runs of the project, for what a summary says.
+    /// The runs of the project, for summaries.
     pub runs: Runs,
-    /// Values that may not leave the machine.
+    /// Values that must not leave the machine.
     pub secrets: Vec<Vec<u8>>,
-    /// In what surroundings programs are run.
+    /// The environment for programs.
     pub around: Surroundings,
-    /// Who does what the definition itself wants done with the issue.
+    /// Performs actions that the definition itself requests on the issue.
     pub beyond: Option<Arc<dyn Outside>>,
 }
 
-/// A forge, and who we are to it.
+/// A forge and our identity there.
 #[derive(Clone)]
 pub struct Forge {
     pub github: Github,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Forge {
     }
 }
 
-/// Hands the work on one issue over.
+/// Hands over the work on one issue.
 #[derive(Debug, Clone)]
 pub struct Deliverer(Arc<Delivering>);
 
@@ -55,16 +55,16 @@ pub struct Deliverer(Arc<Delivering>);
 pub(super) struct Delivering {
     pub(super) assignment: Assignment,
     pub(super) means: Means,
-    /// How a branch that is there is known to be ours.
+    /// Evidence that an existing branch is ours.
     pub(super) ours: Ours,
-    /// How often checks were looked for and none was there.
+    /// Number of polls that found no checks.
     pub(super) looks: AtomicU32,
-    /// Whether it was said for what a merge waits.
+    /// True once the reason for a waiting merge was reported.
     pub(super) said_busy: AtomicBool,
 }
 
 impl Deliverer {
-    /// Does what is assigned, with these means. `known`: a journal says that the branch is ours.
+    /// Creates a deliverer. `known` means that a journal names the branch as ours.
     pub fn new(assignment: Assignment, means: Means, known: bool) -> Self {
         let ours = Ours::by(assignment.adopt, known);
         Self(Arc::new(Delivering {
@@ -76,17 +76,17 @@ impl Deliverer {
         }))
     }
 
-    /// Says in the lock of the issue which run has it, for whoever is refused. Nothing depends on it.
+    /// Writes the run's name into the lock of the issue, to inform other processes. Nothing depends on it.
     pub fn name_run(&self, run: &str, clock: &Clock) {
         self.0.means.lock.name_run(run, clock.now()).unwrap_or(());
     }
 
-    /// Makes the worktree of a run that goes on where it is gone.
+    /// Recreates a missing worktree for a resumed run.
     pub fn restore(&self, deeds: &Deeds) -> Result<(), String> {
         let (repository, item) = (&self.0.means.repository, self.0.assignment.item());
         let agreed = deeds.text(stage::FINALIZE, "commit");
         let is_there = repository.bring_back(&item, agreed).map_err(|error| error.to_string())?;
-        // From its base it would go on as if nothing had been done.
+        // Restarting from the base would silently drop the earlier work.
         if !is_there && !deeds.has(stage::FINALIZE) {
             return Err(format!(
                 "the branch `{}` is gone, and with it what was done; `saihai work --retry` begins anew",
@@ -102,7 +102,7 @@ impl Outside for Deliverer {
     fn perform(&self, deed: Deed, stop: CancellationToken) -> Performing {
         let delivering = Arc::clone(&self.0);
         Box::pin(async move {
-            // Whoever has lost the issue does nothing more to it (I-32).
+            // Without the lock, the run must not touch the issue any more (I-32).
             if let Err(lost) = delivering.means.lock.check() {
                 return done("lock-lost", [("why", json!(lost.to_string()))]);
             }
@@ -143,7 +143,7 @@ impl Delivering {
         came.unwrap_or_else(Broken::outcome)
     }
 
-    /// It is tried again later; why is said the first time.
+    /// Schedules a retry and reports the reason once.
     pub(super) fn later(&self, why: impl FnOnce() -> String) -> Outcome {
         match self.said_busy.swap(true, Ordering::Relaxed) {
             true => Outcome::NotYet,
@@ -151,7 +151,7 @@ impl Delivering {
         }
     }
 
-    /// Git is waited for on a thread of its own.
+    /// Runs blocking git work on a separate thread.
     async fn blocking<W>(self: Arc<Self>, work: W) -> Result<Outcome, Broken>
     where
         W: FnOnce(&Self) -> Result<Outcome, Broken> + Send + 'static,
@@ -161,18 +161,18 @@ impl Delivering {
     }
 }
 
-/// Why something could not be done.
+/// Reason why an action failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     #[error(transparent)]
     Repository(#[from] repository::Error),
     #[error(transparent)]
     Forge(#[from] ForgeError),
-    /// It may have happened, and the forge does not say.
+    /// The action may have happened, and the forge gives no answer.
     #[error("whether {what} is not known: {why}")]
     Unseen {
         what: String,
-        /// Why it is not known.
+        /// The reason for the missing answer.
         why: ForgeError,
     },
     #[error("{0}")]
@@ -188,11 +188,12 @@ impl From<crate::StoreError> for Broken {
 }
 
 impl Broken {
-    /// For a look that failed. Where what is looked for may have happened, a person looks before it is tried again (I-71).
+    /// Wraps the error of a failed look-up. If the action may have happened, a person must check before a
+    /// retry (I-71).
     pub(super) fn unseen(deed: &Deed, what: impl FnOnce() -> String) -> impl FnOnce(ForgeError) -> Self {
         let what = deed.look_up.then(what);
         move |why| match (what, &why) {
-            // That it is looked for later says the forge itself.
+            // A rate limit already includes the time for a retry.
             (None, _) | (Some(_), ForgeError::RateLimited { .. }) => Self::Forge(why),
             (Some(what), _) => Self::Unseen { what, why },
         }
@@ -211,7 +212,7 @@ impl Broken {
                 return done("lock-lost", [("why", json!(message))]);
             }
             Self::Repository(repository::Error::Git(git::Error::Missing(_))) => FailureClass::Missing,
-            // What agents were paid for is not lost to what passes: the run goes on at this very action (I-72).
+            // A passing problem must not lose paid work, so the run continues at this action (I-72).
             Self::Repository(error) => match error.lasts() {
                 Lasts::AWhile => FailureClass::Transient,
                 Lasts::UntilMended => return Outcome::Waiting { reason: format!("git: {message}") },
@@ -221,7 +222,7 @@ impl Broken {
             Self::Untold(_) => return done("git", [("why", json!(message))]),
             Self::Unseen { .. } => return Outcome::Waiting { reason: format!("unknown: {message}") },
             Self::Forge(error) => match error {
-                // Nobody can say which one is meant, or what the forge said: a person looks (I-71).
+                // The match or the forge's answer is unclear, so a person must check (I-71).
                 ForgeError::Ambiguous { .. } | ForgeError::Malformed { .. } => {
                     return Outcome::Waiting { reason: format!("unknown: {message}") };
                 }
@@ -231,7 +232,7 @@ impl Broken {
                     return Outcome::Failed(Failure { until: *until, ..failure });
                 }
                 ForgeError::NoRights { .. } => FailureClass::Auth,
-                // What a forge refuses now it may take later: nothing of what was paid for is given up (I-72).
+                // A forge may accept later what it refuses now, so paid work is kept (I-72).
                 ForgeError::Refused { .. } => {
                     return Outcome::Waiting { reason: format!("forge: {message}") };
                 }
@@ -247,7 +248,7 @@ impl Broken {
     }
 }
 
-/// It is done, and says this.
+/// Builds the outcome of a finished action with its output.
 pub(super) fn done<const N: usize>(label: &str, output: [(&str, Json); N]) -> Outcome {
     let output: BTreeMap<String, Json> =
         output.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
@@ -258,7 +259,7 @@ pub(super) fn failed(class: FailureClass, message: &str) -> Outcome {
     Outcome::Failed(Failure::new(class, message))
 }
 
-/// What a stage before said, by `STAGE.KEY`.
+/// Returns the output of an earlier stage by `STAGE.KEY`.
 pub(super) fn told<'a>(deed: &'a Deed, stage: &str, key: &str) -> Option<&'a Json> {
     match &deed.given {
         Given::Outputs(outputs) => outputs.get(&format!("{stage}.{key}")).filter(|value| !value.is_null()),

@@ -1,4 +1,4 @@
-//! What is done in the repository itself.
+//! Delivery steps in the local repository.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ use crate::repository::{
     Pushing, Ready, Refill, Worktree,
 };
 
-/// The longest a command has in a merged tree.
+/// Time limit for the verify command in a merged tree.
 const VERIFY: Millis = Millis(3_600_000);
-/// So many changed files are named where a person is asked.
+/// Maximum number of changed files that a gate names.
 const SHOWN: usize = 20;
 
 impl Delivering {
@@ -38,7 +38,7 @@ impl Delivering {
         Ok(came_of(placed, rescued))
     }
 
-    /// Keeps the whole state of a worktree that another run left, before this one changes it (I-66).
+    /// Saves the whole state of a worktree from another run before this run changes it (I-66).
     fn kept_before(&self, worktree: &Worktree) -> Result<Option<String>, Broken> {
         let (repository, assignment) = (&self.means.repository, &self.assignment);
         let tip = repository.tip(&format!("refs/heads/{}", assignment.branch))?;
@@ -60,14 +60,15 @@ impl Delivering {
         })
     }
 
-    /// The worktree. Whoever began or went on with the run has made one; somebody may have removed it since.
+    /// Returns the worktree. Starting or resuming the run created it, but it may have been removed since.
     fn files(&self) -> Result<Option<Worktree>, Broken> {
         let assignment = &self.assignment;
         let found = self.means.repository.worktree(&assignment.item(), &assignment.worktree_root)?;
         Ok(found.filter(|worktree| worktree.path().is_dir()))
     }
 
-    /// What is left where the files are gone: what was committed. Where that is nothing, going on would pass for nothing to do.
+    /// Returns the outcome for a missing worktree. Only commits are left. Without commits, continuing would
+    /// look like "no changes".
     fn gone(&self) -> Result<Outcome, Broken> {
         let Assignment { branch, base, worktree, .. } = &self.assignment;
         let tip = self.means.repository.tip(&format!("refs/heads/{branch}"))?;
@@ -131,7 +132,7 @@ impl Delivering {
         }
     }
 
-    /// Commits what the agent left.
+    /// Commits the changes that the agent left uncommitted.
     fn commit_rest(&self, deed: &Deed, worktree: &Worktree) -> Result<Finalized, Broken> {
         let assignment = &self.assignment;
         let finalizing = Finalizing {
@@ -161,7 +162,7 @@ impl Delivering {
         Ok(match self.means.repository.push(pushing, &self.means.lock)? {
             Pushed::Done | Pushed::Already => done("pushed", [("pushed", json!(commit))]),
             Pushed::Rejected { said } => done("push-rejected", [("why", json!(said))]),
-            // What agents were paid for is not lost to a server that is away for a while.
+            // An unreachable server must not lose paid work.
             Pushed::Unanswered { said } => failed(class_of(&said), &said),
             Pushed::Unread { said } if !deed.look_up => failed(class_of(&said), &said),
             Pushed::Unread { said } | Pushed::Unknown { said } => {
@@ -171,13 +172,14 @@ impl Delivering {
         })
     }
 
-    /// Whether the branch holds another tree than the one that was shown (I-43).
+    /// Returns true if the tree of the branch differs from the one that was shown (I-43).
     pub(super) fn has_moved(&self, tree: &str) -> Result<bool, Broken> {
         let now = self.means.repository.tree_of(&self.assignment.branch)?;
         Ok(now.as_deref() != Some(tree))
     }
 
-    /// Whether the branch is at another commit, though perhaps with the same files: who solves a conflict may change none.
+    /// Returns true if the branch is at another commit. The tree may be the same, because resolving a
+    /// conflict may change no file.
     pub(super) fn has_another_commit(&self, commit: &str) -> Result<bool, Broken> {
         let tip = self.means.repository.tip(&format!("refs/heads/{}", self.assignment.branch))?;
         Ok(tip.is_some_and(|tip| tip != commit))
@@ -210,7 +212,7 @@ impl Delivering {
         let verify: Option<repository::Verify<'_>> =
             if assignment.verify.is_some() { Some(&mut verify) } else { None };
         let merged = self.means.repository.merge(merging, verify, &self.means.lock)?;
-        // What could not be run has said nothing of the merge.
+        // A command that could not run says nothing about the merge.
         if let (Merged::NotVerified, Some(failure), false) = (&merged, unrun, stop.is_cancelled()) {
             return Ok(Outcome::Failed(failure));
         }
@@ -231,7 +233,7 @@ impl Delivering {
             }
             Merged::NotVerified if stop.is_cancelled() => failed(FailureClass::Cancelled, "it was stopped"),
             Merged::NotVerified => done("verify", [("why", json!(said.unwrap_or_default()))]),
-            // Somebody else is at it, or was quicker: what is merged into is looked at again.
+            // Another process merges or has merged, so look at the target again.
             Merged::Moved => Outcome::NotYet,
             Merged::Busy { lock } => self.later(|| {
                 let base = &assignment.base.branch;
@@ -246,7 +248,7 @@ impl Delivering {
         })
     }
 
-    /// Whether the command of the settings is content with a merged tree, and what it said.
+    /// Runs the verify command from the settings in a merged tree and returns its verdict and output.
     async fn verified(
         &self,
         deed: &Deed,
@@ -300,7 +302,7 @@ impl Delivering {
         let worktree = match found {
             _ if self.assignment.keep => return Ok(done(label, [])),
             Some(worktree) => worktree,
-            // An earlier run has taken it away and left the branch, which was not merged then.
+            // An earlier run removed the worktree and left the branch, which was not merged then.
             None => {
                 repository.remove_branch(&self.assignment.item(), &into, lock)?;
                 return Ok(done(label, []));
@@ -325,21 +327,21 @@ impl Delivering {
 }
 
 impl Delivering {
-    /// What holds all of the branch if it may go: where it was merged to, or, where nothing was done on it, what it began at.
+    /// Returns the refs that may hold the whole branch: the merge target, or the base of an unchanged branch.
     fn held_by(&self, deed: &Deed, label: &str) -> Vec<String> {
         let base = &self.assignment.base;
         match told(deed, stage::MERGE, "into").and_then(|into| into.as_str()) {
             Some(into) => vec![format!("refs/heads/{into}")],
             None if label != "no-changes" => Vec::new(),
-            // The server has it, whether or not the branch of that name was taken in here.
+            // The server has it, even if the local branch of that name was not updated.
             None if self.assignment.forge.is_some() => vec![base.commit.clone()],
-            // It may have begun with merges that wait beside the base.
+            // The work may include merges that wait on the merge branch of the base.
             None => base.holders().to_vec(),
         }
     }
 }
 
-/// What is said of a worktree: where it is.
+/// Builds the outcome of placing a worktree, with its path.
 pub(super) fn came_of(placed: Placed, rescued: Option<String>) -> Outcome {
     match placed.worktree() {
         Err(refusal) => done("not-ours", [("why", json!(refusal.to_string()))]),
@@ -350,7 +352,7 @@ pub(super) fn came_of(placed: Placed, rescued: Option<String>) -> Outcome {
     }
 }
 
-/// What can be handed over.
+/// Builds the outcome of a commit that is ready to hand over.
 fn committed(deed: &Deed, ready: &Ready) -> Outcome {
     let files: Vec<String> = ready.files.iter().map(|file| file.display().to_string()).collect();
     let shown = shown(&ready.commit, &files, deed.spent);
@@ -363,13 +365,13 @@ fn committed(deed: &Deed, ready: &Ready) -> Outcome {
     done("committed", said)
 }
 
-/// The commit and the tree that were agreed to.
+/// Returns the approved commit and tree.
 pub(super) fn agreed(deed: &Deed) -> Result<(&str, &str), Broken> {
     let text = |key| told(deed, stage::FINALIZE, key).and_then(|value| value.as_str());
     text("commit").zip(text("tree")).ok_or(Broken::Untold("the commit"))
 }
 
-/// Of what class it is that git could not speak with a server. Only a person mends missing rights.
+/// Classifies a failed connection to a server. Only a person can fix missing rights.
 fn class_of(said: &str) -> FailureClass {
     const RIGHTS: [&str; 7] = [
         "Authentication failed",
@@ -384,11 +386,11 @@ fn class_of(said: &str) -> FailureClass {
     if is_about_rights { FailureClass::Auth } else { FailureClass::Transient }
 }
 
-/// What a person is shown of a commit (I-40).
+/// Formats a commit for an approval gate (I-40).
 fn shown(commit: &str, files: &[String], spent: Cost) -> String {
     let turns = if spent.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", spent.turns) };
     let mut lines = vec![format!("commit {commit}, {turns}, {}", spent.usd)];
-    // A name is one line, whatever its letters: it could pass for words of ours.
+    // A file name must stay on one line. Otherwise it could pass for our own text.
     let on_one_line = |name: &String| -> String {
         let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
         name.chars().map(shown).collect()
@@ -400,7 +402,7 @@ fn shown(commit: &str, files: &[String], spent: Cost) -> String {
     lines.join("\n")
 }
 
-/// What comes of something that is waited for on this thread. The runtime of the run may be over before it has ended.
+/// Runs a future to its end on this thread. The runtime of the run may shut down earlier.
 fn apart<T>(verified: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(verified),
@@ -408,7 +410,7 @@ fn apart<T>(verified: impl Future<Output = Result<T, Failure>>) -> Result<T, Fai
     }
 }
 
-/// The end of what a command printed.
+/// Keeps the end of a command's output.
 fn last(said: &str) -> String {
     const MOST: usize = 4_000;
     let skipped = said.chars().count().saturating_sub(MOST);

@@ -1,8 +1,8 @@
-//! The work on an issue, handed over: what a delivery's stages do to the repository and the forge.
+//! Delivery of the work on an issue: the effects of delivery stages on the repository and the forge.
 //!
-//! [`Assignment`] is what is frozen of it at the beginning; [`Deliverer`] does it. Every effect looks at the world first and finds
-//! out whether it has happened; the journal has its intent before and its result after, because it is an action like
-//! any other. Nothing here decides what comes next.
+//! [`Assignment`] is the part frozen at the start; [`Deliverer`] performs it. Every effect first checks
+//! whether it has already happened. It is an action like any other: the journal has its intent before and its
+//! result after. Nothing here decides the next step.
 
 mod assignment;
 mod deliverer;

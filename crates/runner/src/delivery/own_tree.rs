@@ -1,4 +1,4 @@
-//! A worktree of a run's own, where it is about no issue (K-23).
+//! The worktree of a run without an issue (K-23).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,20 +12,19 @@ use super::local::came_of;
 use crate::repository::{self, Base, Item, Ours, Placed, Placing, Refill, Repository};
 use crate::{Deed, Outside, Performing};
 
-/// The worktree of a run that is about no issue: frozen with its beginning. Branch and directory have the run's name, and both
-/// stay when it is over.
+/// The worktree of a run without an issue, frozen when the run starts. Branch and directory carry the run's
+/// name, and both stay after the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnTree {
-    /// The commit it begins with.
+    /// The start commit.
     pub commit: String,
     pub worktree_root: PathBuf,
-    /// Files of the user's that are copied there.
+    /// Files of the user to copy into the worktree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copy_files: Vec<String>,
 }
 
 impl OwnTree {
-    /// The branch of a run.
     pub fn branch(run: &str) -> String {
         Item::Run { id: run.to_owned() }.branch()
     }
@@ -42,7 +41,7 @@ impl OwnTree {
     }
 }
 
-/// Makes the worktree of a run's own.
+/// Creates the worktree of a run without an issue.
 #[derive(Debug, Clone)]
 pub struct Planter {
     tree: OwnTree,
@@ -51,17 +50,17 @@ pub struct Planter {
 }
 
 impl Planter {
-    /// Makes this one. What a definition itself wants done elsewhere is done by `beyond`.
+    /// Creates a planter. `beyond` performs actions that the definition itself requests.
     pub fn new(tree: OwnTree, repository: Repository, beyond: Option<Arc<dyn Outside>>) -> Self {
         Self { tree, repository: Arc::new(repository), beyond }
     }
 
-    /// Whether the branch of a run is there.
+    /// Returns true if the branch of a run exists.
     pub fn has_planted(&self, run: &str) -> Result<bool, repository::Error> {
         Ok(self.repository.tip(&format!("refs/heads/{}", OwnTree::branch(run)))?.is_some())
     }
 
-    /// Makes the worktree of a run that goes on where it is gone.
+    /// Recreates a missing worktree for a resumed run.
     pub fn restore(&self, run: &str) -> Result<(), String> {
         let placed = self.tree.place(&self.repository, run, Ours::ByJournal);
         placed
@@ -86,7 +85,7 @@ impl Outside for Planter {
 }
 
 async fn plant(tree: OwnTree, repository: Arc<Repository>, deed: Deed) -> Outcome {
-    // Nobody else has a branch of this name, unless we have made it before a crash.
+    // The name is unique to the run. An existing branch is ours, created before a crash.
     let ours = if deed.look_up { Ours::ByJournal } else { Ours::ByTrailers };
     let planting = tokio::task::spawn_blocking(move || {
         let placed = tree.place(&repository, &deed.run, ours)?;

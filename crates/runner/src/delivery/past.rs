@@ -1,4 +1,4 @@
-//! What was done about an issue before.
+//! Earlier runs on an issue.
 
 use std::collections::BTreeMap;
 
@@ -11,43 +11,42 @@ use saihai_model::{
 use super::{Assignment, Placement};
 use crate::{Error, RunDirectory, Runs, State};
 
-/// A run on an issue, and how far it has come.
+/// A run on an issue and its progress.
 #[derive(Debug, Clone)]
 pub struct Past {
     pub directory: RunDirectory,
-    /// What it is to deliver.
     pub assignment: Assignment,
-    /// Whether it delivers anything; else it only works in the issue's worktree.
+    /// False if the run only works in the worktree and delivers nothing.
     pub delivers: bool,
     pub state: State,
-    /// Its definition has come to its end: of agents nothing is asked any more.
+    /// The definition has ended, so no agent will be asked any more.
     pub finished: bool,
-    /// What the stages around its definition said last.
+    /// The latest outputs of the delivery stages.
     pub deeds: Deeds,
-    /// What it cost so far.
+    /// The cost so far.
     pub cost: Cost,
-    /// How long it was driven, so far.
+    /// The active run time so far.
     pub time: Millis,
-    /// What was last said about something that failed.
+    /// The last failure message.
     failed: Option<String>,
 }
 
-/// What the stages around a definition said last, by stage and key.
+/// The latest outputs of the delivery stages, by stage and key.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Deeds(BTreeMap<(StageId, String), Json>);
 
 impl Deeds {
-    /// What a stage said under a key, where that is a text.
+    /// Returns a stage's output under a key, if it is a text.
     pub fn text(&self, stage: &str, key: &str) -> Option<&str> {
         self.0.get(&(StageId::from(stage), key.to_owned())).and_then(Json::as_str)
     }
 
-    /// Whether a stage has come to its end.
+    /// Returns true if a stage has ended.
     pub fn has(&self, stage: &str) -> bool {
         self.0.contains_key(&(StageId::from(stage), String::new()))
     }
 
-    /// Why the last of them ended as it did, in its own words.
+    /// Returns the reason that the last of the stages gave for its result.
     pub fn why(&self) -> Option<&str> {
         let stages = [
             stage::WORKTREE,
@@ -69,17 +68,17 @@ impl Deeds {
     }
 }
 
-/// What came of the work on an issue, and why.
+/// The result of the work on an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Came {
     pub outcome: WorkOutcome,
-    /// Why, for people: a word first where there is one.
+    /// The reason for people, starting with a code if there is one.
     pub reason: Option<String>,
 }
 
 impl Past {
-    /// All runs on an issue, the newest first. One that cannot be read is there with why: what it has cost and handed over is not
-    /// known, so nobody may take it for nothing (I-71).
+    /// Returns all runs on an issue, newest first. An unreadable run stays in the list with its error: its
+    /// cost and deliveries are unknown and must not count as zero (I-71).
     pub fn of(
         runs: &Runs,
         source: IssueSource,
@@ -93,7 +92,7 @@ impl Past {
         for directory in runs.named(&slug)? {
             match Self::read(&directory) {
                 Ok(past) => found.extend(past.filter(|past| is_meant(&past.assignment)).map(Ok)),
-                // Its beginning may say that it is about something else.
+                // The start record may name another issue.
                 Err(error) => {
                     let began = directory.start().map(|start| Placement::of(&start));
                     let is_meant = began.map_or(true, |placement| match placement {
@@ -107,8 +106,8 @@ impl Past {
         Ok(found)
     }
 
-    /// The last run that delivers anything of each issue that is `wanted`, in the order of their numbers. One that cannot be read
-    /// shows nothing, nor does any before it.
+    /// Returns the last delivering run of each `wanted` issue, ordered by number. An unreadable run yields
+    /// nothing and hides the runs before it.
     pub fn last_of_each(
         runs: &Runs,
         source: IssueSource,
@@ -121,7 +120,7 @@ impl Past {
             let Some(number) = number.filter(|number| !last.contains_key(number)) else { continue };
             match Self::read(&directory) {
                 Ok(Some(past)) if past.delivers && is_from(&past.assignment, source, home) => {
-                    // An id can look as if it were of another issue.
+                    // A run id can look like that of another issue.
                     last.entry(past.assignment.issue).or_insert(Some(past));
                 }
                 Ok(_) => {}
@@ -131,7 +130,7 @@ impl Past {
         Ok(last.into_values().flatten().filter(|past| wanted(past.assignment.issue)).collect())
     }
 
-    /// The run, if it is one on an issue.
+    /// Reads a run. Returns `None` if it is not about an issue.
     pub fn read(directory: &RunDirectory) -> Result<Option<Self>, Error> {
         let (mut assignment, mut deeds, mut cost) = (None, Deeds::default(), Cost::default());
         let (mut driven, mut wrong, mut finished) = (Driven::default(), None, false);
@@ -181,7 +180,7 @@ impl Past {
         }))
     }
 
-    /// What came of it so far; nothing where it can simply go on.
+    /// Returns the result so far, or `None` if the run can simply continue.
     pub fn came(&self) -> Option<Came> {
         let came = |outcome, reason: Option<&str>| Some(Came { outcome, reason: reason.map(str::to_owned) });
         match &self.state {
@@ -202,7 +201,7 @@ impl Past {
                 let (code, about) = reason.split_once(' ').unwrap_or((reason, ""));
                 let outcome = if code == "not-ours" { WorkOutcome::Blocked } else { WorkOutcome::Failed };
                 let why = self.deeds.why().filter(|_| about.is_empty()).unwrap_or(about);
-                // Some say the word themselves.
+                // Some reasons already start with the code.
                 let why = why.strip_prefix(code).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
                 (outcome, Some(if why.is_empty() { code.to_owned() } else { format!("{code}: {why}") }))
             }
@@ -214,7 +213,7 @@ impl Past {
         Came { outcome, reason }
     }
 
-    /// What a hold comes to. Nothing where the run goes on by itself when it is driven.
+    /// Returns the result that a hold implies, or `None` if the run continues by itself when driven.
     fn held(&self, hold: &Hold) -> Option<Came> {
         let (outcome, reason) = match hold {
             Hold::Person(call) => {
@@ -241,19 +240,19 @@ impl Past {
     }
 }
 
-/// Whether an issue comes from there. Issues of one number in two repositories are two issues.
+/// Returns true if an issue comes from this source. The same number in two repositories means two issues.
 fn is_from(assignment: &Assignment, source: IssueSource, home: Option<&RepositoryName>) -> bool {
     let elsewhere = home.zip(assignment.home.as_ref()).is_some_and(|(home, of)| home != of);
     assignment.source == source && !elsewhere
 }
 
-/// The issue that a run is called after: `20260206-085600-issue-7`, or with a number behind it.
+/// Parses the issue number from a run id: `20260206-085600-issue-7`, with or without a number after it.
 fn number_in(id: &str) -> Option<IssueNumber> {
     let (_, behind) = id.rsplit_once("-issue-")?;
     IssueNumber::parse(behind.split('-').next()?)
 }
 
-/// How long a run was driven: from each beginning to the last that was heard of it.
+/// The active run time: from each start to the last record.
 #[derive(Default)]
 struct Driven {
     time: Millis,
@@ -262,7 +261,7 @@ struct Driven {
 
 impl Driven {
     fn see(&mut self, at: Moment, entry: &Entry) {
-        // The one before is dead at `Reopened`, and since when nobody knows.
+        // At `Reopened` the previous process is dead, and its time of death is unknown.
         let begins = matches!(
             entry,
             Entry::Fact(Fact::Started(_) | Fact::Reopened | Fact::Resumed(_) | Fact::Answered(_))
@@ -270,7 +269,7 @@ impl Driven {
         if let Some(last) = self.last.filter(|_| !begins) {
             self.time = Millis(self.time.0.saturating_add(at.since(last).0));
         }
-        // Nobody drives it until it goes on, is answered or is given up.
+        // A parked run is idle until it is resumed, answered or cancelled.
         let parked = matches!(entry, Entry::Decision(Decision::Parked { .. }));
         self.last = (!parked).then_some(at);
     }
@@ -293,7 +292,7 @@ mod tests {
         check("20260206-085600-make-it-so", None);
     }
 
-    // K-35: nobody drives a run between the death of one process and the next, nor while it is parked.
+    // K-35: time between the death of one process and the next does not count, nor does parked time.
     #[test]
     fn only_the_time_in_which_a_run_was_driven_counts() {
         let mut driven = Driven::default();

@@ -1,4 +1,4 @@
-//! Where a run works that does not work in the user's checkout.
+//! The workplace of a run outside the user's checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use super::{Assignment, OwnTree};
 
-/// Where a run works that does not work in the user's checkout, frozen with its beginning.
+/// The workplace of a run outside the user's checkout, frozen when the run starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Placement {
-    /// In the worktree of the issue that it is about.
+    /// The worktree of an issue.
     Issue(Box<Assignment>),
-    /// In one of its own.
+    /// A worktree of the run's own.
     Own { own_tree: OwnTree },
 }
 
 impl Placement {
-    /// That of a run that has begun; nothing where it works in the user's checkout.
+    /// Returns the placement of a started run, or `None` if it works in the user's checkout.
     pub fn of(start: &Start) -> Option<Self> {
         start.delivery.clone().and_then(|frozen| serde_json::from_value(frozen).ok())
     }
 
-    /// The directory, for the run of that name. `checkout`: that of the user.
+    /// Returns the working directory of a run. `checkout` is the user's.
     pub fn directory(&self, checkout: &Path, run: &str) -> PathBuf {
         match self {
             Self::Issue(assignment) => assignment.worktree.clone(),

@@ -1,4 +1,4 @@
-//! What people read about the work on an issue: in a pull request, in a comment.
+//! Published texts about the work on an issue: pull request bodies and comments.
 
 use saihai_config::Language;
 use saihai_config::issues::{inert, inert_excerpt};
@@ -6,10 +6,10 @@ use saihai_model::{IssueSource, Millis};
 
 use super::{Assignment, Summary};
 
-/// The most characters of what an agent said.
+/// Maximum number of characters quoted from an agent.
 const MOST: usize = 4_000;
 
-/// Headings and words in a language.
+/// Headings and phrases in one language.
 struct Words {
     summary: &'static str,
     changes: &'static str,
@@ -49,7 +49,7 @@ fn words(language: Language) -> Words {
     }
 }
 
-/// Our part of a pull request (I-52).
+/// Builds our part of a pull request body (I-52).
 pub(super) fn request_body(assignment: &Assignment, summary: &Summary) -> String {
     let words = words(assignment.language());
     let issue = match assignment.source {
@@ -63,7 +63,7 @@ pub(super) fn request_body(assignment: &Assignment, summary: &Summary) -> String
     format!("## {summary}\n\n{said}\n\n## {changes}\n\n{table}\n\n## {heading}\n\n{issue}")
 }
 
-/// What an issue is told.
+/// Builds the comment for the issue.
 pub(super) fn comment(
     assignment: &Assignment,
     summary: &Summary,

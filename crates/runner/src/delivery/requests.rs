@@ -1,4 +1,4 @@
-//! What is done on the forge.
+//! Delivery steps on the forge.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use super::local::agreed;
 use super::published;
 use crate::Deed;
 
-/// So often is it looked for checks before it is said that there are none: they are begun a moment after the push.
+/// Number of polls before "no checks" is final. A forge starts checks a moment after the push.
 const LOOKS: u32 = 4;
 
 impl Delivering {
@@ -30,14 +30,14 @@ impl Delivering {
         Ok((forge, destination))
     }
 
-    /// The pull request of the branch: the one there is, or a new one (I-52, I-53).
+    /// Finds the pull request of the branch, or opens one (I-52, I-53).
     pub(super) async fn pull_request(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
         let (forge, destination) = self.forge()?;
         let assignment = &self.assignment;
         let opened = || format!("a pull request of `{}` was opened", assignment.branch);
         let all = forge.github.pull_requests_of(&assignment.branch).await;
         let all = all.map_err(Broken::unseen(deed, opened))?;
-        // What was handed over before is told as it was then.
+        // An earlier handover is described as it was then.
         let delivered = assignment.delivered.as_ref();
         let run = delivered.and_then(|delivered| delivered.run.as_deref()).unwrap_or(&deed.run);
         if let Some(reason) = self.sent_elsewhere(&all, run) {
@@ -48,7 +48,7 @@ impl Delivering {
             PullRequestStanding::Merged(request) if request.head_commit == text(deed, "commit")? => {
                 return Ok(merged(&request));
             }
-            // What was merged is an earlier state of the branch, unless there is nothing left to merge.
+            // The merged request covers an earlier state of the branch, unless nothing is left to merge.
             PullRequestStanding::Merged(earlier) => {
                 match forge.github.open_pull_request(&self.proposal(destination, run, &body)).await {
                     Err(ForgeError::Refused { .. }) if self.is_in_base(text(deed, "commit")?).await? => {
@@ -77,7 +77,8 @@ impl Delivering {
         Ok(done("created", [("url", json!(request.address)), ("number", json!(request.number))]))
     }
 
-    /// Why no pull request is opened: a person has given ours another base, and a second one would be merged behind their back.
+    /// Returns the reason to open no pull request. A person has changed the base of ours, and a second one
+    /// would be merged behind their back.
     fn sent_elsewhere(&self, all: &[PullRequest], run: &str) -> Option<String> {
         let Assignment { issue, base, delivered, .. } = &self.assignment;
         let is_ours = |one: &PullRequest| match delivered {
@@ -91,7 +92,6 @@ impl Delivering {
         all.iter().find(is_open).and_then(|one| goes_elsewhere(one, &base.branch))
     }
 
-    /// A new pull request of the branch.
     fn proposal(&self, destination: &Destination, run: &str, body: &str) -> NewPullRequest {
         let assignment = &self.assignment;
         NewPullRequest {
@@ -103,7 +103,7 @@ impl Delivering {
         }
     }
 
-    /// Whether the pull request can be merged: it is mergeable, and every check is green (I-60).
+    /// Checks that the pull request is mergeable and every check is green (I-60).
     pub(super) async fn checks(self: &Arc<Self>, deed: &Deed) -> Result<Outcome, Broken> {
         let (forge, destination) = self.forge()?;
         let (commit, request) = (text(deed, "commit")?, self.request(deed).await?);
@@ -124,7 +124,7 @@ impl Delivering {
         Ok(match checks.verdict() {
             ChecksVerdict::Red => done("red", [("why", json!(checks.red.join(", ")))]),
             ChecksVerdict::Green if is_mergeable => ready(&request),
-            // Also who merges without checks waits for those that are about to begin.
+            // Merging without checks also waits for checks that are about to start.
             ChecksVerdict::None if self.looks.fetch_add(1, Ordering::Relaxed) >= LOOKS => {
                 match is_mergeable && destination.without_checks {
                     true => ready(&request),
@@ -135,7 +135,8 @@ impl Delivering {
         })
     }
 
-    /// What the forge cannot merge: unless the branch has moved here since, a person looks at the files, which only git knows.
+    /// Handles a conflict reported by the forge. A person resolves it, unless the local branch has moved
+    /// since. Only git knows the conflicting files.
     async fn conflict(self: Arc<Self>, deed: &Deed, request: PullRequest) -> Result<Outcome, Broken> {
         let commit = text(deed, "commit")?.to_owned();
         let looked = tokio::task::spawn_blocking(move || {
@@ -144,7 +145,7 @@ impl Delivering {
             }
             let (address, head, base) = (&request.address, &request.head_commit, &request.base);
             let reason = match self.conflicting(&request) {
-                // What the forge said was about another commit of one of them: it is looked at again.
+                // The forge spoke about another commit of one of the branches, so check again.
                 Ok((files, _)) if files.is_empty() => return Ok(Outcome::NotYet),
                 Ok((files, into)) => format!("conflict: {files} ({head} with {base} at {into}) in {address}"),
                 Err(why) => {
@@ -156,7 +157,7 @@ impl Delivering {
         looked.await.unwrap_or_else(|panicked| Ok(failed(FailureClass::Crashed, &panicked.to_string())))
     }
 
-    /// The files in which a pull request conflicts with its base, and where that is.
+    /// Returns the files in which a pull request conflicts with its base, and the commit of the base.
     fn conflicting(&self, request: &PullRequest) -> Result<(String, String), Broken> {
         let (forge, destination) = self.forge()?;
         let repository = &self.means.repository;
@@ -186,7 +187,7 @@ impl Delivering {
         }
         match forge.github.merge(request.number, commit, destination.method).await {
             Ok(_) => Ok(merged(&request)),
-            // It may only be behind.
+            // The forge may only be behind.
             Err(ForgeError::HeadMoved { .. }) => {
                 let came = Arc::clone(self).head_moved(commit).await?;
                 Ok(if came == Outcome::NotYet { self.not_merged_yet(&request, "its head") } else { came })
@@ -194,7 +195,7 @@ impl Delivering {
             Err(ForgeError::Refused { said, .. }) if is_passing(&said) => {
                 Ok(self.not_merged_yet(&request, "its base"))
             }
-            // A review is missing, or the method is not allowed here: a person decides.
+            // A review is missing or the merge method is not allowed here, so a person decides.
             Err(ForgeError::Refused { said, .. }) => {
                 Ok(Outcome::Waiting { reason: format!("{} cannot be merged: {said}", request.address) })
             }
@@ -208,7 +209,7 @@ impl Delivering {
         })
     }
 
-    /// Whether the base on the server holds a commit.
+    /// Returns true if the base on the server contains a commit.
     async fn is_in_base(self: &Arc<Self>, commit: &str) -> Result<bool, Broken> {
         let (me, commit) = (Arc::clone(self), commit.to_owned());
         let looked = tokio::task::spawn_blocking(move || {
@@ -220,7 +221,7 @@ impl Delivering {
         looked.await.unwrap_or(Ok(false))
     }
 
-    /// Tells the issue what came of it, once.
+    /// Comments on the issue once.
     pub(super) async fn comment(&self, deed: &Deed) -> Result<Outcome, Broken> {
         let (forge, _) = self.forge()?;
         let assignment = &self.assignment;
@@ -236,7 +237,7 @@ impl Delivering {
             let said = published::comment(assignment, &self.summary(&deed.run)?, url, is_merged);
             let commented = forge.github.comment(assignment.issue, &format!("{said}\n\n{mark}")).await;
             match commented {
-                // The work is handed over, whether or not the issue takes another word: it may be locked.
+                // The work is handed over even if the issue accepts no comment. It may be locked.
                 Err(
                     error @ (ForgeError::NoRights { .. }
                     | ForgeError::NotFound { .. }
@@ -248,7 +249,7 @@ impl Delivering {
         Ok(done("commented", []))
     }
 
-    /// The pull request as it is now.
+    /// Fetches the current state of the pull request.
     async fn request(&self, deed: &Deed) -> Result<PullRequest, Broken> {
         let (forge, _) = self.forge()?;
         Ok(forge.github.pull_request(number(deed)?).await?)
@@ -273,12 +274,12 @@ fn text<'a>(deed: &'a Deed, key: &'static str) -> Result<&'a str, Broken> {
     told(deed, stage::FINALIZE, key).and_then(|value| value.as_str()).ok_or(Broken::Untold("the commit"))
 }
 
-/// Whether a merge was refused for what the forge itself asks to try again.
+/// Returns true if the forge itself asks for a retry of the merge.
 fn is_passing(said: &str) -> bool {
     said.contains("Base branch was modified")
 }
 
-/// What a person has to do before it can be merged.
+/// Returns the task for a person before the pull request can be merged.
 fn in_the_way(request: &PullRequest, base: &str) -> Option<String> {
     let address = &request.address;
     if request.state == PullRequestState::Closed {
@@ -290,7 +291,7 @@ fn in_the_way(request: &PullRequest, base: &str) -> Option<String> {
     goes_elsewhere(request, base)
 }
 
-/// What is said of a pull request of ours that a person has given another base.
+/// Returns the message about our pull request if a person has changed its base.
 fn goes_elsewhere(request: &PullRequest, base: &str) -> Option<String> {
     let PullRequest { address, base: other, .. } = request;
     let back = format!("set its base back to `{base}`, or close it");
@@ -298,8 +299,8 @@ fn goes_elsewhere(request: &PullRequest, base: &str) -> Option<String> {
         .then(|| format!("pull request {address} goes to `{other}` by now, not to `{base}`: {back}"))
 }
 
-/// What follows once nothing but the branch's own rules can be in the way. A token that may do anything would be allowed
-/// to break them, so they are looked at before the forge is asked (I-60).
+/// Returns the outcome when only the branch's own rules can prevent a merge. A powerful token could bypass
+/// these rules, so this checks them before asking the forge to merge (I-60).
 fn ready(request: &PullRequest) -> Outcome {
     match request.mergeable_state.as_deref() {
         Some("blocked") => {
@@ -310,7 +311,7 @@ fn ready(request: &PullRequest) -> Outcome {
     }
 }
 
-/// Why nothing can be said of a commit (I-77).
+/// Explains missing checks of a commit (I-77).
 fn no_checks(request: &PullRequest) -> String {
     let address = &request.address;
     let inside = std::env::var_os("GITHUB_ACTIONS").is_some();

@@ -1,4 +1,4 @@
-//! What others add to a branch once it was pushed.
+//! Commits of other people on a pushed branch.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::Deed;
 use crate::repository::TakingIn;
 
 impl Delivering {
-    /// Takes in what the server has beyond what was pushed, so that it is shown, agreed to and merged with the rest; what is in the
-    /// way of that, if so.
+    /// Fetches commits that the server has beyond our push, so that they are shown, approved and merged with
+    /// the rest. Returns the obstacle, if any.
     pub(super) fn take_in(&self, deed: &Deed) -> Result<Option<String>, Broken> {
         let (Some(forge), Some(destination)) = (&self.means.forge, &self.assignment.forge) else {
             return Ok(None);
@@ -42,7 +42,8 @@ impl Delivering {
         Ok(past.is_some_and(|past| past.deeds.text(stage::PUSH, "pushed").is_some()))
     }
 
-    /// What follows where the forge names another commit than the one that was agreed to. It may only be behind: its git knows.
+    /// Handles a forge that names another commit than the approved one. The forge's API may only be behind,
+    /// so this asks its git.
     pub(super) async fn head_moved(self: Arc<Self>, commit: &str) -> Result<Outcome, Broken> {
         let commit = commit.to_owned();
         let looked = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! What a run says of its work, for those who did not watch it.
+//! The summary of a run's work, for people who did not watch it.
 
 use std::path::Path;
 
@@ -7,7 +7,6 @@ use saihai_model::{Cost, Millis, Usd};
 use crate::disk::{Beneath, Content};
 use crate::{Error, LoadedRun, RunDirectory};
 
-/// What a run says of its work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     pub run: String,
@@ -15,31 +14,30 @@ pub struct Summary {
     pub text: String,
     /// The stages of the definition, each with its visits, turns, cost and time.
     pub stages: Vec<(String, StageSum)>,
-    /// All prompts that were answered.
+    /// The number of answered prompts.
     pub turns: u64,
-    /// What they cost, where that is known.
+    /// The total cost, if known.
     pub cost: Option<Usd>,
-    /// How long it was at it.
+    /// The active run time.
     pub time: Millis,
 }
 
-/// All visits of a stage together.
+/// The totals over all visits of a stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StageSum {
-    /// How often it was entered.
     pub visits: u32,
     pub cost: Cost,
     pub time: Millis,
 }
 
 impl Summary {
-    /// What a run says so far.
+    /// Summarizes the run so far.
     pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
         let loaded = LoadedRun::read(directory)?;
         let outcome = loaded.outcome()?;
         let mut sums: Vec<(String, StageSum)> = Vec::new();
         let mut time = Millis(0);
-        // What is done around the definition is no news to anybody.
+        // Delivery stages are not part of the definition and do not interest the reader.
         let visits = loaded.view.visits.iter().filter(|visit| !visit.stage.as_str().starts_with("deliver/"));
         for visit in visits {
             let name = visit.stage.to_string();
@@ -60,7 +58,7 @@ impl Summary {
     }
 }
 
-/// A report as it lies there. An agent can write there as well, so that nothing is read through a link of its making.
+/// Reads a report. An agent can write to the same directory, so this follows no link.
 fn read(directory: &Path, file: &str) -> Option<String> {
     match Beneath::open(directory).and_then(|directory| directory.read(file)) {
         Ok(Content::File(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
@@ -72,7 +70,7 @@ fn read(directory: &Path, file: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    // I-52: what is published is what stands there, and nothing it points to.
+    // I-52: publish the content of the file, never the target of a link.
     #[test]
     fn a_report_that_an_agent_made_a_link_is_not_published() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The asks and actions that are under way.
+//! Asks and actions under way.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,33 +10,32 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The asks and actions that are under way, each a task of its own that owns all it needs.
+/// The asks and actions under way. Each is a task that owns everything it needs.
 #[derive(Debug)]
 pub(super) struct Calls {
     tasks: JoinSet<Came>,
     known: HashMap<Id, Under>,
-    /// What turns show while they run is told here and heard there.
+    /// The channel for the progress of running turns.
     tell: mpsc::Sender<Shown>,
     heard: mpsc::Receiver<Shown>,
 }
 
-/// What must be known of an ask when it has come back.
+/// The data needed when an ask comes back.
 #[derive(Debug)]
 pub(super) struct About {
     pub(super) call: CallId,
     pub(super) place: Place,
-    /// What was asked; a reply that merely repeats it says nothing.
+    /// The prompt. A reply that only repeats it counts as empty.
     pub(super) prompt: String,
     pub(super) began: Moment,
     pub(super) provider: ProviderName,
     pub(super) session: Option<String>,
-    /// What it costs there, where the provider does not say.
+    /// The price to use if the provider reports no cost.
     pub(super) price: Price,
-    /// Whether what it costs is held against a budget.
+    /// True if the cost counts towards a budget.
     pub(super) is_counted: bool,
 }
 
-/// What is known of a call under way.
 #[derive(Debug)]
 enum What {
     Ask(Box<About>),
@@ -57,7 +56,7 @@ struct Under {
     what: What,
     stop: CancellationToken,
     abort: AbortHandle,
-    /// When it is given up, once it was told to stop.
+    /// The time at which a stopped call is abandoned.
     until: Option<Instant>,
 }
 
@@ -68,19 +67,19 @@ pub(super) enum Ended {
     Action { call: CallId, came: Came },
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) enum Came {
     Answer(Box<ProviderAnswer>),
-    /// An action was done, or could not be.
+    /// An action succeeded or failed.
     Outcome(Box<Outcome>),
-    /// Its task panicked; this is what it said.
+    /// The task panicked with this message.
     Panicked(String),
-    /// It did not stop when told to.
+    /// The task did not stop in time.
     Abandoned,
 }
 
-/// What happens next to the asks under way.
+/// The next event of the calls under way.
 #[derive(Debug)]
 pub(super) enum Next {
     Ended(Box<Ended>),
@@ -89,7 +88,8 @@ pub(super) enum Next {
 
 type Shown = (CallId, Progress);
 
-/// What a turn shows while it runs is dropped rather than waited for: an observer must not slow down an agent.
+/// Capacity of the progress channel. A full channel drops progress, because an observer must not slow down an
+/// agent.
 const PROGRESS: usize = 256;
 
 impl Calls {
@@ -102,7 +102,6 @@ impl Calls {
         self.known.is_empty()
     }
 
-    /// Sends an ask on its way.
     pub(super) fn ask(&mut self, asking: Asking, about: About) {
         let (told, whose) = (self.tell.clone(), about.call.clone());
         self.begin(What::Ask(Box::new(about)), |stop| async move {
@@ -111,7 +110,7 @@ impl Calls {
         });
     }
 
-    /// Begins an action that takes its time.
+    /// Starts an action that takes time.
     pub(super) fn act<F>(&mut self, call: CallId, act: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = Outcome> + Send + 'static,
@@ -131,7 +130,7 @@ impl Calls {
         self.known.insert(abort.id(), Under { what, stop, abort, until: None });
     }
 
-    /// Tells an ask to stop; after `grace` it is given up.
+    /// Asks a call to stop and abandons it after `grace`.
     pub(super) fn stop(&mut self, call: &CallId, grace: Duration) {
         let until = Instant::now() + grace;
         for under in self.known.values_mut().filter(|under| under.what.call() == call) {
@@ -140,7 +139,7 @@ impl Calls {
         }
     }
 
-    /// Waits for whatever happens next; for ever if nothing is under way.
+    /// Waits for the next event, forever if nothing is under way.
     pub(super) async fn next(&mut self) -> Next {
         loop {
             let deadline = self.known.values().filter_map(|under| under.until).min();
@@ -164,7 +163,7 @@ impl Calls {
         }
     }
 
-    /// Asks that have come back already; nothing is waited for.
+    /// Returns the calls that have already come back, without waiting.
     pub(super) fn drain(&mut self) -> Vec<Ended> {
         let mut ended = Vec::new();
         while let Some(joined) = self.tasks.try_join_next_with_id() {
@@ -173,13 +172,13 @@ impl Calls {
         ended
     }
 
-    /// Ends everything, agents given `grace` to die in peace. What comes back is lost.
+    /// Ends all calls and gives agents `grace` to exit. Discards their results.
     pub(super) async fn shut_down(&mut self, grace: Duration) {
         for under in self.known.values() {
             under.stop.cancel();
         }
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        // Whoever is left after that is dropped, and with it what it had started.
+        // Dropping the remaining tasks also ends the processes they started.
         drop(tokio::time::timeout(grace, all).await);
         self.tasks.shutdown().await;
         self.known.clear();
@@ -275,7 +274,7 @@ mod tests {
         assert!(calls.is_empty());
     }
 
-    // T-70: a panic of ours ends its own ask and nothing else.
+    // T-70: a panic in our code ends its own ask and nothing else.
     #[tokio::test(start_paused = true)]
     async fn an_ask_that_panics_comes_back_and_the_others_go_on() {
         let mut calls = Calls::new();

@@ -1,32 +1,31 @@
-//! What providers have counted for whole sessions, as it stands in the journal (C-27).
+//! Session counters of providers, as recorded in the journal (C-27).
 
 use std::collections::HashMap;
 
 use saihai_engine::Run;
 use saihai_model::{Fact, Meter};
 
-/// The last counters of every session that may be continued. A provider that counts sessions is told them with the
-/// next ask in the same session, and makes a difference of them.
+/// The last counters of every session that may continue. The driver passes them with the next ask in the same
+/// session, and the provider subtracts them from its totals.
 #[derive(Debug, Default)]
 pub(super) struct Meters(HashMap<String, Meter>);
 
-/// A run has few sessions that go on, and many that do not: beyond this many the others are forgotten.
+/// Number of sessions above which ended ones are forgotten. Only a few sessions of a run continue.
 const MANY: usize = 64;
 
 impl Meters {
-    /// Takes in what stands in the journal about a call that was asked in `asked` and came back in `session`.
+    /// Records the counters of a call that was asked in `asked` and came back in `session`.
     pub(super) fn note(&mut self, asked: Option<&str>, session: Option<&str>, metered: Option<&Meter>) {
         if let (Some(session), Some(metered)) = (session.or(asked), metered) {
             self.0.insert(session.to_owned(), metered.clone());
         }
     }
 
-    /// The last counters of a session.
     pub(super) fn of(&self, session: Option<&str>) -> Option<Meter> {
         self.0.get(session?).cloned()
     }
 
-    /// Forgets sessions that the run cannot continue any more, once there are many.
+    /// Forgets sessions that the run cannot continue, once there are many.
     pub(super) fn forget_ended(&mut self, run: &Run) {
         if self.0.len() > MANY {
             self.0.retain(|session, _| run.sessions().any(|kept| kept == session));
@@ -34,7 +33,7 @@ impl Meters {
     }
 }
 
-/// The session and the counters that a fact tells of.
+/// Returns the session and the counters in a fact.
 pub(super) fn told(fact: &Fact) -> Option<(Option<String>, Meter)> {
     match fact {
         Fact::Replied(reply) => Some((reply.session.clone(), reply.metered.clone()?)),

@@ -1,4 +1,4 @@
-//! The loop: a fact is settled, what follows is performed, and the next fact is awaited.
+//! The loop: settle a fact, perform the effects, wait for the next fact.
 
 mod actions;
 mod calls;
@@ -33,12 +33,12 @@ use opening::Opening;
 pub struct Driver {
     owned: Owned,
     providers: Providers,
-    /// What is set about them, by name.
+    /// Provider settings by name.
     settings: BTreeMap<ProviderName, ProviderSettings>,
     meters: Meters,
-    /// In what surroundings it does something itself.
+    /// The environment of the driver's own actions.
     around: Surroundings,
-    /// Who does what reaches further.
+    /// Performs actions that reach beyond the run and its files.
     outside: Option<Arc<dyn Outside>>,
     opening: Opening,
     calls: Calls,
@@ -49,46 +49,45 @@ pub struct Driver {
     inbox: Inbox,
     way: Way,
     wake: Option<Moment>,
-    /// Waits end only when that is told.
+    /// Waits end only on [`Control::go_on`].
     when_told: bool,
     told: bool,
     interrupts: u32,
     warnings: Vec<Warning>,
 }
 
-/// How a run is driven.
+/// Options for driving a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Going {
-    /// The driver stays at an open gate until it is answered, instead of parking.
+    /// Stay at an open gate until it is answered, instead of parking.
     pub stay_at_gates: bool,
-    /// Every gate that takes yes or no is answered with yes, and recorded as such.
+    /// Answer every yes/no gate with yes, and record the answer as automatic.
     pub auto: bool,
-    /// Whoever waits for a moment, with nothing under way, goes on only when it is told to: somebody else may work meanwhile.
+    /// End an idle wait only on [`Control::go_on`], because another run may work in the meantime.
     pub when_told: bool,
 }
 
-/// How driving came to an end.
+/// The state in which driving stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finish {
     pub run: String,
-    /// How it ended, if it did.
+    /// The ending, if the run ended.
     pub ending: Option<Ending>,
-    /// Why it waits, if it does.
+    /// The reason for waiting, if the run waits.
     pub hold: Option<Hold>,
-    /// What could not be written, where the disk is why it waits.
+    /// The failed write, if the run waits because of the disk.
     pub storage: Option<String>,
-    /// What a script still holds and what it lacked.
+    /// Unused and missing replies of the script.
     pub accounts: Accounts,
 }
 
 impl Finish {
-    /// The exit code of the run.
     pub fn exit_code(&self) -> u8 {
         exit_code(self.ending.as_ref(), self.hold.as_ref())
     }
 }
 
-/// What the loop waits for.
+/// An event that the loop waits for.
 enum Happened {
     Call(Next),
     Command(Command),
@@ -96,12 +95,13 @@ enum Happened {
     Poll,
 }
 
-/// How often the inbox is looked at, and whether a wait is over by the clock though the timer slept.
+/// Poll interval for the inbox, and for waits that end by the clock while the timer slept.
 const POLL: Duration = Duration::from_millis(250);
-/// After Ctrl-C a run is parked within three seconds (K-22). An agent has two of them (C-56); this is for whatever is not
-/// gone then.
+/// Grace period after Ctrl-C. The run must be parked within three seconds (K-22). An agent has two of them
+/// (C-56); this limit is for the rest.
 const GRACE_INTERRUPTED: Duration = Duration::from_millis(2_800);
-/// Otherwise an agent has five seconds where it can be told in words, ten after the signal, and one to be gone (C-56).
+/// Grace period in other cases. An agent has five seconds to stop on request, ten after the signal, and one
+/// to exit (C-56).
 const GRACE: Duration = Duration::from_secs(17);
 
 type Observer<'a> = &'a mut dyn FnMut(Observed<'_>);
@@ -111,18 +111,18 @@ impl Driver {
         self.owned.directory()
     }
 
-    /// A handle through which the driver is told things while it drives.
+    /// Returns a handle for commands to the driver while it drives.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// The same, and this one does what reaches beyond the run and its files.
+    /// Sets the implementation for actions beyond the run and its files.
     #[must_use]
     pub fn reaching(self, outside: Arc<dyn Outside>) -> Self {
         Self { outside: Some(outside), ..self }
     }
 
-    /// Drives the run until it ends or is parked.
+    /// Drives the run until it ends or parks.
     pub async fn drive(
         mut self,
         going: Going,
@@ -154,7 +154,7 @@ impl Driver {
         }
         let Some(facts) = self.first_facts(going) else { return Ok(()) };
         self.settle(facts, observer)?;
-        // What was left for an owner that died is not to wait.
+        // Requests to an owner that died must not wait for the first poll.
         self.look_into_inbox(observer)?;
         let mut polls = tokio::time::interval_at(tokio::time::Instant::now() + POLL, POLL);
         polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -193,7 +193,7 @@ impl Driver {
             Some(command) = self.commands.recv() => Happened::Command(command),
             next = self.calls.next() => Happened::Call(next),
             () = wake => {
-                // The timer runs on monotonic time: what it has sat out is over (C-34).
+                // The timer uses monotonic time, so a wait it sat out is over (C-34).
                 if let Some(at) = self.wake {
                     self.owned.has_reached(at);
                 }
@@ -203,12 +203,12 @@ impl Driver {
         }
     }
 
-    /// Whether a wait may end. Limits of what is under way hold in any case.
+    /// Returns true if a wait may end. Limits of calls under way always apply.
     fn may_wake(&self) -> bool {
         !self.when_told || self.told || !self.calls.is_empty()
     }
 
-    /// Nothing is under way and nothing can be done before something changes outside.
+    /// Returns true if nothing is under way and nothing can happen without a change from outside.
     fn is_over(&self, going: Going) -> Result<bool, Broken> {
         let run = self.owned.run();
         if run.ending().is_some() {
@@ -236,7 +236,7 @@ impl Driver {
                 }
                 self.providers.hurry();
                 self.around.hurry();
-                // There is nothing to stop at an open gate, and a run that is interrupted could not be answered.
+                // An open gate has nothing to stop, and an interrupted run could not be answered.
                 if self.owned.run().is_parked() && self.owned.run().open_gate().is_some() {
                     return Ok(());
                 }
@@ -268,8 +268,8 @@ impl Driver {
         }
     }
 
-    /// What others have left for us. A letter is removed only once it stands in the journal; one that cannot be removed would be
-    /// read again and again, so nothing goes on beside it.
+    /// Handles requests from other processes. A request is removed only once the journal has it. One that
+    /// cannot be removed would be read again and again, so the run stops there.
     fn look_into_inbox(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
         let Ok(letters) = self.inbox.look() else { return Ok(()) };
         for letter in letters {
@@ -287,7 +287,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The second Ctrl-C: whatever has come back already is kept, nothing else is waited for.
+    /// Handles the second Ctrl-C. It keeps replies that have already arrived and waits for nothing else.
     fn leave_at_once(&mut self, observer: Observer<'_>) -> Result<(), Broken> {
         for ended in self.calls.drain() {
             self.take_in(ended, observer)?;
@@ -295,7 +295,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Shows what a turn does to whoever looks on, here or elsewhere.
+    /// Shows the progress of a turn to observers in this and other processes.
     fn show(&mut self, call: &CallId, progress: Progress, observer: Observer<'_>) {
         if let Some(progress) = self.shown.take(call, progress) {
             self.live.show(call, &progress);
@@ -303,8 +303,8 @@ impl Driver {
         }
     }
 
-    /// What came of an ask becomes a fact. The counters in it are known before the fact is settled: what follows from
-    /// it at once may be the next ask in the same session.
+    /// Turns the result of an ask into a fact. It notes the counters before settling, because the next ask in
+    /// the same session may follow immediately.
     fn take_in(&mut self, ended: Ended, observer: Observer<'_>) -> Result<(), Broken> {
         let (about, came) = match ended {
             Ended::Ask { about, came } => (*about, came),
@@ -326,7 +326,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Settles facts and performs what follows, until nothing follows at once.
+    /// Settles facts and performs their effects until no further fact follows immediately.
     fn settle(&mut self, facts: Vec<Fact>, observer: Observer<'_>) -> Result<(), Broken> {
         let mut next = VecDeque::from([facts]);
         while let Some(facts) = next.pop_front() {
@@ -336,7 +336,7 @@ impl Driver {
                 self.tell_providers(record);
                 observer(Observed::Recorded(record));
             }
-            // Every fact tells the engine the time: a wake-up that is past has been seen to.
+            // Every fact tells the engine the time, so a wake-up in the past is done.
             self.wake = self.wake.filter(|at| *at > self.owned.run().now());
             for todo in settled.todo {
                 if let Some(fact) = self.perform(todo, observer)? {
@@ -372,7 +372,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// Does something outside: at once, or on its way where it takes its time.
+    /// Performs an action: immediately, or as a task if it takes time.
     fn act(&mut self, performance: Performance) -> Result<Option<Fact>, Broken> {
         let begun = actions::perform(&self.owned, &self.around, performance).map_err(Broken::Error)?;
         match begun {
@@ -399,7 +399,7 @@ impl Driver {
             Err(render::Failed::Blob { text, why }) => {
                 return Err(Broken::Error(self.directory().bad_text(&text, &why).into()));
             }
-            // A person can answer without it; no gate's question shows changes.
+            // A person can answer without it. No gate's question shows changes.
             Err(render::Failed::Changes(_)) => Rendered::default(),
             Err(render::Failed::Report { file, source }) => {
                 let why = source.to_string();
@@ -412,13 +412,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Asks; what was asked before and kept is known at once.
+    /// Asks an agent. If the cache has the reply, returns the fact immediately.
     fn ask(&mut self, prepared: Prepared) -> Option<Fact> {
         let Prepared { request, prompt, persona } = prepared;
         let (call, place, session) = (request.call.clone(), request.place, request.session.clone());
         let (provider, set) = (request.provider.clone(), self.settings.get(&request.provider));
         let (price, is_counted) = (set.map(|set| set.price).unwrap_or_default(), request.money.is_some());
-        // Whoever falls back on another provider has no model's name for it.
+        // After a fallback the request names no model, so the provider's own setting applies.
         let model = request.model.or_else(|| set?.model.clone());
         let began = self.owned.clock().now();
         let about = About { call: call.clone(), place, prompt, began, provider, session, price, is_counted };
@@ -436,7 +436,8 @@ impl Driver {
             attempt: request.attempt,
             role: request.role,
             directory: self.owned.start().directory.clone(),
-            // What is reviewed may be a stranger's change, and settings of a project can name programs to be run.
+            // The change under review may come from a stranger, and project settings can name programs to run
+            //
             foreign: Plan::of(self.owned.workflow()).is_some(),
             prompt: about.prompt.clone(),
             persona,

@@ -1,4 +1,4 @@
-//! How a driver comes to its run.
+//! Starting and resuming a driver.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,16 +18,15 @@ use crate::owned::{Owned, Way};
 use crate::secrets::{Secrets, Shown};
 use crate::{Beginning, Clock, Control, Error, RunDirectory, Runs, Warning};
 
-/// The first thing a driver does.
+/// The first fact of a driver.
 #[derive(Debug)]
 pub(super) enum Opening {
     Start(Box<Start>),
-    /// It goes on with it.
     Resume(Raise),
 }
 
 impl Driver {
-    /// Makes the run's directory and owns it. Nothing is asked before [`Self::drive`].
+    /// Creates the directory of a run and owns it. Asks nothing before [`Self::drive`].
     pub fn start(
         runs: &Runs,
         beginning: Beginning,
@@ -40,25 +39,25 @@ impl Driver {
         let around = Surroundings::of(&connections);
         let secrets = Secrets::of(&connections);
         let providers = Providers::open(&beginning.workflow, connections).map_err(Error::Unavailable)?;
-        // What is kept is not what is played: a script may well hold what an agent would say.
+        // Only the stored copy is redacted. The script in use may contain anything an agent would say.
         let beginning = secrets.beginning(beginning)?;
         let (directory, reports) = runs.create(&beginning.slug, clock.now(), &beginning.reports)?;
         let begun = begin(&directory, &reports, beginning, clock);
-        // A run that could not be begun is none, and leaves nothing behind if that can be helped.
+        // A run that could not start leaves nothing behind, if possible.
         let (owned, start) = begun.inspect_err(|_| runs.discard(&directory, &reports))?;
         let owned = owned.without(secrets);
         Ok(Self { settings, ..Self::with(owned, providers, around, Opening::Start(start)) })
     }
 
-    /// Takes back a run that was made and not driven, and leaves nothing behind if that can be helped.
+    /// Withdraws a run that was created and never driven. Leaves nothing behind, if possible.
     pub fn withdraw(self, runs: &Runs) {
         if let Opening::Start(start) = &self.opening {
             runs.discard(self.owned.directory(), Path::new(&start.report_directory));
         }
     }
 
-    /// Owns a run that is there and reads it. Nothing is asked before [`Self::drive`]; a run that is over, or that
-    /// this resumption does not free, is only reported by it (K-22). The script, if there is one, is the frozen one.
+    /// Owns and reads an existing run. Asks nothing before [`Self::drive`], which only reports a run that is
+    /// over or that this resumption does not free (K-22). A script comes from the frozen copy.
     pub fn resume(
         directory: RunDirectory,
         raise: Raise,
@@ -116,7 +115,7 @@ impl Driver {
         }
     }
 
-    /// The facts a driver begins with; none where nothing would come of them, and then nothing is written.
+    /// Returns the first facts of a driver, or none if they would change nothing. Nothing is written then.
     pub(super) fn first_facts(&self, going: Going) -> Option<Vec<Fact>> {
         let raise = match &self.opening {
             Opening::Start(start) => return Some(vec![Fact::Started(start.clone())]),
@@ -138,7 +137,7 @@ impl Driver {
     }
 }
 
-/// Freezes everything a run needs and makes its journal.
+/// Freezes everything a run needs and creates its journal.
 fn begin(
     directory: &RunDirectory,
     reports: &Path,
@@ -187,7 +186,7 @@ impl Beginning {
         }
     }
 
-    /// Whether somebody is told what has changed, which is more than what has not been committed yet.
+    /// Returns true if a prompt shows the changes of the run, which include commits.
     fn shows_changes(&self) -> bool {
         let turns = self.workflow.stages.values().flat_map(Stage::turns);
         let mut parts = turns.flat_map(|turn| &turn.prompt.sections).flat_map(|section| &section.body);
@@ -195,7 +194,8 @@ impl Beginning {
     }
 }
 
-/// What is checked out in a directory. Whoever needs it is told why it cannot be known, when it is needed.
+/// Returns the commit checked out in a directory. On failure, the code that needs the commit reports the
+/// reason later.
 fn head_of(directory: &Path) -> Option<String> {
     let git = Git::open(directory).ok().flatten()?;
     match git.commit("HEAD").ok()? {
@@ -204,13 +204,12 @@ fn head_of(directory: &Path) -> Option<String> {
     }
 }
 
-/// Tells the providers what was asked in earlier lives of the run.
+/// Replays earlier asks of the run to its providers.
 struct Recall<'a> {
     providers: &'a mut Providers,
     blobs: Blobs,
-    /// What was last asked in each call that has no reply yet: never more than are under way at once.
+    /// The last request of each call without a reply. It holds no more than the calls under way at once.
     requests: Vec<Request>,
-    /// What was counted for sessions.
     meters: Meters,
 }
 

@@ -1,4 +1,4 @@
-//! What came of an ask becomes a fact, where its text is.
+//! Turns the result of an ask into a fact and stores its text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,9 @@ use crate::owned::Owned;
 use crate::review::Cache;
 use crate::tools_used;
 
-/// Whoever says that asking makes no sense for longer than this has said nothing (C-34).
+/// Upper limit for a provider's retry-after. Longer values count as missing (C-34).
 const LONGEST_WAIT: Millis = Millis(31 * 24 * 3_600_000);
 
-/// The fact that an ask came to.
 pub(super) fn fact(owned: &Owned, about: About, came: Came) -> Fact {
     let now = owned.clock().now();
     match came {
@@ -44,7 +43,7 @@ pub(super) fn fact(owned: &Owned, about: About, came: Came) -> Fact {
     }
 }
 
-/// The fact that an ask comes to where the same was asked before and the answer was kept; else what was to be asked.
+/// Returns the fact of a cached answer, or gives the ask back if there is none.
 pub(super) fn kept(owned: &Owned, about: About, purpose: Purpose) -> Result<Fact, Box<About>> {
     let known = || {
         let name = kept_as(owned, &about).filter(|_| purpose == Purpose::Work)?;
@@ -60,7 +59,7 @@ pub(super) fn kept(owned: &Owned, about: About, purpose: Purpose) -> Result<Fact
     Ok(fact)
 }
 
-/// The name under which the answer to an ask is kept.
+/// Returns the cache key of an ask.
 fn kept_as<'a>(owned: &'a Owned, about: &About) -> Option<&'a str> {
     match owned.workflow().wanted(&about.call.stage, about.place)? {
         Wanted::Work(reads) => reads.output.as_ref()?.kept_as.as_deref(),
@@ -72,9 +71,9 @@ fn cache(owned: &Owned) -> Cache {
     Cache::of_run(owned.directory().path())
 }
 
-/// Keeps an answer that is right, for whoever asks the same again. Where it cannot be kept that is all that is wrong.
+/// Caches a correct answer for repeated asks. A failure here is only a warning.
 fn keep(owned: &Owned, about: &About, reading: &mut Reading) {
-    // the name stands for one provider's answer, not for that of whom it handed over to.
+    // the key names one provider's answer, not the answer of its fallback.
     let is_own = turn(owned, about).is_some_and(|turn| turn.provider == about.provider);
     let (Some(name), Some(output), true) =
         (kept_as(owned, about).filter(|_| is_own), &reading.output, reading.violations.is_empty())
@@ -108,7 +107,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     keep(owned, &about, &mut reading);
     let cost = about.cost(reply.cost, &reply.usage);
     if cost.is_none() && about.is_counted {
-        // T-64: the budget holds all the same, only less exactly.
+        // T-64: the budget still applies, only less exactly.
         reading
             .warnings
             .push("what the turn cost is not known; what was set aside for it is counted".to_owned());
@@ -146,7 +145,7 @@ fn replied(owned: &Owned, about: About, mut reply: Reply, now: Moment) -> Fact {
     }))
 }
 
-/// What of a reply may lie in blobs.
+/// The parts of a reply that may go into blobs.
 struct Kept {
     text: Text,
     spoken: Option<Text>,
@@ -167,7 +166,7 @@ impl Kept {
     }
 }
 
-/// What an agent asks for again in a later message of the same iteration is not done again.
+/// Drops blocks that an earlier message of the same iteration already requested.
 fn drop_repeated(earlier: &Reading, later: &mut Reading) {
     let blocks = std::mem::take(&mut later.blocks).into_iter();
     let (repeated, new): (Vec<Block>, _) = blocks.partition(|block| earlier.blocks.contains(block));
@@ -176,7 +175,7 @@ fn drop_repeated(earlier: &Reading, later: &mut Reading) {
     later.warnings.extend(repeated.into_iter().map(told));
 }
 
-/// Adds what was found in an earlier message.
+/// Prepends the blocks, warnings and keywords of an earlier message.
 fn put_before(later: &mut Reading, mut earlier: Reading) {
     drop_repeated(&earlier, later);
     earlier.blocks.append(&mut later.blocks);
@@ -186,8 +185,8 @@ fn put_before(later: &mut Reading, mut earlier: Reading) {
     later.keywords.extend(new.collect::<Vec<_>>());
 }
 
-/// All that was said in a round, from what was said first to its correction (S-54). Where the first text is damaged the
-/// run says so as soon as it shows it.
+/// Joins all messages of a round, from the first to its correction (S-54). A damaged first text is reported
+/// when the run shows it.
 fn so_far(owned: &Owned, first: &Done, correction: &str) -> Option<String> {
     let said = owned.directory().text(first.text.as_ref()?).ok()?;
     let texts = [said.as_str(), correction];
@@ -195,12 +194,12 @@ fn so_far(owned: &Owned, first: &Done, correction: &str) -> Option<String> {
     Some(texts.join("\n"))
 }
 
-/// What is found in a reply, with what its provider has to say about it.
+/// Reads a reply and adds the provider's own warnings.
 fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading {
     let said = saihai_judge::Said { text: &reply.text, structured: reply.structured.as_ref() };
     let mut reading = wanted.map_or_else(Reading::default, |wanted| saihai_judge::read(wanted, prompt, said));
     if let Some(Wanted::Work(reads)) = wanted.filter(|_| carries_all(wanted)) {
-        // What stands in the last text line by line is read there; a word of a sentence is not that.
+        // Skip messages whose lines are part of the last text. A word inside a sentence does not count.
         let last = format!("\n{}\n", reply.text.trim());
         let is_earlier = |message: &&String| !last.contains(&format!("\n{}\n", message.trim()));
         for message in reply.responses.iter().rev().filter(is_earlier) {
@@ -208,14 +207,14 @@ fn read(wanted: Option<Wanted<'_>>, prompt: &str, reply: &mut Reply) -> Reading 
         }
     }
     reading.warnings.append(&mut reply.warnings);
-    // Who has found what was asked for, with nothing wrong, has read more kindly than a schema does: what may be null may
-    // be left out.
+    // Drop the provider's schema error if our reading is valid. Ours is more lenient: a nullable field may be
+    // missing.
     let is_right = reading.output.is_some() && reading.violations.is_empty();
     reading.warnings.extend(reply.structured_error.take().filter(|_| !is_right));
     reading
 }
 
-/// The turn that an ask is the work of.
+/// Returns the turn that an ask belongs to.
 fn turn<'a>(owned: &'a Owned, about: &About) -> Option<&'a Turn> {
     let turns = owned.workflow().stage(&about.call.stage)?.turns();
     match about.place {
@@ -229,7 +228,7 @@ fn turn<'a>(owned: &'a Owned, about: &About) -> Option<&'a Turn> {
     }
 }
 
-/// What was found, where that is carried on.
+/// Returns the findings if the workflow carries them on.
 fn findings(owned: &Owned, about: &About, wanted: Option<Wanted<'_>>, reading: &Reading) -> Option<String> {
     let Some(Wanted::Work(reads)) = wanted else { return None };
     let Spoken::Findings { language } = &reads.carry else { return None };
@@ -238,7 +237,8 @@ fn findings(owned: &Owned, about: &About, wanted: Option<Wanted<'_>>, reading: &
     Some(crate::review::passed_on(agent, reading, root, Language::named(language).unwrap_or_default()))
 }
 
-/// Everything that was said, where that is carried on and more than the final text; and how long each message is.
+/// Returns all messages, if the workflow carries them on and they exceed the final text. Also returns the
+/// length of each message.
 fn spoken(wanted: Option<Wanted<'_>>, responses: &[String]) -> (Option<String>, Vec<u64>) {
     let said: Vec<&str> =
         responses.iter().map(String::as_str).filter(|text| !text.trim().is_empty()).collect();
@@ -248,13 +248,14 @@ fn spoken(wanted: Option<Wanted<'_>>, responses: &[String]) -> (Option<String>, 
     (Some(said.join("\n")), said.iter().map(|text| text.len() as u64).collect())
 }
 
-/// Whether all an agent says is carried on. Then a round in which it only worked says nothing new, and is no failure
-/// (S-54).
+/// Returns true if the workflow carries every message on. A round of work without a message is then no
+/// failure (S-54).
 fn carries_all(wanted: Option<Wanted<'_>>) -> bool {
     matches!(wanted, Some(Wanted::Work(reads)) if reads.carry == Spoken::AllMessages)
 }
 
-/// A reply without text is a failed turn, never a result to judge (P-35); it has cost what it has cost.
+/// Builds the fact of a reply without text. It is a failed turn, never a result to judge (P-35), but its cost
+/// counts.
 fn silent(about: About, reply: Reply) -> Fact {
     let failure = Failure::new(FailureClass::Crashed, "the agent replied without any text");
     Fact::Failed(Box::new(CallFailed {
@@ -267,7 +268,7 @@ fn silent(about: About, reply: Reply) -> Fact {
     }))
 }
 
-/// An attempt that failed; what it spent all the same counts (C-26).
+/// Builds the fact of a failed attempt. Its cost counts too (C-26).
 fn refused(owned: &Owned, about: About, refusal: Refusal, now: Moment) -> Fact {
     let Refusal { mut failure, retry_after, usage, cost, session, metered, said } = refusal;
     if let Some(file) = failure.unwritten.take() {
@@ -287,7 +288,7 @@ fn refused(owned: &Owned, about: About, refusal: Refusal, now: Moment) -> Fact {
     }))
 }
 
-/// What was asked for, as far as an agent had said it before it failed.
+/// Returns the requested output, as far as the agent gave it before it failed.
 fn found_in(owned: &Owned, about: &About, text: &str) -> Option<Json> {
     let wanted = owned.workflow().wanted(&about.call.stage, about.place)?;
     match wanted {
@@ -298,14 +299,14 @@ fn found_in(owned: &Owned, about: &About, text: &str) -> Option<Json> {
     saihai_judge::read(wanted, &about.prompt, said).output
 }
 
-/// The fact that an attempt failed without a word of its provider.
+/// Builds the fact of an attempt that failed without a message of its provider.
 fn failed(about: About, failure: Failure) -> Fact {
     let provider = Some(about.provider);
     Fact::Failed(Box::new(CallFailed { provider, ..CallFailed::new(about.call, failure) }))
 }
 
 impl About {
-    /// What an attempt has cost: what its provider says, else by the price in the settings (C-81).
+    /// Returns the cost from the provider, else from the price in the settings (C-81).
     fn cost(&self, said: Option<Usd>, usage: &Usage) -> Option<Usd> {
         said.or_else(|| self.price.cost(usage))
     }

@@ -1,4 +1,4 @@
-//! A new run out of the beginning of another.
+//! Creates a new run from the start of another.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,14 +21,13 @@ use saihai_view::{ReportVersion, RunView};
 pub struct Forked {
     /// The new run, parked until it is resumed.
     pub directory: RunDirectory,
-    /// The run it came from.
     pub from: String,
     /// The number of the event it was forked at.
     pub at: u64,
 }
 
-/// Makes a new run that has lived through the beginning of `from` up to event `at` (the entry of its last stage where
-/// none is given). Its reports are as they were then, in a directory of its own below `reports`.
+/// Creates a new run with the history of `from` up to event `at`. The default is the entry of its last stage.
+/// The reports are restored to that time, in a new directory below `reports`.
 pub fn fork(
     runs: &Runs,
     from: &RunDirectory,
@@ -48,12 +47,12 @@ pub fn fork(
     Ok(Forked { directory, from: from.id().to_owned(), at: cut.at })
 }
 
-/// Where a run is cut: behind a fact and all the decisions it led to.
+/// The end of the kept part: after a fact and all its decisions.
 #[derive(Debug, PartialEq, Eq)]
 struct Cut {
-    /// The event that was asked for.
+    /// The requested event.
     at: u64,
-    /// The last record that is kept.
+    /// The last kept record.
     until: u64,
 }
 
@@ -82,7 +81,7 @@ impl Cut {
     }
 }
 
-/// What the kept records need besides themselves.
+/// Files that the kept records need.
 struct Prefix {
     blobs: BTreeMap<String, u64>,
     /// The last version of each report.
@@ -90,7 +89,7 @@ struct Prefix {
 }
 
 impl Prefix {
-    /// Folds the kept records: they must replay, and the run must not be over.
+    /// Folds the kept records. They must replay, and the run must not be over.
     fn read(from: &RunDirectory, cut: &Cut) -> Result<Self, Error> {
         let workflow = from.workflow()?;
         let (mut replay, mut view, mut blobs) = (Replay::new(), None::<RunView>, BTreeMap::new());
@@ -167,7 +166,8 @@ fn write_journal(
     Ok(copy(&to.journal(), to.disk(), &mut next)?)
 }
 
-/// Nothing of the run it came from is under way here, and nothing goes on before somebody says so.
+/// Parks the new run. None of the original's calls run here, and nothing continues before a person resumes
+/// it.
 fn park(directory: &RunDirectory, lock: Lock, clock: Clock) -> Result<(), Error> {
     let history = History::read(directory, Check::Length, &mut |_| Ok(()))?;
     let dead = history.run.busy().next().is_some().then_some(Fact::Reopened);
@@ -193,7 +193,7 @@ fn each_kept(
     Ok(())
 }
 
-/// The readable end of a run's id.
+/// Returns the readable end of a run id.
 fn slug(id: &str) -> &str {
     id.get(16..).filter(|slug| !slug.is_empty()).unwrap_or("fork")
 }

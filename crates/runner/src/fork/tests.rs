@@ -6,7 +6,7 @@ use crate::testing::{
 };
 use crate::{Going, State};
 
-/// `plan` reports, `review` sends it back once and is then content.
+/// `plan` writes a report. `review` sends it back once and then accepts.
 fn reported() -> Workflow {
     let plan =
         reporting(turn("plan", vec![fixed("Plan in "), value(Variable::ReportDirectory)]), &["plan.md"]);
@@ -17,7 +17,7 @@ fn reported() -> Workflow {
     ])
 }
 
-/// Plans are long enough to be blobs.
+/// Returns a plan that is long enough for a blob.
 fn plan(number: u32) -> String {
     format!("{}\n```markdown\n# Plan {number}\n```\n", "why ".repeat(5_000))
 }
@@ -138,7 +138,7 @@ async fn a_run_is_not_forked_where_it_was_over_or_never_was() {
     assert_eq!(project.runs().list().unwrap().len(), 1);
 }
 
-// Any point of a run can be forked, and every fork comes to the same end.
+// Any point of a run can be forked, and every fork ends the same.
 #[tokio::test(start_paused = true)]
 async fn wherever_a_run_is_forked_it_can_go_on_from_there() {
     let project = finished().await;

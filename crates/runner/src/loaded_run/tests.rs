@@ -21,7 +21,7 @@ fn states(runs: &Runs) -> Vec<String> {
     listed.collect()
 }
 
-// Whoever begins first in a project makes what all runs share; others who begin just then must not mind.
+// The first run in a project creates the shared files. Runs that start at the same time must cope with that.
 #[test]
 fn many_runs_can_begin_at_once_where_there_was_none() {
     for _ in 0..50 {
@@ -77,7 +77,7 @@ async fn a_run_is_found_by_its_id_a_unique_beginning_or_last() {
         drive(driver, Going::default()).await.0.unwrap();
         tokio::time::advance(std::time::Duration::from_secs(1)).await;
     }
-    // One that died before its first append is no run.
+    // A run that died before its first append does not count.
     project.runs().create("zombie", Moment(BEGINNING.0 + 9_000), &project.path("reports")).unwrap();
     let (runs, first) = (project.runs(), "20260206-085600-make-it-so");
     assert_eq!(ids(&runs), [format!("{first}-2"), first.to_owned()]);
@@ -91,7 +91,7 @@ async fn a_run_is_found_by_its_id_a_unique_beginning_or_last() {
     check("../runs", "there is no run `../runs`");
 }
 
-// An empty journal is what a process leaves that died as it began.
+// A process that dies at its start leaves an empty journal.
 #[test]
 fn a_run_with_an_empty_journal_counts_for_nothing() {
     let project = Project::new();
@@ -102,7 +102,7 @@ fn a_run_with_an_empty_journal_counts_for_nothing() {
     let why =
         "20260206-085600-issue-7 journal.ndjson`:1: the run never began: its first append was not finished";
     assert_eq!(states(&runs), [why]);
-    // Its owner is about to write it.
+    // The owner is about to write the journal.
     let lock = run.lock().unwrap();
     assert_eq!(states(&runs), [""; 0]);
     drop(lock);
@@ -127,7 +127,7 @@ async fn runs_say_how_they_stand_and_a_damaged_one_hides_no_other() {
     let damaged = runs.find("20260206-085600-make-it-so-4").unwrap().journal();
     let text = std::fs::read_to_string(&damaged).unwrap();
     std::fs::write(&damaged, text.replacen("plan", "plam", 1)).unwrap();
-    // Owned, and parked only in the eyes of those who do not look at the lock.
+    // The run has an owner. It looks parked only without a look at the lock.
     let owner = project.resume_by("20260206-085600-make-it-so-3", go_on()).unwrap();
     let own = std::process::id();
     assert_eq!(list_runs(&runs).unwrap()[1].run.as_ref().unwrap().1, RunState::Running { owner: Some(own) });

@@ -1,4 +1,4 @@
-//! What another process tells a run: through its living owner, or in its place.
+//! Requests from other processes to a run: through its living owner, or directly into the journal.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,35 +14,35 @@ use crate::render::{self, Renderer};
 use crate::secrets::Secrets;
 use crate::{Clock, Error, RunDirectory, State, StoreError};
 
-/// An answer as a person gives it.
+/// An answer of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Given {
-    /// Yes, with or without a text.
+    /// Yes, with an optional text.
     Yes(Option<String>),
-    /// No, with or without a text.
+    /// No, with an optional text.
     No(Option<String>),
     Text(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
-    /// The living owner, which goes on by itself.
+    /// The living owner, which continues by itself.
     Owner,
-    /// This process: the run goes on when it is resumed.
+    /// This process. The run continues when it is resumed.
     Journal,
-    /// Nobody: an owner lives and does not read it, a stopped process for example. A cancellation lies in its inbox; an answer was
-    /// taken back.
+    /// No process. An owner lives and does not read, for example because it is stopped. A cancellation stays
+    /// in its inbox; an answer was withdrawn.
     Unread,
 }
 
-/// The longest text that goes with a yes or a no.
+/// Maximum length of the text with a yes or a no.
 const MOST_CHARACTERS: u32 = 10_000;
-/// How often the owner is looked after while it is waited for.
+/// Poll interval while waiting for the owner.
 const LOOK: Duration = Duration::from_millis(50);
-/// So long is an owner waited for that looks four times a second.
+/// Time to wait for an owner, which polls four times a second.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The open gate of a run: its call, what it asks and what answer it takes.
+/// Returns the open gate of a run: its call, its question and the accepted answer.
 pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Error> {
     let mut gates: Option<Box<OpenGate>> = None;
     let history = History::read(directory, Check::Length, &mut |seen| {
@@ -76,13 +76,13 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Er
     Ok((gate.call, rendered.text.trim_end().to_owned(), gate.wants))
 }
 
-/// The error that a run has no open gate, with the state it is in.
+/// Builds the error for a run without an open gate.
 fn no_gate(directory: &RunDirectory) -> Result<Error, Error> {
     let state = Box::new(crate::run_state(directory)?);
     Ok(Error::NoGate { run: directory.id().to_owned(), state })
 }
 
-/// Whether the time to answer the open gate of a run is over: whoever goes on with the run takes that for a no.
+/// Returns true if the open gate of a run timed out. Resuming the run then counts it as declined.
 pub fn is_gate_closed(directory: &RunDirectory, clock: &Clock) -> Result<bool, Error> {
     let history = History::read(directory, Check::Length, &mut |_| Ok(()))?;
     Ok(history.run.gate_closes().is_some_and(|closes| closes <= clock.now()))
@@ -95,19 +95,18 @@ pub async fn answer(
 ) -> Result<(CallId, Reached), Error> {
     let (call, _, wants) = open_gate(directory)?;
     let (label, text) = fitting(given, wants)?;
-    // Also the letter to a living owner is a file of the run.
+    // A request to a living owner is a file of the run too, so redact it.
     let secrets = Secrets::of(&Connections::default());
     let text = text.map(|text| secrets.text(text));
     let answer = Answer { call: call.clone(), by: AnsweredBy::Person, label, text };
     let reached = tell(directory, &Wish::Answer(answer), clock).await?;
-    // Before an owner takes a letter away, what it says stands in the journal, or does not count.
+    // An owner records a request before removing it, or rejects it.
     if reached == Reached::Owner && is_open(directory, &call)? {
         return Err(Error::NotTaken { run: directory.id().to_owned() });
     }
     Ok((call, reached))
 }
 
-/// Whether a gate of a run is the one that is open.
 fn is_open(directory: &RunDirectory, call: &CallId) -> Result<bool, Error> {
     let history = History::read(directory, Check::Length, &mut |_| Ok(()))?;
     Ok(history.run.open_gate() == Some(call))
@@ -122,7 +121,7 @@ pub async fn cancel(directory: &RunDirectory, by: &str, clock: Clock) -> Result<
     tell(directory, &Wish::Cancel { by: by.to_owned() }, clock).await
 }
 
-/// The label and text of an answer, if the gate takes it.
+/// Returns the label and text of an answer, if the gate accepts it.
 fn fitting(given: Given, wants: Wants) -> Result<(Label, Option<String>), Error> {
     let wrong = |why: String| Err(Error::WrongAnswer { why });
     let (label, text, most) = match (given, wants) {
@@ -144,13 +143,13 @@ fn fitting(given: Given, wants: Wants) -> Result<(Label, Option<String>), Error>
     }
 }
 
-/// Brings a wish to the run's owner, or records it where there is none.
+/// Brings a request to the owner of the run, or records it if there is none.
 async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Reached, Error> {
     let inbox = Inbox::new(directory.inbox(), directory.disk());
     let mut was_posted = false;
     loop {
         match directory.lock() {
-            // An owner that was killed may have recorded the letter and not removed it.
+            // A killed owner may have recorded the request without removing it.
             Ok(_) if was_posted && is_recorded(directory, wish)? => return Ok(Reached::Journal),
             Ok(lock) => {
                 record(directory, lock, wish.clone(), clock)?;
@@ -167,7 +166,7 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
             (Err(_), Wish::Cancel { .. }) => return Ok(Reached::Unread),
             (Ok(false), _) | (Err(_), Wish::Answer(_)) => {}
         }
-        // The owner is gone, or as good as gone. If the letter is too, it was read before that.
+        // The owner is gone or unresponsive. If the request is gone too, the owner has read it.
         if !inbox.remove(&letter).map_err(Error::io("remove", &letter))? {
             return Ok(Reached::Owner);
         }
@@ -177,7 +176,7 @@ async fn tell(directory: &RunDirectory, wish: &Wish, clock: Clock) -> Result<Rea
     }
 }
 
-/// Whether a wish stands in the journal.
+/// Returns true if the journal has the request.
 fn is_recorded(directory: &RunDirectory, wish: &Wish) -> Result<bool, Error> {
     let mut found = false;
     directory.read(&mut |record| {
@@ -190,7 +189,7 @@ fn is_recorded(directory: &RunDirectory, wish: &Wish) -> Result<bool, Error> {
     Ok(found)
 }
 
-/// Waits until a letter is gone, or its reader.
+/// Waits until a request file is gone, or its reader.
 async fn taken(directory: &RunDirectory, letter: &Path) -> bool {
     loop {
         if !letter.exists() {
@@ -203,7 +202,7 @@ async fn taken(directory: &RunDirectory, letter: &Path) -> bool {
     }
 }
 
-/// Records a wish in the place of an owner. What follows from it is done by whoever resumes the run.
+/// Records a request in place of an owner. Resuming the run performs the effects.
 fn record(directory: &RunDirectory, lock: Lock, wish: Wish, clock: Clock) -> Result<(), Error> {
     let history = History::read(directory, Check::Content, &mut |_| Ok(()))?;
     let run = &history.run;
@@ -218,14 +217,14 @@ fn record(directory: &RunDirectory, lock: Lock, wish: Wish, clock: Clock) -> Res
                 drop(lock);
                 return Err(no_gate(directory)?);
             }
-            // It is not recorded: whoever goes on with the run sees that nobody answered in time, today and when it is replayed.
+            // Do not record a late answer. Resuming and replaying both see that the gate timed out.
             if run.gate_closes().is_some_and(|closes| closes <= clock.now()) {
                 let (run, gate) = (directory.id().to_owned(), answer.call.stage.to_string());
                 return Err(Error::GateClosed { run, gate });
             }
             dead.into_iter().chain([Fact::Answered(answer)]).collect()
         }
-        // Cancelled first: then nothing that died is begun again.
+        // Cancel first, so that dead calls are not restarted.
         Wish::Cancel { by } => [Fact::Cancelled { by }].into_iter().chain(dead).collect(),
     };
     let mut owned = Owned::of_history(directory.clone(), lock, history, clock)?;
@@ -236,7 +235,7 @@ fn record(directory: &RunDirectory, lock: Lock, wish: Wish, clock: Clock) -> Res
 }
 
 impl Broken {
-    /// For those who cannot park a run: what could not be written is an error.
+    /// Converts to an error, for callers that cannot park a run.
     pub(crate) fn into_error(self) -> Error {
         match self {
             Self::Error(error) => error,

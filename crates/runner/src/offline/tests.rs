@@ -12,7 +12,7 @@ async fn parked() -> Project {
     project
 }
 
-// K-22: the owner may die while it is waited for; then the wish is recorded in its place, once.
+// K-22: the owner may die while the caller waits. The request is then recorded directly, once.
 #[tokio::test(start_paused = true)]
 async fn an_answer_left_for_an_owner_that_dies_is_recorded_in_its_place() {
     let project = parked().await;
@@ -31,7 +31,7 @@ async fn an_answer_left_for_an_owner_that_dies_is_recorded_in_its_place() {
     assert_eq!(finish.exit_code(), 0);
 }
 
-// T-31: an owner that was stopped is still the owner; whoever wants something of it does not wait for ever.
+// T-31: a stopped owner is still the owner, and a caller does not wait for it forever.
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_is_left_for_an_owner_that_does_not_read_and_an_answer_taken_back() {
     let project = parked().await;
@@ -44,13 +44,13 @@ async fn a_cancellation_is_left_for_an_owner_that_does_not_read_and_an_answer_ta
     assert_eq!(answered.1, Reached::Unread);
     assert_eq!(std::fs::read_dir(directory.inbox()).unwrap().count(), 1, "an answer is taken back");
     drop(owner);
-    // The next who drives the run finds it.
+    // The next owner finds it.
     let going = Going { stay_at_gates: true, ..Going::default() };
     let finish = drive(project.resume(go_on()).unwrap(), going).await.0.unwrap();
     assert_eq!(finish.ending, Some(saihai_model::Ending::Cancelled));
 }
 
-// T-13: nothing is written to a run that is damaged.
+// T-13: nothing is written to a damaged run.
 #[tokio::test(start_paused = true)]
 async fn a_damaged_run_is_neither_answered_nor_cancelled() {
     let project = parked().await;
@@ -65,7 +65,7 @@ async fn a_damaged_run_is_neither_answered_nor_cancelled() {
         assert!(matches!(error, Error::Store(crate::StoreError::Damaged { line: 1, .. })), "{error}");
     }
     assert_eq!(std::fs::read_to_string(directory.journal()).unwrap(), damaged);
-    // It cannot be `last`, and yet it is not hidden.
+    // The run cannot be `last`, but it is not hidden.
     assert!(matches!(project.runs().find("last"), Err(crate::StoreError::NoRuns { .. })));
     let [listed] = &crate::list_runs(&project.runs()).unwrap()[..] else { panic!() };
     assert!(matches!(listed.run, Err(Error::Store(crate::StoreError::Damaged { line: 1, .. }))));

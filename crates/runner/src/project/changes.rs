@@ -1,4 +1,4 @@
-//! What the turns of a run changed in files, as far as its record tells.
+//! The file changes of a run's turns, as far as the journal shows them.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -9,13 +9,13 @@ use saihai_view::{AttemptResult, AttemptView, CallView};
 
 use crate::{Error, LoadedRun};
 
-/// One event of an attempt, as a script's player is told of it.
+/// One event of an attempt, as input for the player of a script.
 enum Step<'a> {
     Asked { call: &'a CallView, attempt: &'a AttemptView },
     Ended { call: &'a CallView, failure: Option<&'a Failure> },
 }
 
-/// All of them, by the number of their event.
+/// Returns all events by number.
 fn steps(run: &LoadedRun) -> Vec<(u64, Step<'_>)> {
     let mut steps = Vec::new();
     for call in &run.view.calls {
@@ -34,7 +34,7 @@ fn steps(run: &LoadedRun) -> Vec<(u64, Step<'_>)> {
     steps
 }
 
-/// What is known of the changes of a run.
+/// The known file changes of a run.
 pub(super) struct Changes {
     /// The replies of the run's script, by the number of the ask.
     scripted: BTreeMap<usize, ScriptReply>,
@@ -44,13 +44,13 @@ pub(super) struct Changes {
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     reply: ScriptReply,
-    /// It may have changed more than that.
+    /// True if the turn may have changed more files.
     pub(super) unknown: bool,
 }
 
-/// The name a script goes by as a provider.
+/// The provider name of a script.
 const SCRIPT: &str = "script";
-/// Tools of agents that leave files as they are, by their names in small letters.
+/// Agent tools that change no files, by lower-case name.
 const LOOKS: [&str; 14] = [
     "read",
     "grep",
@@ -69,7 +69,7 @@ const LOOKS: [&str; 14] = [
 ];
 
 impl Changes {
-    /// Plays the script of a run again, if it has one, to learn which reply each ask was given.
+    /// Replays the script of a run, if it has one, to find the reply to each ask.
     pub(super) fn of(run: &LoadedRun) -> Result<Self, Error> {
         let mut scripted = BTreeMap::new();
         let player = run.directory.script()?.and_then(|script| Player::new(script).ok());
@@ -94,7 +94,7 @@ impl Changes {
         Ok(Self { scripted, directory: run.view.start.directory.clone() })
     }
 
-    /// What the turn of an ask changed.
+    /// Returns the changes of an ask's turn.
     pub(super) fn made(&self, ask: usize, tools: Vec<ToolUse>, may_change: bool) -> Changed {
         if let Some(reply) = self.scripted.get(&ask) {
             let reply = ScriptReply {
@@ -115,7 +115,7 @@ impl Changes {
     }
 }
 
-/// The reply of the script that an ask was given, where the script was asked.
+/// Returns the script's reply to an ask, if the script was asked.
 fn taken(player: &mut Player, workflow: &Workflow, call: &CallView, prompt: &str) -> Option<ScriptReply> {
     let place = call.place;
     let turns = workflow.stage(&call.id.stage)?.turns();
@@ -134,13 +134,14 @@ fn taken(player: &mut Player, workflow: &Workflow, call: &CallView, prompt: &str
 }
 
 impl Changed {
-    /// A reply with these changes.
+    /// Adds these changes to a reply.
     pub(super) fn put_into(self, reply: ScriptReply) -> ScriptReply {
         let ScriptReply { writes, edits, runs, tools_used, .. } = self.reply;
         ScriptReply { writes, edits, runs, tools_used, ..reply }
     }
 
-    /// A use of a tool. Writes come before edits when a script is played, so what was written over is left out.
+    /// Adds a tool call. A script plays writes before edits, so a later write drops earlier edits of the same
+    /// file.
     fn take_in(&mut self, tool: &ToolUse, directory: &str) {
         let text = |keys: &[&str]| {
             let input = tool.input.as_ref()?;
@@ -170,7 +171,7 @@ impl Changed {
     }
 }
 
-/// A path relative to where the agent worked, if it stays there.
+/// Returns a path relative to the agent's directory, if it is inside.
 fn inside(path: &str, directory: &str) -> Option<String> {
     let path = Path::new(path);
     let path = if path.is_absolute() { path.strip_prefix(directory).ok()? } else { path };

@@ -1,4 +1,4 @@
-//! What a run was, as a script would expect it of another one.
+//! The expectations of a script that replays a run.
 
 use saihai_model::{Expectation, ExpectedPrompt, Start};
 use saihai_view::RunState;
@@ -7,8 +7,8 @@ use crate::blobs::sha256;
 use crate::{Error, LoadedRun};
 
 impl LoadedRun {
-    /// How the run ended so far, the stages it entered and the digests of its prompts. Prompts that differ only in the
-    /// run's own directories have the same digest.
+    /// Returns the outcome so far, the entered stages and the digests of the prompts. Prompts that differ
+    /// only in the run's directories have the same digest.
     pub fn expectation(&self) -> Result<Expectation, Error> {
         let outcome = match &self.state {
             RunState::Ended { ending } => Some(ending.outcome().to_owned()),
@@ -17,7 +17,7 @@ impl LoadedRun {
             }
         };
         let stages = self.view.visits.iter().map(|visit| visit.stage.clone()).collect();
-        // The prompt that a call was sent last is the one it answered; calls are listed by their first prompt.
+        // A call answers its last prompt, but calls are listed by their first prompt.
         let mut calls: Vec<_> = self.view.calls.iter().filter(|call| call.prompt().is_some()).collect();
         calls.sort_by_key(|call| {
             call.attempts.iter().find(|attempt| attempt.prompt.is_some()).map(|one| one.seq)
@@ -31,7 +31,8 @@ impl LoadedRun {
     }
 }
 
-/// Reports usually lie below the project, so they come first.
+/// Replaces directories by placeholders. The report directory comes first, because it is usually inside the
+/// project.
 fn without_directories(prompt: &str, start: &Start) -> String {
     let named = [(&start.report_directory, "{report_directory}"), (&start.directory, "{directory}")];
     named

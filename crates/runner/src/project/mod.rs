@@ -1,4 +1,4 @@
-//! What commands say about a run, made from its view and its texts.
+//! Projections of a run for commands, made from its view and its texts.
 
 mod changes;
 mod expectation;

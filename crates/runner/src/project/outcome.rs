@@ -1,4 +1,4 @@
-//! The result of a run, so far or for good.
+//! The result of a run, so far or final.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,65 +11,64 @@ use crate::project::failure_words;
 use crate::project::run_result::limit_words;
 use crate::{Error, LoadedRun};
 
-/// The result of a run, so far or for good: the result object of the command line.
+/// The result of a run, so far or final: the result object of the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
     pub run: String,
-    /// The definition's name as it was asked for.
+    /// The name of the definition as the user typed it.
     pub definition: String,
     pub dialect: String,
     /// `completed`, `failed`, `declined`, `cancelled`, `parked`, `running` or `interrupted`.
     pub outcome: String,
     pub reason: Option<String>,
-    /// The exit code that goes with it; 3 for a run that was interrupted or goes on.
+    /// The exit code. It is 3 for a run that is interrupted or still running.
     pub exit: u8,
-    /// The failure or the disk's error that the run waits for.
+    /// The failure or disk error that the run waits for.
     pub error: Option<String>,
-    /// Where no rule matched: what each turn said last, and its label.
+    /// The last text and label of each turn, if no rule matched.
     pub unmatched: Vec<UnmatchedTurn>,
-    /// The last exit and how it was decided.
+    /// The last exit and the reason for it.
     pub decided: Option<DecidedExit>,
     pub iterations: u32,
     pub turns: u64,
-    /// Tokens of all of them.
+    /// The tokens of all turns.
     pub usage: Usage,
-    /// What they cost; absent where no provider said so.
+    /// The total cost. Absent if no provider reported a cost.
     pub cost: Option<Usd>,
-    /// Providers with a turn whose cost is unknown: it is missing from `cost`.
+    /// Providers with a turn of unknown cost, which `cost` lacks.
     pub unpriced: BTreeSet<ProviderName>,
     pub report_directory: String,
-    /// Report files, in the order they were first saved.
+    /// Report files, in the order of their first save.
     pub reports: Vec<String>,
     /// The last output of the flow.
     pub output: Option<String>,
-    /// Whether no agent was really asked.
+    /// True if no agent was really asked.
     pub rehearsal: bool,
-    /// Whether it can be resumed.
+    /// True if the run can be resumed.
     pub resumable: bool,
-    /// When it can go on, where that is known.
+    /// The time at which the run can continue, if known.
     pub until: Option<Moment>,
 }
 
-/// The last exit of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecidedExit {
     pub stage: StageId,
-    /// By which rule, from 0.
+    /// The index of the rule, from 0.
     pub rule: Option<usize>,
     pub by: By,
 }
 
-/// What a turn said that no rule matched.
+/// The text of a turn that no rule matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmatchedTurn {
     pub turn: String,
     pub label: Option<Label>,
-    /// The end of what it said, at most 1,000 characters (P-44).
+    /// The end of the text, at most 1,000 characters (P-44).
     pub tail: String,
 }
 
 impl LoadedRun {
-    /// The result of the run as it stands.
+    /// Returns the current result of the run.
     pub fn outcome(&self) -> Result<RunOutcome, Error> {
         let view = &self.view;
         let mut reports = Vec::new();
@@ -129,13 +128,13 @@ impl LoadedRun {
         }
     }
 
-    /// What was wrong with the output of the last reply.
+    /// Returns the problems in the output of the last reply.
     pub(super) fn last_violations(&self) -> &[String] {
         let replies = self.view.calls.iter().rev().find_map(|call| call.reply());
         replies.map_or(&[], |reply| &reply.reading.violations)
     }
 
-    /// What the turns of the last exited round of the flow said, by turn.
+    /// Returns the texts of the last finished round, by turn.
     fn last_output(&self) -> Option<(&StageId, BTreeMap<usize, &Text>)> {
         let rounds: Vec<_> = self.view.rounds().collect();
         rounds.into_iter().rev().find_map(|(visit, round)| {
@@ -154,7 +153,7 @@ impl LoadedRun {
         })
     }
 
-    /// The outputs of the last round, joined as a later prompt would show them.
+    /// Joins the outputs of the last round as a later prompt would show them.
     fn joined_output(&self) -> Result<Option<String>, Error> {
         let Some((stage, said)) = self.last_output() else { return Ok(None) };
         let stage = self.workflow.stage(stage);

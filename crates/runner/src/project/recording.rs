@@ -1,4 +1,4 @@
-//! A run as a script that plays it again (C-75).
+//! Records a run as a script that replays it (C-75).
 
 use saihai_config::of_target;
 use saihai_model::{
@@ -10,21 +10,21 @@ use saihai_view::{AttemptResult, AttemptView, CallView};
 use super::changes::Changes;
 use crate::{Error, LoadedRun, tools_used};
 
-/// A run as a script, and what of it no script can play.
+/// A run as a script, and the parts that no script can replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// Its replies in the order of the asks, and what a run that plays them is expected to do.
+    /// The replies in the order of the asks, and the expectations for a replay.
     pub script: Script,
-    /// Turns that could change files and of which it is not known what they changed, as a script names them.
+    /// Turns with unknown file changes, by their name in a script.
     pub unknown: Vec<String>,
     pub cancelled: bool,
 }
 
-/// How long a played failure makes the run wait, where the recorded one named a time.
+/// The wait of a replayed failure, if the recorded one named a time.
 const SHORT_WAIT: Millis = Millis(1_000);
 
 impl LoadedRun {
-    /// The run as it stands.
+    /// Records the run so far.
     pub fn recording(&self) -> Result<Recording, Error> {
         let mut asks: Vec<Ask<'_>> = Vec::new();
         for call in &self.view.calls {
@@ -39,7 +39,8 @@ impl LoadedRun {
         let changes = Changes::of(self)?;
         let mut unknown = Vec::new();
         let mut replies = Vec::new();
-        // An attempt that was stopped, or died with its process, was made again as a rule; then the later one counts.
+        // A stopped attempt, or one that died with its process, was usually repeated. Then the later one
+        // counts.
         for (index, ask) in asks.iter().enumerate().filter(|(_, ask)| ask.has_spoken() || ask.is_last) {
             let reply = ask.script_reply(self)?;
             let tools =
@@ -67,16 +68,15 @@ impl LoadedRun {
     }
 }
 
-/// An attempt of a call.
 struct Ask<'a> {
     call: &'a CallView,
     attempt: &'a AttemptView,
-    /// No later attempt of the call was made.
+    /// True for the last attempt of the call.
     is_last: bool,
 }
 
 impl Ask<'_> {
-    /// It replied, or failed on its own.
+    /// Returns true if the attempt replied, or failed by itself.
     fn has_spoken(&self) -> bool {
         match &self.attempt.result {
             AttemptResult::Open => false,
@@ -112,13 +112,13 @@ impl Ask<'_> {
                 cost: failed.cost,
                 ..reply
             },
-            // It was stopped because of what others did, and will be again.
+            // It was stopped because of another turn, and a replay stops it again.
             AttemptResult::Failed { .. } | AttemptResult::Open => ScriptReply { hang: true, ..reply },
         })
     }
 }
 
-/// All that was carried on: a script says everything in one message.
+/// Returns everything that was carried on. A script sends it as one message.
 fn said(reply: &Replied) -> &Text {
     reply.spoken.as_ref().unwrap_or(&reply.text)
 }
@@ -132,7 +132,7 @@ fn answer(answer: &Answer) -> ScriptAnswer {
     }
 }
 
-/// Whether a call was allowed to change files.
+/// Returns true if a call was allowed to change files.
 fn may_change(workflow: &Workflow, call: &CallView) -> bool {
     let turns = workflow.stage(&call.id.stage).map(|stage| stage.turns()).unwrap_or_default();
     match call.place {

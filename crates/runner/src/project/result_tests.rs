@@ -37,7 +37,7 @@ fn reply(n: u32, text: &str) -> Replied {
     }
 }
 
-/// Folds entries, each a second after the one before; the first begins iteration 1.
+/// Folds entries that are one second apart. The first starts iteration 1.
 fn summary(entries: Vec<Entry>) -> ToldSummary {
     let start = saihai_model::testing::start();
     let first = Record { seq: 1, at: Moment(0), entry: Entry::Fact(Fact::Started(start)) };
@@ -146,7 +146,7 @@ fn blocks_their_results_and_their_errors_are_told() {
     assert_eq!(told.action_results, [ActionResult { success: false, result: None, error }]);
 }
 
-// S-26: an iteration whose turn failed counts.
+// S-26: an iteration with a failed turn counts.
 #[test]
 fn an_iteration_that_failed_has_a_summary_with_its_errors() {
     let failed = CallFailed::new(call(1), Failure::new(FailureClass::Transient, "timed out"));
@@ -154,7 +154,7 @@ fn an_iteration_that_failed_has_a_summary_with_its_errors() {
     assert_eq!(told.errors, ["transient: timed out"]);
 }
 
-// S-26: one summary for each iteration, however the run stands.
+// S-26: one summary per iteration, in every state of the run.
 #[tokio::test(start_paused = true)]
 async fn a_result_has_as_many_summaries_as_iterations() {
     let mut flow = workflow(vec![("work", stage(vec![turn("work", vec![fixed("Work.")])], &[("", "work")]))]);

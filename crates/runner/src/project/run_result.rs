@@ -1,4 +1,4 @@
-//! What a run returns: success or failure, and why.
+//! The return value of a run: success or failure, and the reason.
 
 use saihai_model::{
     Action, By, Completion, Ending, Hold, Json, StageId, Verdict, Watch, Workflow, failure_code,
@@ -8,37 +8,35 @@ use serde::Serialize;
 
 use crate::{Error, Finish, LoadedRun, RunDirectory, tools_used};
 
-/// What a run returns (S-26). `iterations` is always the number of `summaries`.
+/// The return value of a run (S-26). `iterations` always equals the number of `summaries`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult {
-    /// Whether the work is done.
+    /// True if the work is done.
     pub success: bool,
-    /// Why it is, or the word for why it is not.
+    /// The reason for success, or the code of the failure.
     pub completion_reason: String,
-    /// What went wrong, in words; present exactly where it is no success.
+    /// The error message, present exactly on failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How many iterations there were.
     pub iterations: usize,
     pub summaries: Vec<ToldSummary>,
 }
 
-/// A summary with its texts, as it is published.
+/// The summary of an iteration with its texts, as published.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToldSummary {
     pub iteration: u32,
-    /// The session of its last reply.
+    /// The session of the last reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What was said, in order; blank texts are left out.
+    /// The messages in order, without blank ones.
     pub assistant_responses: Vec<String>,
-    /// The tools that were used, in order.
+    /// The tool calls in order.
     pub tools_used: Vec<ToldTool>,
-    /// The blocks that were found.
     pub detected_actions: Vec<DetectedAction>,
-    /// What came of those that ask for an action.
+    /// The results of blocks that request an action.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub action_results: Vec<ActionResult>,
     pub errors: Vec<String>,
@@ -46,19 +44,18 @@ pub struct ToldSummary {
     pub duration_ms: u64,
 }
 
-/// A block that was found in a reply, as it is published (S-64).
+/// A block in a reply, as published (S-64).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DetectedAction {
-    /// What kind of block it is.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it says; empty where it says nothing.
+    /// The content, empty if the block has none.
     pub content: Json,
     pub metadata: serde_json::Map<String, Json>,
 }
 
 impl DetectedAction {
-    /// What a block's JSON says.
+    /// Reads the JSON of a block.
     fn of(block: &Json) -> Self {
         let mut metadata = block.as_object().cloned().unwrap_or_default();
         let kind = metadata.remove("type").and_then(|kind| kind.as_str().map(str::to_owned));
@@ -67,19 +64,19 @@ impl DetectedAction {
     }
 }
 
-/// A use of a tool, as it is published.
+/// A tool call, as published.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToldTool {
     pub name: String,
     pub input: Option<Json>,
-    /// What it answered, if it did.
+    /// The result, if there is one.
     pub output: Option<Json>,
     pub duration_ms: u64,
 }
 
 impl LoadedRun {
-    /// What the run returns as it stands.
+    /// Returns the result of the run so far.
     pub fn result(&self) -> Result<RunResult, Error> {
         let views = self.view.iteration_views();
         let summaries: Vec<ToldSummary> =
@@ -102,7 +99,7 @@ impl LoadedRun {
         Ok(RunResult { success, completion_reason, error, iterations, summaries })
     }
 
-    /// The iteration under way, or the last one.
+    /// Returns the iteration under way, or the last one.
     pub(crate) fn last_iteration(&self) -> Result<Option<ToldSummary>, Error> {
         self.view.iteration_views().last().map(|view| told(view, &self.directory)).transpose()
     }
@@ -127,8 +124,8 @@ impl LoadedRun {
 }
 
 impl RunResult {
-    /// What a run returns that was driven just now. A disk that took nothing more took no word about it either: only
-    /// the driver can tell.
+    /// Returns the result of a run that was just driven. A failed disk has no record of its own error, so
+    /// only the driver knows it.
     pub fn after(directory: &RunDirectory, finish: &Finish) -> Result<Self, Error> {
         let result = LoadedRun::read(directory)?.result()?;
         Ok(match (&finish.storage, &finish.hold) {
@@ -141,7 +138,7 @@ impl RunResult {
     }
 }
 
-/// An iteration with its texts.
+/// Loads the texts of an iteration.
 pub(crate) fn told(view: &IterationView, directory: &RunDirectory) -> Result<ToldSummary, Error> {
     let mut said = Vec::new();
     for (text, lengths) in &view.said {
@@ -166,7 +163,7 @@ pub(crate) fn told(view: &IterationView, directory: &RunDirectory) -> Result<Tol
         duration_ms: view.last.since(view.began).0,
     })
 }
-/// The messages a text is joined of by line breaks; the whole text where that is not known.
+/// Splits a joined text into its messages. Returns the whole text if the lengths are unknown.
 fn messages(text: &str, lengths: &[u64]) -> Vec<String> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -181,7 +178,6 @@ fn messages(text: &str, lengths: &[u64]) -> Vec<String> {
     if found.is_empty() { vec![text.to_owned()] } else { found }
 }
 
-/// A limit that was reached, in words.
 pub(super) fn limit_words(word: &str, iterations: usize) -> String {
     match word {
         "emergency_stop" => format!("Hard limit exceeded: {iterations}"),
@@ -191,7 +187,7 @@ pub(super) fn limit_words(word: &str, iterations: usize) -> String {
     }
 }
 
-/// Why a run failed, in words, where more is known than its word.
+/// Describes the failure of a run, if more is known than its code.
 pub fn failure_words(
     workflow: &Workflow,
     ending: &Ending,
@@ -216,7 +212,7 @@ pub fn failure_words(
             Some(format!("flow ended at {at}, but {}", open.join(" and ")))
         }
         ("step_failed", step) => {
-            // Only the monitor of steps that lead to themselves names none.
+            // Only the monitor for self-transitions names no step.
             if let (true, Some(times)) = (step.is_empty(), self_entries(workflow)) {
                 return Some(format!(
                     "step `{at}` failed: it led to itself more than {times} times in a row"
@@ -236,7 +232,7 @@ pub fn failure_words(
     }
 }
 
-/// How often a stage may lead to itself.
+/// Returns the limit for transitions of a stage to itself.
 fn self_entries(workflow: &Workflow) -> Option<u32> {
     workflow.monitors.iter().find_map(|monitor| match monitor.watches {
         Watch::SelfEntries { times } => Some(times),
@@ -244,7 +240,7 @@ fn self_entries(workflow: &Workflow) -> Option<u32> {
     })
 }
 
-/// What a completion still waits for, in words.
+/// Describes the open conditions of a completion.
 fn open_words(workflow: &Workflow, completion: &Completion) -> Vec<String> {
     match completion {
         Completion::Flow => Vec::new(),
@@ -284,7 +280,7 @@ fn open_words(workflow: &Workflow, completion: &Completion) -> Vec<String> {
     }
 }
 
-/// Why work could not be handed over.
+/// Codes of failed deliveries.
 const UNDELIVERED: [&str; 13] = [
     "not-ours",
     "delivery",
@@ -301,12 +297,12 @@ const UNDELIVERED: [&str; 13] = [
     "secret",
 ];
 
-/// The word for how a run ended without success.
+/// Returns the code of an unsuccessful ending.
 fn word(ending: &Ending) -> &str {
     match ending {
         Ending::Incomplete(_) => "budget",
         Ending::Undelivered => "provider_failed",
-        // What could not be delivered failed outside of what the definition says.
+        // A failed delivery is a failure outside the definition.
         Ending::Failed(reason) if UNDELIVERED.contains(&failure_code(reason).0) => "provider_failed",
         Ending::Completed(_) | Ending::Failed(_) | Ending::Declined | Ending::Cancelled => ending.reason(),
     }
@@ -323,7 +319,7 @@ fn said_no(ending: &Ending) -> String {
     }
 }
 
-/// The word for why a run waits.
+/// Returns the code of a hold.
 fn waits(hold: &Hold) -> &str {
     match hold {
         Hold::Person(_) | Hold::Outside(..) => "waiting",
@@ -337,7 +333,7 @@ fn waits(hold: &Hold) -> &str {
 mod tests {
     use super::*;
 
-    // A run that failed says so in one of the words of its loop, also where it was not the loop that failed.
+    // A failed run reports one of the codes of its loop, even if the failure was outside the loop.
     #[test]
     fn what_could_not_be_delivered_failed_outside() {
         let workflow =

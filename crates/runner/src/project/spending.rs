@@ -1,24 +1,23 @@
-//! What a run may spend and has spent.
+//! The budget and the spending of a run.
 
 use saihai_model::{Budget, Cost, Millis};
 
 use crate::history::{Check, History};
 use crate::{Error, RunDirectory};
 
-/// What a run may spend and has spent, as its own budget counts it: where nobody said what a turn cost, what was set
-/// aside for it stands for that.
+/// The budget and the spending of a run, as its budget counts them. A turn of unknown cost counts with the
+/// amount reserved for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spending {
-    /// The budget, as last raised.
+    /// The budget after the last raise.
     pub budget: Budget,
-    /// What was spent of it, failed attempts included.
+    /// The cost, failed attempts included.
     pub spent: Cost,
-    /// How long the run was driven.
+    /// The active run time.
     pub driven: Millis,
 }
 
 impl Spending {
-    /// What a run has spent so far.
     pub fn of(directory: &RunDirectory) -> Result<Self, Error> {
         let run = History::read(directory, Check::Length, &mut |_| Ok(()))?.run;
         let budget = run.limits().budget.clone();

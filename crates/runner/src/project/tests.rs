@@ -55,7 +55,7 @@ async fn a_transition_rests_on_the_tag_and_its_line() {
     "#);
 }
 
-/// A turn whose tag is asked for where it is missing.
+/// A turn that is asked again if its tag is missing.
 fn asking() -> Workflow {
     let mut review = choosing(turn("review", vec![fixed("Review.")]), &["ok", "fix"]);
     let ask = Question {
@@ -105,7 +105,8 @@ async fn a_monitor_tells_its_cycle_its_count_and_what_it_overrode() {
     "#);
 }
 
-// Only what the verdict went by leads on; what a monitor saw belongs to the transition it saw.
+// Only the event that decided the verdict counts as the way forward. An event seen by a monitor belongs to
+// its own transition.
 #[tokio::test(start_paused = true)]
 async fn an_event_leads_on_only_where_it_was_gone_by() {
     let strict = format!("required_events: [code.written]\nenforce_hat_scope: true\nstall_after: 2\n{PAIR}");

@@ -1,4 +1,4 @@
-//! A draft becomes a text: blobs and files are spliced in, and nothing else happens to it.
+//! Renders a draft to text: splices in blobs and files, and changes nothing else.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,11 @@ use crate::blobs::Blobs;
 use crate::disk::{Beneath, Content};
 use crate::subject::{self, Base};
 
-/// What a draft is rendered with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Renderer<'a> {
     pub(crate) blobs: &'a Blobs,
     pub(crate) directory: &'a str,
-    /// The commit that was checked out there when the run began.
+    /// The commit that was checked out in that directory when the run started.
     pub(crate) head: Option<&'a str>,
     pub(crate) report_directory: &'a str,
 }
@@ -26,19 +25,18 @@ pub(crate) struct Rendered {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Why a draft cannot be rendered.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// A blob is missing or not what was written.
+    /// A blob is missing or damaged.
     Blob { text: Text, why: String },
-    /// A report is there and cannot be read.
+    /// A report exists and is unreadable.
     Report { file: String, source: io::Error },
-    /// Nobody can say what has changed.
+    /// The changes are unknown.
     Changes(subject::Error),
 }
 
 impl Renderer<'_> {
-    /// The most of one text that is passed on; its end counts (C-52).
+    /// Maximum size of one text that is passed on. The end is kept (C-52).
     const MOST: usize = 4 * 1024 * 1024;
 
     pub(crate) fn render(&self, draft: &Draft) -> Result<Rendered, Failed> {
@@ -57,7 +55,7 @@ impl Renderer<'_> {
         Ok(Rendered { text, warnings })
     }
 
-    /// The content of a text, or its end where it is too long to be passed on.
+    /// Returns the content of a text, or its end if it is too long.
     pub(crate) fn text(&self, text: &Text) -> Result<String, Failed> {
         let whole = self.blobs.read(text);
         let mut whole = whole.map_err(|bad| Failed::Blob { text: text.clone(), why: bad.to_string() })?;
@@ -86,7 +84,7 @@ impl Renderer<'_> {
         Ok(body)
     }
 
-    /// What has changed by now.
+    /// Renders the current changes.
     fn changes(&self, changes: &Changes, warnings: &mut Vec<Warning>) -> Result<String, Failed> {
         let base = match &changes.base {
             Some(base) => Base::Usual(base.clone()),
@@ -105,7 +103,7 @@ impl Renderer<'_> {
         let failed = |source| Failed::Report { file: file.to_owned(), source };
         let directory = match Beneath::open(Path::new(self.report_directory)) {
             Ok(directory) => directory,
-            // Somebody has removed it: then there is no report.
+            // A removed file counts as a missing report.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
@@ -120,7 +118,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Adds a paragraph: trimmed, one blank line behind the one before, nothing if it is empty.
+/// Adds a trimmed paragraph after a blank line. Adds nothing if it is empty.
 fn paragraph(text: &mut String, body: &str) {
     let body = body.trim();
     if body.is_empty() {
@@ -142,7 +140,7 @@ fn formed(text: String, form: Form) -> String {
     }
 }
 
-/// Every line behind a prefix; nothing stays nothing.
+/// Prefixes every line. Empty text stays empty.
 fn prefixed(text: &str, first: &str, further: &str) -> String {
     let mut out = String::with_capacity(text.len() + first.len());
     for (index, line) in text.lines().enumerate() {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Disk;
 
-/// Renders sections with a report `plan.md` and a report directory in place.
+/// Renders sections with an existing report `plan.md` and a report directory.
 fn render(draft: &Draft) -> Rendered {
     let directory = tempfile::tempdir().unwrap();
     let reports = directory.path().canonicalize().unwrap();

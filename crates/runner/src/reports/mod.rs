@@ -1,4 +1,4 @@
-//! Saving the reports found in a reply, without ever losing a file an agent wrote itself.
+//! Saves the reports in a reply, without ever losing a file that an agent wrote.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,15 +11,14 @@ use crate::blobs::{Bad, Blobs, sha256};
 use crate::disk::{Beneath, Content};
 use crate::secrets::Secrets;
 
-/// The reports of one reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reports<'a> {
     /// The call that saves them.
     pub(crate) call: &'a CallId,
     pub(crate) text: &'a str,
-    /// Where each stands in it.
+    /// The position of each report in the text.
     pub(crate) found: &'a [Found],
-    /// SHA-256 of what we last saved under each name.
+    /// SHA-256 of the last content that we saved under each name.
     pub(crate) last: &'a BTreeMap<String, String>,
 }
 
@@ -28,11 +27,10 @@ pub(crate) struct Shelf<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) blobs: &'a Blobs,
     pub(crate) disk: &'a Disk,
-    /// What is kept out of our copies of what agents wrote themselves.
+    /// The redactor for our copies of agents' files.
     pub(crate) secrets: &'a Secrets,
 }
 
-/// Why a report could not be saved.
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) path: PathBuf,
@@ -40,7 +38,7 @@ pub(crate) struct Failed {
 }
 
 impl Shelf<'_> {
-    /// Saves every report; the first that cannot be saved ends it, and saving all again later is harmless.
+    /// Saves every report and stops at the first failure. Saving all again later is harmless.
     pub(crate) fn save(&self, reports: &Reports<'_>) -> Result<BTreeMap<String, Json>, Failed> {
         let directory = self.open()?;
         let mut saved = BTreeMap::new();
@@ -65,7 +63,7 @@ impl Shelf<'_> {
             Content::Absent => None,
             Content::Unsafe(why) => return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, why))),
         };
-        // What stands there is the agent's if it is neither what we saved last nor what we are about to save.
+        // The file is the agent's if it is neither our last version nor the new one.
         let ours = |bytes: &Vec<u8>| {
             bytes == content.as_bytes() || reports.last.get(&found.file) == Some(&sha256(bytes))
         };
@@ -80,7 +78,7 @@ impl Shelf<'_> {
         }
     }
 
-    /// No block was found and the agent wrote the file itself: it stays (P-38).
+    /// Leaves a file that the agent wrote itself, because the reply has no block for it (P-38).
     fn leave(&self, bytes: &[u8]) -> Result<SavedReport, Failed> {
         let copy = self.secrets.bytes(bytes);
         let kept = self.blobs.keep_bytes(&copy).map_err(|(path, source)| Failed { path, source })?;
@@ -116,7 +114,7 @@ impl Shelf<'_> {
         })
     }
 
-    /// Keeps the agent's version, and a note of it that survives if we die before the saving is recorded.
+    /// Keeps the agent's version, with a note that survives a crash before the save is recorded.
     fn put_aside(&self, call: &CallId, found: &Found, bytes: &[u8]) -> Result<(), Failed> {
         let kept = self
             .blobs
@@ -153,7 +151,6 @@ impl Shelf<'_> {
     }
 }
 
-/// The content of a saved report.
 pub(crate) fn content(blobs: &Blobs, text: &Text, start: u64, end: u64) -> Result<Vec<u8>, Bad> {
     let bytes = match text {
         Text::Inline(text) => text.clone().into_bytes(),

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::disk::{Deadly, Death, Errno, Plan};
 
-/// A report directory and blobs, and replies whose reports are saved there.
+/// A report directory, blobs, and replies whose reports are saved there.
 struct Desk {
     root: tempfile::TempDir,
     disk: Disk,
@@ -43,7 +43,7 @@ impl Desk {
         Ok(saved)
     }
 
-    /// Saves a reply's report and remembers it as the engine does.
+    /// Saves a reply's report and remembers its hash as the engine does.
     fn save(&mut self, text: &str, how: How) -> SavedReport {
         let saved = self.try_save(text, how, "plan.md").unwrap();
         self.last.insert("plan.md".to_owned(), saved.sha256.clone());
@@ -82,7 +82,7 @@ fn where_no_block_was_found_a_file_the_agent_wrote_stays() {
     assert_eq!(desk.kept(saved.content.as_ref()), "the agent's");
 }
 
-// P-38: what we know to have saved ourselves is not the agent's.
+// P-38: a file that we saved ourselves is not the agent's.
 #[test]
 fn a_file_the_agent_did_not_touch_is_replaced_also_by_a_whole_reply() {
     let mut desk = Desk::new();
@@ -104,7 +104,7 @@ fn where_a_block_is_found_it_wins_and_the_agents_version_is_kept() {
     assert_eq!(desk.kept(saved.agents_own.as_ref()), "the agent's");
 }
 
-// P5, T-10: dying anywhere while saving, then saving again, ends as if nothing had happened.
+// P5, T-10: dying at any point of a save and saving again gives the same result as one save.
 #[test]
 fn saving_again_after_dying_anywhere_loses_neither_version() {
     let mut died = 0;

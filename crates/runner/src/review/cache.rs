@@ -1,4 +1,4 @@
-//! Answers that are kept for whoever asks the same again.
+//! Cached answers of review agents.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,14 +10,13 @@ use serde_json::json;
 
 use crate::Disk;
 
-/// Where they lie, beside the runs of the project.
+/// The cache directory, next to the runs of the project.
 const DIRECTORY: &str = "cache/review";
-/// What nobody has asked for so long is removed.
+/// Age at which an unused answer is removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// The largest that is read; none is written that is larger.
+/// Maximum size of an answer, for reading and writing.
 const LARGEST: u64 = 1024 * 1024;
 
-/// The answers of a project's review agents.
 #[derive(Debug, Clone)]
 pub struct Cache {
     directory: PathBuf,
@@ -28,13 +27,13 @@ impl Cache {
         Self { directory: root.join(".saihai").join(DIRECTORY) }
     }
 
-    /// Those of the project that a run belongs to, wherever its agents work.
+    /// Returns the cache of the project that a run belongs to, independent of the agents' directory.
     pub(crate) fn of_run(directory: &Path) -> Self {
         let beside = directory.parent().and_then(Path::parent).unwrap_or(directory);
         Self { directory: beside.join(DIRECTORY) }
     }
 
-    /// The answer of that name. One that cannot be read is none: it will be written anew.
+    /// Returns the answer with this name. An unreadable answer counts as missing and will be overwritten.
     pub(crate) fn get(&self, name: &str) -> Option<Json> {
         let path = self.path(name)?;
         let file = File::options().read(true).write(true).open(path).ok()?;
@@ -42,7 +41,7 @@ impl Cache {
             return None;
         }
         let mut kept: Json = serde_json::from_reader(&file).ok()?;
-        // It is used now; where that cannot be noted it is only forgotten sooner.
+        // Mark it as used. If that fails, it only expires earlier.
         drop(file.set_modified(SystemTime::now()));
         (kept["v"] == 1).then(|| kept["output"].take()).filter(Json::is_object)
     }
@@ -50,7 +49,7 @@ impl Cache {
     pub(crate) fn put(&self, name: &str, output: &Json, disk: &Disk) -> io::Result<()> {
         let Some(path) = self.path(name) else { return Ok(()) };
         disk.create_directories(&self.directory)?;
-        // Git is told to leave it alone, as by other tools that keep things for themselves.
+        // Make git ignore the directory, as other tools do for their caches.
         let ignored = self.directory.join(".gitignore");
         if !ignored.exists() {
             disk.replace(&ignored, b"*\n")?;
@@ -61,7 +60,7 @@ impl Cache {
         )
     }
 
-    /// Removes what was not used for thirty days. What cannot be removed stays.
+    /// Removes answers that were unused for thirty days. Failures are ignored.
     pub fn sweep(&self, now: SystemTime) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for entry in entries.flatten().filter(|entry| entry.file_name() != ".gitignore") {
@@ -73,7 +72,7 @@ impl Cache {
         }
     }
 
-    /// A name is a hash and nothing else: it leads nowhere.
+    /// Returns the path of an answer. A name must be a hash, so it cannot point elsewhere.
     fn path(&self, name: &str) -> Option<PathBuf> {
         let is_hash = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hash.then(|| self.directory.join(format!("{name}.json")))

@@ -1,4 +1,4 @@
-//! The report of a run: what its agents said, folded with what was decided before they were asked.
+//! The report of a run: the agents' findings, folded with decisions made before they were asked.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,17 +19,17 @@ use crate::git::{self, Git};
 use crate::subject::{FrozenSubject, SUBJECT, whole};
 use crate::{Error, RunDirectory, Runs};
 
-/// The name under which a run keeps what was found before.
+/// The name under which a run stores the earlier findings.
 pub const BASELINE: &str = "baseline";
 
-/// What stands where a secret was.
+/// The start of the placeholder for a secret.
 const REDACTED: &str = "[redacted:";
 
-/// The files of a run directory that hold its report.
+/// The report files in a run directory.
 const JSON: &str = "review.json";
 const MARKDOWN: &str = "review.md";
 
-/// The report of a review, as it was saved when the review was over. Nothing for other runs, and before that.
+/// Returns the report saved at the end of a review. Returns `None` for other runs and unfinished reviews.
 pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
     let path = directory.path().join(JSON);
     let bytes = match std::fs::read(&path) {
@@ -41,9 +41,9 @@ pub fn saved_report(directory: &RunDirectory) -> Result<Option<Report>, Error> {
     serde_json::from_slice(&bytes).map(Some).map_err(damaged)
 }
 
-/// The report of the last review of a branch that came to its end.
+/// Returns the report of the last finished review of a branch.
 pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, Error> {
-    // A commit that is checked out by itself belongs to none, and another such commit may have nothing to do with it.
+    // A detached HEAD belongs to no branch, and two detached commits may be unrelated.
     let Some(branch) = branch else { return Ok(None) };
     for listed in crate::list_runs(runs)? {
         if !listed.run.as_ref().is_ok_and(|(_, state)| state.is_over()) {
@@ -60,7 +60,7 @@ pub fn last_report(runs: &Runs, branch: Option<&str>) -> Result<Option<Report>, 
     Ok(None)
 }
 
-/// The report of a review that was stopped by this: of what is finished. Nothing for other runs.
+/// Builds the report of the finished part of a stopped review. Returns `None` for other runs.
 pub fn report_so_far(directory: &RunDirectory, by: Option<&Hold>) -> Result<Option<Report>, Error> {
     let workflow = directory.workflow()?;
     let Some(plan) = Plan::of(&workflow) else { return Ok(None) };
@@ -72,7 +72,7 @@ pub fn report_so_far(directory: &RunDirectory, by: Option<&Hold>) -> Result<Opti
     fold(directory, &workflow, &plan, end).map(Some)
 }
 
-/// The report of a review in which there was nothing to do.
+/// Builds the report of a review with nothing to do.
 pub fn empty_report(subject: &Subject, plan: &Plan) -> Report {
     let frozen = FrozenSubject { subject: subject.clone(), texts: BTreeMap::new() };
     let end = End { at: Moment::default(), stopped: None };
@@ -81,7 +81,7 @@ pub fn empty_report(subject: &Subject, plan: &Plan) -> Report {
     review(parts, end, Millis(0)).report()
 }
 
-/// The files of a review that are not any more what they were when it began. Nothing for other runs.
+/// Returns the files of a review that have changed since it started. Returns none for other runs.
 pub fn changed_files(directory: &RunDirectory) -> Result<Vec<String>, Error> {
     let start = directory.start()?;
     let Some(text) = start.subject.get(SUBJECT) else { return Ok(Vec::new()) };
@@ -92,20 +92,19 @@ pub fn changed_files(directory: &RunDirectory) -> Result<Vec<String>, Error> {
     let whole_files = whole_files.filter(|file| file.left_out.is_none() && !file.lossy);
     let whole_files = whole_files.map(|file| (file.path.as_str(), file.text.as_str()));
     let texts = frozen.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()));
-    // What a secret was taken out of cannot be compared any more.
+    // A redacted text cannot be compared.
     let comparable = texts.chain(whole_files).filter(|(_, text)| !text.contains(REDACTED));
     let root = Path::new(&start.directory);
     let changed = comparable.filter(|(path, text)| whole(root, Path::new(path)).as_deref() != Some(*text));
     Ok(changed.map(|(path, _)| path.to_owned()).collect())
 }
 
-/// The language of a run's report.
 pub fn report_language(workflow: &Workflow) -> Language {
     let plan = Plan::of(workflow).unwrap_or_default();
     Language::named(&plan.language).unwrap_or_default()
 }
 
-/// When a report is made, and whether everybody was asked by then.
+/// The time of a report, and whether every agent had been asked by then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     pub(crate) at: Moment,
@@ -128,7 +127,7 @@ pub(crate) fn save(
     Ok(())
 }
 
-/// Folds everything that is known of a run into its report.
+/// Folds all records of a run into its report.
 pub(crate) fn fold(
     directory: &RunDirectory,
     workflow: &Workflow,
@@ -175,7 +174,8 @@ pub(crate) fn fold(
     Ok(review.report())
 }
 
-/// That more was spent than there was: what is under way when the budget is met is paid for all the same.
+/// Returns a note if the review exceeded its budget. Calls under way when the limit is reached still cost
+/// money.
 fn overspent(budget: &Budget, results: &[AgentResult]) -> Option<String> {
     let costs = results.iter().filter_map(|result| result.cost).map(|cost| cost.0);
     let spent = Usd(costs.fold(0, u64::saturating_add));
@@ -192,7 +192,7 @@ fn overspent(budget: &Budget, results: &[AgentResult]) -> Option<String> {
     Some(format!("spent {spent} of {most}: what was under way when the budget was met is paid for"))
 }
 
-/// What a report is made of.
+/// The input of a report.
 struct Parts<'a> {
     baseline: Option<Baseline>,
     run: &'a str,
@@ -257,7 +257,7 @@ fn load_error(planned: &saihai_config::review::PlannedError) -> LoadError {
     LoadError { file: planned.file.clone(), message: planned.message.clone() }
 }
 
-/// A decision not to hear of something; nothing where its pattern is none, so that what it was about is heard of.
+/// Builds a suppression. An invalid pattern yields none, so its findings stay visible.
 fn ignore(planned: &PlannedIgnore) -> Option<Ignore> {
     let path = match &planned.path {
         Some(pattern) => Some(PathPattern::new(pattern)?),
@@ -274,7 +274,7 @@ fn ignore(planned: &PlannedIgnore) -> Option<Ignore> {
     })
 }
 
-/// The files of agents that were not shown all of them.
+/// Returns the files of agents that saw only a part of the subject.
 fn shown(plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
     let partly = plan.selection.iter().filter(|agent| !agent.shown.is_empty());
     partly.map(|agent| (agent.agent.clone(), agent.shown.iter().flatten().cloned().collect())).collect()
@@ -292,8 +292,8 @@ fn policy(plan: &Plan) -> Policy {
     }
 }
 
-/// The files that findings speak of: those reviewed, and whichever others are there now. Into those that only the
-/// baseline speaks of nobody looks.
+/// Collects the files that findings name: the reviewed ones, and other existing files. It does not open files
+/// that only the baseline names.
 fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult], baseline: Option<&Baseline>) -> Code {
     let mut code = Code::new(root);
     for file in &frozen.subject.files {
@@ -318,7 +318,7 @@ fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult], baseline: O
         }
     }
     for path in baseline.into_iter().flat_map(Baseline::files) {
-        // Where there is no directory to look into, nothing is known to be gone.
+        // Without a directory, no file counts as deleted.
         let is_there = !Path::new(root).is_dir() || Path::new(root).join(path).symlink_metadata().is_ok();
         if is_there && !code.has(path) {
             code = code.with(path, Source::unread());
@@ -327,8 +327,8 @@ fn code(root: &str, frozen: &FrozenSubject, results: &[AgentResult], baseline: O
     code
 }
 
-/// The text of a file of the project that was not reviewed. Nothing outside of it is read, whatever links say, and nothing
-/// that git ignores: reports are published, and what is ignored may be a key.
+/// Returns the text of a project file that was not reviewed. It reads nothing outside the project, links
+/// included, and nothing that git ignores. Reports are published, and an ignored file may be a key.
 fn beside(root: &Path, git: &Result<Option<Git>, git::Error>, path: &str) -> Option<String> {
     let root = root.canonicalize().ok()?;
     let file = root.join(path).canonicalize().ok()?;
@@ -336,13 +336,13 @@ fn beside(root: &Path, git: &Result<Option<Git>, git::Error>, path: &str) -> Opt
     let is_shown = match git {
         Ok(Some(git)) => git.shows(inside).unwrap_or(false),
         Ok(None) => true,
-        // What it ignores is not known.
+        // The ignore rules are unknown.
         Err(_) => false,
     };
     if is_shown { whole(&root, inside) } else { None }
 }
 
-/// What was left out: before anybody was asked, and because there was no money to ask.
+/// Lists the parts that no agent reviewed: excluded before the review, or cut by the budget.
 fn not_reviewed(plan: &Plan, frozen: &FrozenSubject, unpaid: &[Unpaid]) -> Vec<NotReviewed> {
     let planned = plan.left_out.iter().filter_map(gap);
     let unpaid = unpaid.iter().flat_map(|unpaid| {
@@ -365,7 +365,7 @@ fn gap(planned: &PlannedGap) -> Option<NotReviewed> {
     Some(NotReviewed { file: planned.file.clone(), agent: planned.agent.clone(), reason })
 }
 
-/// The day of a moment, in UTC.
+/// Returns the date in UTC.
 fn day(at: Moment) -> Day {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX).to_zoned(TimeZone::UTC);

@@ -1,4 +1,4 @@
-//! A report as annotations of a GitHub workflow.
+//! Renders a report as annotations of a GitHub workflow.
 
 use saihai_config::Language;
 use saihai_judge::review::{Finding, NotReviewed, NoticeLevel, Report, Severity, Status, Suppressed};
@@ -6,10 +6,10 @@ use saihai_judge::review::{Finding, NotReviewed, NoticeLevel, Report, Severity, 
 use super::words::{Words, assessment};
 use crate::visible::visible_text;
 
-/// GitHub shows no more than so many of each kind.
+/// GitHub's limit for annotations of each kind.
 const MOST: usize = 10;
 
-/// What GitHub knows, worst first.
+/// The annotation kinds of GitHub, worst first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Error,
@@ -37,9 +37,10 @@ impl Kind {
     }
 }
 
-/// One workflow command a line, worst first, at most ten of a kind; then how many more there are, and the outcome.
+/// Renders one workflow command per line, worst first, at most ten of a kind. Then follow the number of the
+/// others and the outcome.
 pub fn to_github(report: &Report) -> String {
-    // Whatever is cut off behind them: what is wrong with the review itself, and what was said of the whole.
+    // Problems of the review itself and overall assessments come first, so that the limit cuts only findings.
     let mut all: Vec<(Kind, String)> = problems(report);
     all.extend(assessments(report));
     all.extend(findings(report));
@@ -94,8 +95,8 @@ fn place(finding: &Finding) -> Vec<String> {
     file.chain(lines).collect()
 }
 
-/// What keeps a review from being what it seems to be, an annotation for each kind of it: what a person should know first,
-/// agents that failed, definitions that were refused, what the change itself suppresses, and what nobody was shown.
+/// Returns annotations for problems of the review itself, one per kind: important notes, failed agents,
+/// refused definitions, suppressions by the change itself, and files that no agent saw.
 fn problems(report: &Report) -> Vec<(Kind, String)> {
     let words = Words::of(Language::English);
     let failed = report.results.iter().filter(|result| result.status != Status::Success);
@@ -124,12 +125,11 @@ fn problems(report: &Report) -> Vec<(Kind, String)> {
         .collect()
 }
 
-/// A title with the number of what it is about.
 fn counted(title: &str, count: usize) -> String {
     format!("{title} ({count})")
 }
 
-/// One a line, and how many more there are.
+/// Joins the first lines and adds the number of the others.
 fn listed(lines: &[String]) -> String {
     let mut text = lines[..lines.len().min(MOST)].join("\n");
     if lines.len() > MOST {
@@ -151,7 +151,7 @@ fn left_out(one: &NotReviewed) -> String {
     format!("{}{agent}: {}", one.file, one.reason.name())
 }
 
-/// Suppressions that do nothing, each at its place.
+/// Returns unused suppressions, each with its location.
 fn notices(report: &Report) -> Vec<(Kind, String)> {
     let told = report.notices.iter().map(|notice| {
         let kind = match notice.level {
@@ -164,7 +164,7 @@ fn notices(report: &Report) -> Vec<(Kind, String)> {
     told.collect()
 }
 
-/// All of them in one annotation: they have no place, and there are only ten.
+/// Joins all assessments in one annotation. They have no location, and GitHub shows only ten annotations.
 fn assessments(report: &Report) -> Option<(Kind, String)> {
     let lines: Vec<String> = report.assessments.iter().map(assessment).collect();
     (!lines.is_empty()).then(|| (Kind::Notice, command(Kind::Notice, &[], "assessments", &lines.join("\n"))))

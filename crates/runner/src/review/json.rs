@@ -1,4 +1,4 @@
-//! A report as JSON.
+//! Renders a report as JSON.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,14 @@ use serde::Serialize;
 
 use crate::visible::is_hidden;
 
-/// The JSON Schema of a report.
 pub const REPORT_SCHEMA: &str = include_str!("report.schema.json");
 
-/// One object, ended by a line break.
+/// Renders one object, ended by a line break.
 pub fn to_json(report: &Report) -> String {
     written(&Typed { v: 1, r#type: "review-report", report })
 }
 
-/// An object with its version and type, as all of ours (K-3).
+/// An object with version and type, as in all our output (K-3).
 #[derive(Serialize)]
 struct Typed<'a> {
     v: u8,
@@ -24,8 +23,8 @@ struct Typed<'a> {
     report: &'a Report,
 }
 
-/// A value in the letters of JSON that no terminal and no CI service obeys. Both only occur inside of strings, where they
-/// can be written otherwise.
+/// Serializes a value without sequences that a terminal or a CI service obeys. They occur only inside
+/// strings, where JSON allows another spelling.
 pub(super) fn written(value: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(value).expect("texts and numbers only");
     let mut safe = String::with_capacity(text.len() + 1);

@@ -1,17 +1,17 @@
-//! Texts of others inside of Markdown of ours.
+//! Escapes foreign text inside our Markdown.
 //!
-//! An agent's words must not look like ours: headings, quotes, tables and HTML lose their meaning. Nor may whoever looks at
-//! a report fetch what an agent names, so that an image becomes a link. Emphasis, marks of code and whole blocks of code
-//! stay, since agents write them for people.
+//! An agent's text must not look like ours, so headings, quotes, tables and HTML lose their meaning. Reading
+//! a report must not fetch an address from an agent, so an image becomes a link. Emphasis, inline code and
+//! closed code blocks stay, because agents write them for people.
 
 use crate::visible::{visible_line, visible_text};
 
-/// A text in one line.
+/// Escapes a text for one line.
 pub(super) fn line(text: &str) -> String {
     escaped(&harmless(&visible_line(text)), &mut Spans::Closed)
 }
 
-/// A text between marks of code, which take it as it is.
+/// Formats a text as inline code.
 pub(super) fn code(text: &str) -> String {
     let text = harmless(&visible_line(text));
     let ticks = "`".repeat(longest_ticks(std::slice::from_ref(&text)) + 1);
@@ -19,12 +19,12 @@ pub(super) fn code(text: &str) -> String {
     format!("{ticks}{blank}{text}{blank}{ticks}")
 }
 
-/// A line of code as it is, but for what a terminal or a CI service would obey.
+/// Keeps a line of code, except for sequences that a terminal or a CI service obeys.
 pub(super) fn defused(text: &str) -> String {
     harmless(&visible_text(text))
 }
 
-/// The lines of a text. A block of code that is closed stays one.
+/// Escapes the lines of a text. A closed code block stays a code block.
 pub(super) fn lines(text: &str) -> Vec<String> {
     let text = defused(text);
     let all: Vec<&str> = text.lines().collect();
@@ -46,13 +46,13 @@ pub(super) fn lines(text: &str) -> Vec<String> {
     shown
 }
 
-/// The longest run of backticks.
+/// Returns the length of the longest run of backticks.
 pub(super) fn longest_ticks(lines: &[String]) -> usize {
     let runs = lines.iter().flat_map(|line| line.split(|letter| letter != '`'));
     runs.map(str::len).max().unwrap_or(0)
 }
 
-/// Three backticks and perhaps the name of a language.
+/// Returns true for three backticks with an optional language.
 fn opens_block(line: &str) -> bool {
     let named = line.trim_end().strip_prefix("```");
     named.is_some_and(|name| {
@@ -65,26 +65,26 @@ fn closes_block(line: &str) -> bool {
     line.len() >= 3 && line.bytes().all(|byte| byte == b'`')
 }
 
-/// Takes the meaning from what GitHub's runner obeys anywhere in a line.
+/// Escapes the sequence that GitHub's runner obeys anywhere in a line.
 fn harmless(text: &str) -> String {
     text.replace("##[", "#\\#[")
 }
 
-/// What makes the line above a heading, or the head of a table.
+/// Returns true for a line that makes the line above a heading or a table head.
 fn is_rule(line: &str) -> bool {
     line.contains('-') && line.chars().all(|letter| "-:|".contains(letter) || letter.is_whitespace())
 }
 
-/// Whether the lines before this one leave it open where code begins.
+/// The state of inline code before a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spans {
-    /// Every mark of code has its other one in the same line.
+    /// Every backtick is closed on its own line.
     Closed,
-    /// One may be looking for its other one still.
+    /// A backtick may still be open.
     Open,
 }
 
-/// One line without headings, quotes, tables, images, fences and HTML.
+/// Escapes headings, quotes, tables, images, fences and HTML in a line.
 fn escaped(line: &str, spans: &mut Spans) -> String {
     let body = behind_markers(line);
     let mut shown = line[..line.len() - body.len()].to_owned();
@@ -92,7 +92,7 @@ fn escaped(line: &str, spans: &mut Spans) -> String {
     if opens.iter().any(|sign| body.starts_with(sign)) || is_rule(body) {
         shown.push('\\');
     }
-    // Where code ends is only certain while single backticks enclose it, each pair in one line.
+    // The end of inline code is certain only with single backticks that close on the same line.
     let has_spans = *spans == Spans::Closed && !body.contains("``");
     let (mut in_code, mut is_escaped) = (false, false);
     for (at, letter) in body.char_indices() {
@@ -105,7 +105,7 @@ fn escaped(line: &str, spans: &mut Spans) -> String {
         if ((letter == '<' && is_tag) || is_image) && !in_code && !is_escaped {
             shown.push('\\');
         }
-        // What stands behind a backslash has lost its meaning already, and one of ours would give it back.
+        // A character after a backslash is already escaped. Another backslash would undo that.
         is_escaped = letter == '\\' && !is_escaped && !in_code;
         shown.push(letter);
     }
@@ -115,7 +115,7 @@ fn escaped(line: &str, spans: &mut Spans) -> String {
     shown
 }
 
-/// What stands in a line behind blanks and marks of lists: there, too, a heading is one.
+/// Returns the part of a line after blanks and list markers. A heading can start there too.
 fn behind_markers(line: &str) -> &str {
     let body = line.trim_start();
     let digits = body.bytes().take_while(u8::is_ascii_digit).count();
@@ -156,14 +156,14 @@ mod tests {
         check("- 1\n-1 *x* 3.5", "- 1\n-1 *x* 3.5");
     }
 
-    // Nobody who looks at a report fetches what an agent names
+    // Reading a report fetches no address from an agent
     #[test]
     fn an_image_becomes_a_link() {
         check("![x](https://host/?data)", "\\![x](https://host/?data)");
         check("`![x](u)` wow![y][z] !", "`![x](u)` wow\\![y][z] !");
     }
 
-    // A backslash of the agent's own takes nothing from ours, and a mark of code without its other one hides nothing
+    // The agent's own backslash does not cancel ours, and an unclosed backtick hides nothing
     #[test]
     fn what_is_escaped_already_is_not_given_back_its_meaning() {
         check("\\<b> \\\\<b> \\![x](u)", "\\<b> \\\\\\<b> \\![x](u)");

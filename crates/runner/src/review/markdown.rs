@@ -1,4 +1,4 @@
-//! A report as Markdown, for people.
+//! Renders a report as Markdown, for people.
 
 use saihai_config::Language;
 use saihai_judge::review::{Anchor, Excerpt, Report, Reported, State, Status, Suppressed};
@@ -6,7 +6,7 @@ use saihai_judge::review::{Anchor, Excerpt, Report, Reported, State, Status, Sup
 use super::mark_up::{self, code, line};
 use super::words::{Heading, Words, assessment, seconds};
 
-/// The whole report. Its first line says how the review ended.
+/// Renders the whole report. The first line states the outcome.
 pub fn to_markdown(report: &Report, language: Language) -> String {
     let mut page = Page { words: Words::of(language), text: String::new() };
     page.line(&format!("**{}**", line(&page.words.outcome(report))));
@@ -22,7 +22,7 @@ pub fn to_markdown(report: &Report, language: Language) -> String {
     page.text
 }
 
-/// All there is to say where nobody was asked: why, and what a person should know of it all the same.
+/// Renders a report without agents: the reason, and notes that still matter.
 pub fn to_short_markdown(why: &str, report: &Report, language: Language) -> String {
     let mut page = Page { words: Words::of(language), text: String::new() };
     page.line(&line(why));
@@ -63,8 +63,8 @@ impl Page {
         }
     }
 
-    /// What was found, file by file, the file with the worst of it first. What has nothing to do with the change stands
-    /// apart.
+    /// Adds the findings by file, the file with the worst finding first. Findings outside the change come
+    /// separately.
     fn findings(&mut self, report: &Report) {
         let (outside, inside): (Vec<&Reported>, Vec<&Reported>) =
             report.findings.iter().partition(|one| one.anchor == Anchor::Outside);
@@ -97,7 +97,7 @@ impl Page {
         }
     }
 
-    /// Severity, place, who, how certain, and what else is to be known.
+    /// Returns the heading of a finding: severity, location, agent, confidence and remarks.
     fn head(&self, one: &Reported) -> String {
         let (finding, words) = (&one.finding, self.words);
         let place = finding.place().map(|place| code(&place));
@@ -117,7 +117,7 @@ impl Page {
         parts.into_iter().flatten().collect::<Vec<String>>().join(" · ")
     }
 
-    /// A text of an agent, indented into the item it belongs to.
+    /// Adds an agent's text, indented into its list item.
     fn block(&mut self, text: &str) {
         self.text.push('\n');
         for one in mark_up::lines(text) {
@@ -160,7 +160,7 @@ impl Page {
         self.list(Heading::Agents, ran.chain(left).collect());
     }
 
-    /// What is not in the way.
+    /// Adds sections that do not affect the outcome.
     fn aside(&mut self, report: &Report) {
         let words = self.words;
         let suppressed = |one: &Suppressed| {
@@ -198,7 +198,7 @@ impl Page {
     }
 }
 
-/// A finding in one line, with what others said of it.
+/// Formats a finding on one line, with remarks of other agents.
 fn brief(words: Words, one: &Reported) -> String {
     let finding = &one.finding;
     let place = finding.place().map(|place| format!("{} · ", code(&place))).unwrap_or_default();
@@ -207,7 +207,7 @@ fn brief(words: Words, one: &Reported) -> String {
     format!("**{severity}** · {place}{} · {}{others}", line(&finding.agent), line(&finding.message))
 }
 
-/// Findings by file, in the order in which files first appear; what has no file comes last.
+/// Groups findings by file, in order of first appearance. Findings without a file come last.
 fn by_file(findings: Vec<&Reported>) -> Vec<(Option<&str>, Vec<&Reported>)> {
     let mut groups: Vec<(Option<&str>, Vec<&Reported>)> = Vec::new();
     for one in findings {

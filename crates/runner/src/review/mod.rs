@@ -1,7 +1,7 @@
-//! The report of a review in the forms people and programs read.
+//! Renders review reports for people and programs.
 //!
-//! Everything here is made of a [`Report`] alone, so the same report gives the same bytes. Whatever agents wrote is shown
-//! as what it is: no control character, no mark-up and no line a CI service would obey gets through.
+//! The only input is a [`Report`], so the same report gives the same bytes. Text of agents is escaped:
+//! control characters, mark-up and commands for a CI service lose their effect.
 
 mod cache;
 mod folding;

@@ -1,4 +1,4 @@
-//! What one agent found, as Markdown for the agents after it (P-61).
+//! Renders the findings of one agent as Markdown for later agents (P-61).
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::mark_up::{self, code, line};
 use super::words::{Words, assessment};
 use crate::subject::whole;
 
-/// What one agent found, worst first, and what it said about the whole.
+/// Renders the findings of one agent, worst first, and its overall assessment.
 pub(crate) fn passed_on(agent: &str, reading: &Reading, root: &Path, language: Language) -> String {
     let words = Words::of(language);
     let output = reading.output.as_ref().unwrap_or(&Json::Null);
@@ -34,7 +34,7 @@ pub(crate) fn passed_on(agent: &str, reading: &Reading, root: &Path, language: L
     paragraphs.join("\n\n")
 }
 
-/// Severity, place and what else is to be known; below it what was found, and what to do about it.
+/// Formats a finding: severity, location and remarks, then the description and the suggestion.
 fn item(words: Words, finding: &Finding) -> String {
     let parts = [
         Some(format!("**{}**", words.severity(finding.severity))),
@@ -49,13 +49,13 @@ fn item(words: Words, finding: &Finding) -> String {
     std::iter::once(format!("- {head}")).chain(blocks).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A text of an agent, indented into the item it belongs to.
+/// Indents an agent's text into its list item.
 fn block(text: &str) -> String {
     let lines = mark_up::lines(text).into_iter().map(|one| format!("  {one}").trim_end().to_owned());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A finding whose place is there, from the root; else what was claimed about it (R-47).
+/// Makes the location of a finding relative to the root if it exists. Otherwise keeps it as a claim (R-47).
 fn placed(root: &Path, mut finding: Finding) -> Finding {
     let Some(named) = finding.file.clone() else { return finding };
     let lines = |path: &str| whole(root, Path::new(path)).map(|text| text.lines().count());
@@ -70,7 +70,7 @@ fn placed(root: &Path, mut finding: Finding) -> Finding {
     finding
 }
 
-/// Worst first, then by place; what has no place comes last.
+/// Returns the sort key: worst first, then by location. Findings without a location come last.
 fn order(finding: &Finding) -> impl Ord {
     (finding.severity, finding.file.is_none(), finding.file.as_deref(), finding.start_line, finding)
 }
@@ -128,7 +128,7 @@ mod tests {
         ");
     }
 
-    // P-61, R-43: the words of what is no finding are passed on as well
+    // P-61, R-43: text that is not a valid finding is passed on as well
     #[test]
     fn what_could_not_be_read_is_passed_on_in_its_own_words() {
         let output = json!({"issues": [{"severity": "High", "description": "SQL injection"}]});

@@ -1,33 +1,34 @@
-//! How long a turn ran.
+//! The duration of a turn.
 
 use saihai_model::{Millis, Moment};
 
-/// How long a turn ran, with its waits between attempts, and without the time in which nobody drove the run.
+/// The duration of a turn. It includes waits between attempts and excludes time in which no process drove the
+/// run.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
-    /// In the processes before this one.
+    /// Time in earlier processes.
     before: Millis,
-    /// When it began in this one.
+    /// Start time in this process.
     since: Option<Moment>,
-    /// When it last came to an end in this one.
+    /// Last end time in this process.
     until: Option<Moment>,
     is_under_way: bool,
 }
 
 impl Ran {
-    /// It begins, or is tried again.
+    /// Starts or retries the turn.
     pub(super) fn begin(&mut self, at: Moment) {
         self.since = self.since.or(Some(at));
         self.is_under_way = true;
     }
 
-    /// It comes to an end: for good, or until it is tried again.
+    /// Ends the turn, for good or until a retry.
     pub(super) fn end(&mut self, at: Moment) {
         self.until = Some(at);
         self.is_under_way = false;
     }
 
-    /// Nobody drove the run any more after this moment.
+    /// Records that no process drove the run after this time.
     pub(super) fn pause(&mut self, at: Moment) {
         if self.is_under_way {
             self.end(at);
@@ -36,7 +37,7 @@ impl Ran {
         (self.since, self.until) = (None, None);
     }
 
-    /// How long in the process that drives the run now: only that counts against a deadline.
+    /// Returns the time in the current process. Only this counts towards a deadline.
     pub(super) fn lately(&self) -> Millis {
         self.since.zip(self.until).map_or(Millis(0), |(since, until)| until.since(since))
     }

@@ -1,4 +1,4 @@
-//! What became of each agent, from the records of a run.
+//! The result of each agent, from the records of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,26 +10,26 @@ use saihai_model::{
 
 use super::ran::Ran;
 
-/// A fold over the records of a run: what each of its agents was asked, said and cost.
+/// Folds the records of a run into the prompts, replies and cost of each agent.
 #[derive(Debug)]
 pub(super) struct Results<'w> {
     turns: Vec<Asked<'w>>,
-    /// Phases that are over: whoever was not asked in them had no money left to be asked with.
+    /// Finished phases. An agent that was not asked in one of them had no budget left.
     left: BTreeSet<StageId>,
     began: Option<Moment>,
-    /// When the last record was written.
+    /// The time of the last record.
     last: Option<Moment>,
 }
 
-/// A turn that nobody was left to pay for.
+/// A turn that did not run because the budget was spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unpaid {
     pub(super) agent: String,
-    /// Which of the agent's turns, from 0.
+    /// The index of the turn among the agent's turns, from 0.
     pub(super) part: usize,
 }
 
-/// One turn of an agent, and what came of it.
+/// One turn of an agent and its result.
 #[derive(Debug)]
 struct Asked<'w> {
     stage: &'w StageId,
@@ -40,21 +40,21 @@ struct Asked<'w> {
     outputs: Vec<Said>,
     warnings: Vec<String>,
     failure: Option<Failure>,
-    /// It failed because its whole time was over.
+    /// The turn failed because it reached its deadline.
     is_late: bool,
-    /// What it had said before it failed.
+    /// The output before the failure.
     partial: Option<Json>,
     spent: Spent,
     cached: bool,
 }
 
-/// What was said in one reply.
+/// The content of one reply.
 #[derive(Debug)]
 struct Said {
     output: Option<Json>,
-    /// What is wrong with it, as it was told to the agent.
+    /// Problems of the output, as reported to the agent.
     violations: Vec<String>,
-    /// Its last words, where nothing else of it could be read.
+    /// The raw text, if nothing could be parsed.
     words: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl<'w> Results<'w> {
                     asked.ran.begin(record.at);
                 }
             }
-            // Another process goes on; what the one before did ended with its last record.
+            // Another process continues. The calls of the previous one ended with its last record.
             Entry::Fact(Fact::Reopened | Fact::Resumed(_)) => {
                 let last = last.unwrap_or(record.at);
                 self.turns.iter_mut().for_each(|asked| asked.ran.pause(last));
@@ -116,7 +116,6 @@ impl<'w> Results<'w> {
         self.began
     }
 
-    /// The turns that nobody was left to pay for.
     pub(super) fn unpaid(&self) -> Vec<Unpaid> {
         let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
         let mut unpaid = Vec::new();
@@ -130,7 +129,7 @@ impl<'w> Results<'w> {
         unpaid
     }
 
-    /// What became of each agent, the turns of one that was given its text in parts taken together.
+    /// Returns the result of each agent. Joins the turns of an agent whose text was split.
     pub(super) fn finish(self) -> Vec<AgentResult> {
         let mut results: Vec<AgentResult> = Vec::new();
         for asked in &self.turns {
@@ -187,7 +186,7 @@ impl<'w> Asked<'w> {
 
     fn failed(&mut self, failed: &CallFailed, at: Moment) {
         self.ran.end(at);
-        // A silence that was too long ends a turn earlier, and is told in its own words.
+        // An idle timeout ends a turn earlier and has its own message.
         self.is_late = failed.failure.by_deadline && self.turn.within <= Some(self.ran.lately());
         self.failure = Some(failed.failure.clone());
         self.partial = failed.output.clone().or(self.partial.take());
@@ -209,15 +208,15 @@ impl<'w> Asked<'w> {
         result
     }
 
-    /// What it said that can be used, and what that makes of it. A reply that is wholly right replaces the one it
-    /// corrects; of several that are wrong in part, everything that is valid by itself is kept.
+    /// Returns the usable output and its status. A fully valid reply replaces the one it corrects. From
+    /// several partly valid replies, every valid item is kept.
     fn judged(&self, agent: &str, is_left: bool) -> (Payload, Status) {
         let null = Json::Null;
         let schema = self.turn.reads.output.as_ref().map_or(&null, |output| &output.schema.schema);
         let read = |output: &Json| Payload::read(agent, schema, output);
         let said = self.outputs.iter().rev().map(|said| {
             let mut payload = said.output.as_ref().map(read).unwrap_or_default();
-            // Of what was cut off in the middle, nothing that is left may look wrong.
+            // The rest of a truncated reply may look valid, so keep its recorded problems.
             let unsaid = said.violations.iter().filter(|one| !payload.problems.contains(one));
             let unsaid: Vec<String> = unsaid.cloned().collect();
             payload.problems.extend(unsaid);
@@ -270,7 +269,7 @@ impl<'w> Asked<'w> {
     }
 }
 
-/// As much as anybody reads of it.
+/// Limits the list to a readable length.
 fn told(all: &mut Vec<String>) -> Vec<String> {
     const MOST: usize = 20;
     let more = all.len().saturating_sub(MOST);

@@ -1,4 +1,4 @@
-//! A report as a SARIF 2.1.0 log, for code scanning.
+//! Renders a report as a SARIF 2.1.0 log, for code scanning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use serde_json::json;
 use super::json::written;
 use super::words::Words;
 
-/// What relative paths are relative to. Code scanning knows it under this name.
+/// The base of relative paths. Code scanning knows this name.
 const ROOT: &str = "%SRCROOT%";
 
-/// One log with one run, ended by a line break. A clean review is a run without results, which is how a scanner learns
-/// that earlier ones are mended.
+/// Renders one log with one run, ended by a line break. A clean review has no results, which tells a scanner
+/// that earlier findings are fixed.
 pub fn to_sarif(report: &Report) -> String {
     let rules = Rules::of(report);
     let run = json!({
@@ -52,7 +52,7 @@ pub fn to_sarif(report: &Report) -> String {
     written(&log)
 }
 
-/// One rule for each agent: what it finds is of one kind.
+/// The rules, one per agent.
 struct Rules(Vec<String>);
 
 impl Rules {
@@ -80,8 +80,8 @@ impl Rules {
     }
 }
 
-/// What was found, and what is suppressed. What is not certain enough and what is no more stands among the properties of
-/// the run: a scanner would take it for something that is to be mended.
+/// Returns findings and suppressed findings. Uncertain and fixed findings go into the properties of the run,
+/// because a scanner would show them as open.
 fn results(report: &Report, rules: &Rules) -> Vec<Json> {
     let found = report.findings.iter().map(|one| (one, None));
     let suppressed = report.suppressed.iter().map(|one| (&one.reported, Some(suppression(one))));
@@ -92,7 +92,7 @@ fn results(report: &Report, rules: &Rules) -> Vec<Json> {
         let count = counts.entry(&one.fingerprint).or_default();
         *count += 1;
         let place = finding.lines().map(|(start, _)| (&finding.agent, &finding.file, start));
-        // GitHub tells results of one rule apart by the first line they are about, unless this is written.
+        // Without this, GitHub identifies results of one rule by their first line only.
         if place.is_none_or(|place| !places.insert(place)) {
             let name = format!("{}:{count}", one.fingerprint);
             result["partialFingerprints"]["primaryLocationLineHash"] = name.into();
@@ -145,7 +145,7 @@ fn member(member: &Member) -> Json {
     })
 }
 
-/// What is known is written, and nothing for what is not: the format has no `null`.
+/// Adds a known value. The format has no `null`.
 fn put(object: &mut Json, name: &str, value: Option<Json>) {
     if let Some(value) = value {
         object[name] = value;
@@ -167,7 +167,7 @@ fn baseline_state(state: State) -> &'static str {
     }
 }
 
-/// A scanner shows nothing but this, so it says everything a person needs.
+/// Returns the message. A scanner shows nothing else, so it contains everything a person needs.
 fn text(one: &Reported) -> String {
     let finding = &one.finding;
     let mut text = finding.message.clone();
@@ -194,12 +194,12 @@ fn text(one: &Reported) -> String {
     text
 }
 
-/// What is said of a place that stands for one nobody knows.
+/// The message for a finding without a known location.
 const NO_PLACE: &str = "No place is known for this: the file it is shown at is one that was reviewed.";
 
 fn locations(finding: &Finding, one: &Reported) -> Vec<Json> {
     let Some(file) = finding.file.as_deref() else {
-        // Code scanning refuses a whole log for one result that has no location.
+        // Code scanning refuses a whole log if one result has no location.
         let place = physical(one.perhaps.as_deref().unwrap_or("."), None);
         return vec![json!({"physicalLocation": place, "message": {"text": NO_PLACE}})];
     };
@@ -225,7 +225,7 @@ fn suppression(one: &Suppressed) -> Json {
     })
 }
 
-/// How it went: agents that failed, definitions that were refused, and what was left out.
+/// Describes the review: failed agents, refused definitions and gaps.
 fn invocation(report: &Report) -> Json {
     let is_whole =
         report.load_errors.is_empty() && report.results.iter().all(|one| one.status.has_delivered());
@@ -284,7 +284,7 @@ fn notifications(report: &Report) -> Vec<Json> {
     warnings.chain(failed).chain(left).chain(notices).collect()
 }
 
-/// A path in the letters of a URI.
+/// Percent-encodes a path.
 fn uri(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {

@@ -1,17 +1,15 @@
-//! The words of a report that are ours.
+//! The wording of a report, in each language.
 
 use saihai_config::Language;
 use saihai_judge::review::{
     AgentResult, Assessment, Kind, Outcome, Report, Reported, Severity, State, Status,
 };
 
-/// The words of a report, in one language.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Words {
     language: Language,
 }
 
-/// A section of a report.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Heading {
     Findings,
@@ -59,7 +57,7 @@ impl Words {
         }
     }
 
-    /// One line: how it ended, and why.
+    /// Returns one line with the outcome and its reason.
     pub(super) fn outcome(self, report: &Report) -> String {
         let summary = &report.summary;
         let ended = match report.outcome {
@@ -120,7 +118,7 @@ impl Words {
         }
     }
 
-    /// What kind of thing was found, where it is not simply wrong.
+    /// Returns the kind of a finding, unless it is a plain issue.
     pub(super) fn kind(self, kind: Kind) -> Option<&'static str> {
         match kind {
             Kind::Issue => None,
@@ -149,7 +147,6 @@ impl Words {
         self.pick("No findings.", "指摘なし。")
     }
 
-    /// That the reply could not be read whole, and what is wrong with it.
     pub(super) fn not_read(self, problems: &str) -> String {
         self.pick(
             format!("A part of the reply could not be read: {problems}"),
@@ -157,7 +154,7 @@ impl Words {
         )
     }
 
-    /// The words of something that could not be taken for a finding.
+    /// Labels a text that is not a valid finding.
     pub(super) fn refused(self, text: &str) -> String {
         self.pick(format!("refused: {text}"), format!("採用できなかった内容: {text}"))
     }
@@ -169,7 +166,7 @@ impl Words {
         )
     }
 
-    /// What was said of a finding beside what is shown of it.
+    /// Returns remarks of other agents on a finding.
     pub(super) fn others(self, one: &Reported) -> Vec<String> {
         let others = one.members.iter().skip(1).filter_map(|member| {
             let (said, shown) = (&member.finding, &one.finding);
@@ -202,7 +199,6 @@ impl Words {
         self.pick(format!("suppressed at {by}"), format!("抑制の記述: {by}"))
     }
 
-    /// What became of an agent.
     pub(super) fn status(self, result: &AgentResult) -> String {
         let found = result.findings.len();
         let found = self.pick(number(found, "finding"), format!("指摘 {found} 件"));
@@ -230,7 +226,7 @@ impl Words {
     }
 }
 
-/// `who: what 7.5/10 - why`.
+/// Formats an assessment as `who: what 7.5/10 - why`.
 pub(super) fn assessment(assessment: &Assessment) -> String {
     let score = assessment.score.map(|score| format!(" {score}/10"));
     let level = assessment.level.map(|level| format!(" {}", level.name()));
@@ -243,7 +239,7 @@ fn number(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Seconds with one digit behind the point.
+/// Formats seconds with one decimal.
 pub(super) fn seconds(millis: u64) -> String {
     format!("{}.{} s", millis / 1_000, millis % 1_000 / 100)
 }

@@ -1,4 +1,4 @@
-//! Changes: everything that differs from where the current branch left its base.
+//! Changes: all differences from the merge base of the current branch.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,29 +12,29 @@ use crate::git::{self, Branch, Changed, Git, Section, is_own};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
-    /// This revision, which somebody named for this review.
+    /// A revision named for this review.
     Named(String),
-    /// This revision, with which the project is always compared: before its first commit there is none.
+    /// The usual base revision of the project. It may be missing before the first commit.
     Usual(String),
     /// The default branch of this remote, else `main`, else `master`.
     Found { remote: String },
 }
 
-/// Whether files count that git does not track yet.
+/// Selects whether untracked files count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Untracked {
     Counted,
     LeftOut,
 }
 
-/// Everything that differs between the place where HEAD left its base and the files as they are: commits, staged and
-/// unstaged edits, and files that are new.
+/// Returns all differences between the merge base of HEAD and the current files: commits, staged and unstaged
+/// edits, and new files.
 pub fn changes(root: &Path, base: &Base, untracked: Untracked) -> Result<Subject, Error> {
     taken(root, base, untracked, None)
 }
 
-/// The same for a run that began at a commit. Where an agent committed onto the base itself, HEAD has not left it, and what
-/// differs from where the run began is all there is to see.
+/// Returns the changes for a run that started at commit `began`. If an agent committed onto the base itself,
+/// HEAD is the merge base. The differences since the start of the run are then all there is.
 pub(crate) fn changes_since(root: &Path, base: &Base, began: Option<&str>) -> Result<Subject, Error> {
     taken(root, base, Untracked::Counted, began)
 }
@@ -78,8 +78,7 @@ fn taken(root: &Path, base: &Base, untracked: Untracked, began: Option<&str>) ->
     Ok(Subject { mode, files })
 }
 
-/// Where HEAD left the branch that is compared with where nobody says otherwise: what that is called, and the commit.
-/// Nothing where there is no such branch or no such place.
+/// Returns the default base branch and its merge base with HEAD. Returns `None` if either is missing.
 pub fn parted_from(root: &Path, remote: &str) -> Result<Option<(String, String)>, Error> {
     let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
     let (base, revision) = match named(&git, &Base::Found { remote: remote.to_owned() }) {
@@ -91,7 +90,8 @@ pub fn parted_from(root: &Path, remote: &str) -> Result<Option<(String, String)>
     Ok(git.merge_base(&of_base, &head)?.map(|commit| (base, commit)))
 }
 
-/// Everything a pull request changes: what differs between where it left its base and its head, both of them fetched.
+/// Returns all changes of a pull request: the differences between its merge base and its head. Both must be
+/// fetched.
 pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Result<Subject, Error> {
     let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
     let (name, commit) = base;
@@ -107,7 +107,7 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
     Ok(Subject { mode, files })
 }
 
-/// Names what git cannot compare: something else than a file in the place of one.
+/// Improves an error of git that a special file in place of a regular one causes.
 fn explained(error: Error, root: &Path, git: &Git) -> Error {
     let is_special = |path: &PathBuf| {
         let kind = fs::symlink_metadata(root.join(path)).map(|metadata| metadata.file_type());
@@ -119,8 +119,8 @@ fn explained(error: Error, root: &Path, git: &Git) -> Error {
     special.map_or(error, Error::NoFile)
 }
 
-/// What differs between these trees. Attributes are files of the project, so a change could call its own files binary, or
-/// text what is none: whether something is text is decided by what it holds (R-33).
+/// Returns the differences between trees. Attributes are files of the project: a change could mark its own
+/// files as binary, or binary files as text. So the content decides (R-33).
 fn files(git: &Git, trees: &[&str]) -> Result<Vec<SubjectFile>, Error> {
     let changed = git.changed(trees)?;
     let called_text = git.called_text(changed.iter().map(|changed| changed.path.as_str()))?;
@@ -145,12 +145,12 @@ fn with_section(changed: Changed) -> SubjectFile {
     }
 }
 
-/// What there is to be seen of a changed file.
+/// The visible part of a changed file.
 enum Seen {
-    /// What git says that differs.
+    /// The diff of git.
     Section,
     LeftOut(LeftOut),
-    /// What git would say, were it not kept from comparing.
+    /// The diff that git would print if no attribute marked the file as binary.
     CalledBinary,
 }
 
@@ -163,21 +163,21 @@ fn seen(git: &Git, changed: &Changed, is_called_text: bool) -> Result<Seen, Erro
     if !is_doubtful {
         return Ok(Seen::Section);
     }
-    // Before the change or after it.
+    // Before or after the change.
     let begun = git.begun(changed, LOOKED_AT)?;
     Ok(if begun.iter().any(|begun| is_binary(&begun.bytes)) {
         Seen::LeftOut(LeftOut::Binary)
     } else if changed.section != Section::Binary {
         Seen::Section
     } else if begun.iter().any(|begun| begun.size > LARGEST) {
-        // Git takes for binary what is too large to be compared.
+        // Git treats files as binary that are too large to compare.
         Seen::LeftOut(LeftOut::TooLarge)
     } else {
         Seen::CalledBinary
     })
 }
 
-/// What the base is called, and what it is called in full where nobody said.
+/// Returns the short and the full name of the base.
 fn named(git: &Git, base: &Base) -> Result<(String, String), Error> {
     let remote = match base {
         Base::Named(revision) | Base::Usual(revision) => return Ok((revision.clone(), revision.clone())),
@@ -195,7 +195,7 @@ fn named(git: &Git, base: &Base) -> Result<(String, String), Error> {
     Err(Error::NoBase)
 }
 
-/// A file that git does not track, as the section of a diff that adds it.
+/// Returns an untracked file as the section of a diff that adds it.
 fn new_file(root: &Path, real: &Path) -> Result<Option<SubjectFile>, Error> {
     let path = real.to_string_lossy().into_owned();
     if is_own(&path) {
@@ -206,7 +206,7 @@ fn new_file(root: &Path, real: &Path) -> Result<Option<SubjectFile>, Error> {
     }
     let file = root.join(real);
     let wrong = |source| Error::Io { path: file.clone(), source };
-    // Another process may have taken it away since git listed it.
+    // The file may have been removed since git listed it.
     let Ok(metadata) = fs::symlink_metadata(&file) else { return Ok(None) };
     if metadata.is_symlink() {
         let target = fs::read_link(&file).map_err(wrong)?;
@@ -225,7 +225,6 @@ fn new_file(root: &Path, real: &Path) -> Result<Option<SubjectFile>, Error> {
     }))
 }
 
-/// The section of a diff that adds a file.
 fn addition(path: &str, mode: &str, content: &[u8]) -> Vec<u8> {
     let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
     let (old, new) = (quoted(&format!("a/{path}")), quoted(&format!("b/{path}")));
@@ -245,7 +244,7 @@ fn addition(path: &str, mode: &str, content: &[u8]) -> Vec<u8> {
     section
 }
 
-/// A path as git writes it in headers: a line break in one would begin a line of its own.
+/// Quotes a path as git does in headers. A line break in it would start a new line otherwise.
 fn quoted(path: &str) -> String {
     if path.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')) {
         format!("{path:?}")

@@ -1,4 +1,4 @@
-//! Whole files, as they are; a repository is not needed.
+//! Whole files as a subject. No repository is needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use super::Error;
 use super::text::{Content, content, of_bytes, without_content};
 use crate::git::{Git, is_own};
 
-/// The files that were named: files themselves, all files of directories that git does not ignore, and those that
-/// patterns take. Names are relative to `current`; all must lie below `root`. Other repositories among them are left out,
-/// and one that is named itself is refused.
+/// Collects the named files: files, unignored files of directories, and matches of patterns. Names are
+/// relative to `current`, and all files must lie below `root`. Embedded repositories are skipped, and naming
+/// one is an error.
 pub fn whole_files(root: &Path, current: &Path, names: &[String]) -> Result<Subject, Error> {
     let canonical =
         |path: &Path| fs::canonicalize(path).map_err(|source| Error::Io { path: path.to_owned(), source });
@@ -25,7 +25,7 @@ pub fn whole_files(root: &Path, current: &Path, names: &[String]) -> Result<Subj
         let files = match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => below(&root, &canonical(&path)?, name)?,
             Ok(metadata) if metadata.is_file() => Below { files: vec![path], ..Below::default() },
-            // Opening a pipe nobody writes to would wait for ever.
+            // Opening a pipe without a writer would block forever.
             Ok(_) => return Err(Error::Io { path, source: io::Error::other("it is not an ordinary file") }),
             Err(_) if name.contains(['*', '?', '[', '{']) => taken(&root, &canonical(current)?, name)?,
             Err(_) => Below::default(),
@@ -51,11 +51,11 @@ pub fn whole_files(root: &Path, current: &Path, names: &[String]) -> Result<Subj
     Ok(Subject { mode: SubjectMode::Files, files })
 }
 
-/// What lies below a directory.
+/// The files below a directory.
 #[derive(Default)]
 struct Below {
     files: Vec<PathBuf>,
-    /// Other repositories, by their paths from the root: what is in them is not this project's.
+    /// Embedded repositories, by path from the root. Their files do not belong to this project.
     repositories: Vec<String>,
 }
 
@@ -67,10 +67,11 @@ fn read(path: String, file: &Path) -> Result<SubjectFile, Error> {
     })
 }
 
-/// The ordinary files below a directory that git does not ignore. Links are not followed: they could lead anywhere.
+/// Returns the regular, unignored files below a directory. It follows no links, because they could lead
+/// anywhere.
 fn below(root: &Path, directory: &Path, name: &str) -> Result<Below, Error> {
     let inside = directory.strip_prefix(root).map_err(|_| Error::Outside(name.to_owned()))?;
-    // Without git, or where it refuses, files are found all the same.
+    // Without git, or if it refuses, walk the directory.
     let Ok(Some(git)) = Git::open(root) else {
         return Ok(Below { files: walked(directory), ..Below::default() });
     };
@@ -83,7 +84,7 @@ fn below(root: &Path, directory: &Path, name: &str) -> Result<Below, Error> {
     for path in git.below(&inside)?.into_iter().filter(|path| !is_own(&path.to_string_lossy())) {
         match root.join(&path).symlink_metadata() {
             Ok(metadata) if metadata.is_file() => below.files.push(root.join(path)),
-            // Git lists no directories but those that it does not enter.
+            // Git lists a directory only if it does not enter it.
             Ok(metadata) if metadata.is_dir() => below.repositories.push(slashed(&path)),
             Ok(_) | Err(_) => {}
         }
@@ -94,7 +95,7 @@ fn below(root: &Path, directory: &Path, name: &str) -> Result<Below, Error> {
     Ok(below)
 }
 
-/// The same where there is no repository: what files of ignored names say is heeded all the same.
+/// Walks a directory without a repository. Ignore files still apply.
 fn walked(directory: &Path) -> Vec<PathBuf> {
     let mut walk = WalkBuilder::new(directory);
     walk.hidden(false).ignore(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
@@ -105,7 +106,7 @@ fn walked(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The files below where the command was called that a pattern takes.
+/// Returns the files below the current directory that match a pattern.
 fn taken(root: &Path, current: &Path, pattern: &str) -> Result<Below, Error> {
     let glob = GlobBuilder::new(pattern.trim_start_matches("./")).literal_separator(true).build();
     let glob = glob
@@ -114,12 +115,12 @@ fn taken(root: &Path, current: &Path, pattern: &str) -> Result<Below, Error> {
     let takes = |file: &PathBuf| file.strip_prefix(current).is_ok_and(|inside| matcher.is_match(inside));
     let mut below = below(root, current, pattern)?;
     below.files.retain(takes);
-    // What could be in another repository is not known, only that such a pattern would look for it there.
+    // The content of an embedded repository is unknown. Keep it only if the pattern could match inside.
     below.repositories.retain(|path| pattern.contains("**") || takes(&root.join(path)));
     Ok(below)
 }
 
-/// A path as every system shows it.
+/// Formats a path with slashes.
 fn slashed(path: &Path) -> String {
     let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")

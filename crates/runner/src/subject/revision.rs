@@ -1,4 +1,4 @@
-//! What decides about a review, as a commit has it.
+//! The files that decide about a review, read from a commit.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::Error;
 use crate::ProjectSource;
 use crate::git::{Below, Committed, Followed, Git};
 
-/// The files of a project that decide about a review, as they are in a commit; all other files as they are.
+/// A source that reads the deciding files from a commit and all other files from disk.
 #[derive(Debug)]
 pub struct RevisionSource {
     files: MemorySource,
@@ -17,11 +17,11 @@ pub struct RevisionSource {
     decisive: Vec<PathBuf>,
 }
 
-/// Agents, settings, and what the project decided not to hear of.
+/// Review agents, settings and suppressions.
 const DECISIVE: [&str; 4] =
     [".hachimoku", ".saihai/agents", ".saihai/config.toml", ".saihai/review-ignore.toml"];
 
-/// These, and the directories on the way to them.
+/// The deciding files and the directories above them.
 const LEADING: [&str; 6] = [
     ".saihai",
     ".saihai/agents",
@@ -31,17 +31,18 @@ const LEADING: [&str; 6] = [
     ".hachimoku/agents",
 ];
 
-/// What leads out of a commit.
+/// The word for a link that leads out of a commit.
 const LINK: &str = "a link";
 
 impl RevisionSource {
-    /// As a revision has them, and all others as they are `now`.
+    /// Reads the deciding files from `revision` and all others from `now`.
     pub fn of(now: ProjectSource, revision: &str) -> Result<Self, Error> {
         let root = now.root();
         let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
         let commit = git.commit(revision)?.ok_or_else(|| Error::NoRevision(revision.to_owned()))?;
         let elsewhere = |path: String, what| Error::Elsewhere { what, revision: revision.to_owned(), path };
-        // What lies behind one of these is not in the commit: defaults would stand in for what somebody decided.
+        // The target of a link or submodule is not in the commit. Continuing would replace the project's
+        // decision by defaults.
         for (path, what) in git.committed(&commit, &LEADING, Below::Not)? {
             match what {
                 Committed::Link => return Err(elsewhere(path, LINK)),
@@ -51,7 +52,7 @@ impl RevisionSource {
         }
         let mut files = MemorySource::default();
         for (path, what) in git.committed(&commit, &DECISIVE, Below::Too)? {
-            // Whatever else lies there has no effect.
+            // Other files there have no effect.
             let counts = path.ends_with(".toml");
             match git.followed(&commit, &path)? {
                 Followed::File(content) => {
@@ -67,7 +68,8 @@ impl RevisionSource {
         Ok(Self { files, now, decisive })
     }
 
-    /// What a file of the project holds in a revision, by its path from the root. Nothing where there is none.
+    /// Returns the content of a project file in a revision, by its path from the root. Returns `None` if it
+    /// is missing.
     pub fn file(root: &Path, revision: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let git = Git::open(root)?.ok_or_else(|| Error::NoRepository(root.to_owned()))?;
         let commit = git.commit(revision)?.ok_or_else(|| Error::NoRevision(revision.to_owned()))?;
@@ -102,7 +104,7 @@ impl Source for RevisionSource {
         if decisive.is_empty() {
             return listed;
         }
-        // Of these names only the revision's are there, whatever lies beside the others now.
+        // List only the deciding files of the revision, even if others exist on disk now.
         let name = |file: &Path| file.file_name().map(OsStr::to_owned);
         let there: Vec<OsString> = decisive
             .iter()

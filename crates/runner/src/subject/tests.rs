@@ -51,7 +51,7 @@ fn commits_edits_and_new_files_count_from_where_the_branch_left_its_base() {
     fs::write(repository.root().join("latin"), b"caf\xe9\n").unwrap();
     fs::write(repository.root().join("logo.png"), b"\x89PNG\0\0").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", repository.root().join("link")).unwrap();
-    // What happens on the base meanwhile is not ours.
+    // Commits on the base in the meantime are not ours.
     repository.git(&["branch", "--quiet", "-f", "elsewhere", "main"]);
     let subject = changes(repository.root(), &found(), Untracked::Counted).unwrap();
     insta::assert_snapshot!(shown(&subject), @"
@@ -100,7 +100,7 @@ fn the_base_is_the_remotes_branch_then_main_then_master() {
     assert!(matches!(refused, Error::NoBase), "{refused}");
 }
 
-// Tags come with every fetch, and git prefers them
+// Tags arrive with every fetch, and git prefers them
 #[test]
 fn a_tag_called_like_the_base_hides_nothing() {
     let repository = Repository::new();
@@ -140,7 +140,7 @@ fn a_bare_repository_has_no_files_to_review() {
         let refused = changes(&root, &found(), Untracked::Counted).unwrap_err().to_string();
         assert!(refused.contains("is a bare repository, or the inside of one"), "{refused}");
     }
-    // Files of one that are checked out elsewhere are files.
+    // A checkout of a bare repository has ordinary files.
     let bare = repository.root().join("bare.git");
     let out = std::process::Command::new("git")
         .args(["worktree", "add", "--quiet", "../tree"])
@@ -203,7 +203,7 @@ fn an_unchanged_tree_is_an_empty_subject_and_no_commit_yet_is_all_new() {
     assert!(subject.files.is_empty());
 }
 
-// What the project is usually compared with does not exist before the first commit
+// The usual base of the project does not exist before the first commit
 #[test]
 fn before_the_first_commit_the_usual_base_is_not_missed() {
     let repository = Repository::new();
@@ -220,7 +220,7 @@ fn before_the_first_commit_the_usual_base_is_not_missed() {
     assert_eq!(missed.to_string(), "the revision `develop` does not exist here");
 }
 
-// What is too large is a gap, what is no text is none, whether or not git tracks it
+// A file that is too large is a gap and a binary file is none, tracked or not
 #[test]
 fn a_text_that_is_too_large_is_not_taken_for_binary() {
     let repository = Repository::new();
@@ -240,7 +240,7 @@ fn a_text_that_is_too_large_is_not_taken_for_binary() {
     ");
 }
 
-// An attribute may call text what is none; a NUL beyond the first 8 KiB makes none of it
+// An attribute may mark a binary file as text. A NUL after the first 8 KiB does not make a file binary
 #[test]
 fn what_is_not_text_by_its_content_is_left_out_whatever_its_attributes_say() {
     let repository = Repository::new();
@@ -263,7 +263,7 @@ fn what_is_not_text_by_its_content_is_left_out_whatever_its_attributes_say() {
     ");
 }
 
-// R-33: A change brings its attributes along; it could hide what it does behind them
+// R-33: a change includes its attributes and could hide its content behind them
 #[test]
 fn what_is_text_by_its_content_is_compared_whatever_its_attributes_say() {
     let repository = Repository::new();
@@ -323,7 +323,7 @@ fn a_new_file_whose_name_is_not_utf_8_is_reviewed() {
     ");
 }
 
-// Git decides what is ignored, and it never ignores what it tracks
+// Git decides what is ignored, and it never ignores tracked files
 #[test]
 fn whole_directories_are_what_git_has_and_would_take() {
     let repository = Repository::new();
@@ -399,7 +399,7 @@ fn whole_files_are_named_found_below_directories_or_taken_by_patterns() {
     assert!(matches!(missing, Error::Io { .. }));
 }
 
-// R-38, R-47: what a report shows is the project's, wherever a link leads
+// R-38, R-47: a report shows only files of the project, regardless of links
 #[test]
 fn a_deleted_file_and_one_behind_a_link_have_no_whole_text() {
     let repository = Repository::new();
@@ -415,7 +415,7 @@ fn a_deleted_file_and_one_behind_a_link_have_no_whole_text() {
     assert_eq!(paths, [".gitignore", "env", "kept", "src", "src/config"]);
     let kept = frozen(repository.root(), &subject);
     assert_eq!(kept["texts"], serde_json::json!({".gitignore": "env\n", "kept": "2\n"}));
-    // Nor is any of them read by its name alone.
+    // Reading any of them by name fails too.
     let whole = |path: &str| whole(repository.root(), Path::new(path));
     assert_eq!(
         ["src/config", ".git/config", "../x", "kept"].map(whole),
@@ -434,7 +434,7 @@ fn a_pipe_in_the_place_of_a_file_is_named() {
     assert_eq!(refused.to_string(), "`a.py` is a pipe, a socket or a device, and git knows a file there");
 }
 
-// R-28: what git does not enter is told of, or refused where it was named
+// R-28: embedded repositories are listed, or refused if named
 #[test]
 fn other_repositories_among_whole_files_are_left_out_and_listed() {
     let repository = Repository::new();

@@ -1,4 +1,4 @@
-//! Bytes of a file as text that can be searched and shown.
+//! File content as text for searching and display.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use saihai_model::{LeftOut, SubjectFile};
 
-/// The largest file that is looked at.
+/// Maximum size of a file that is read.
 pub(super) const LARGEST: u64 = 20 * 1024 * 1024;
-/// A NUL in so many bytes makes a file one that is not text, as git has it.
+/// Number of bytes to search for a NUL, which marks a binary file. Git does the same.
 pub(super) const LOOKED_AT: usize = 8 * 1024;
 
-/// A file of a subject, from its bytes.
+/// Builds a file of a subject from its bytes.
 pub(super) fn of_bytes(path: String, previous: Option<String>, bytes: Vec<u8>) -> SubjectFile {
     let (text, lossy) = match String::from_utf8(bytes) {
         Ok(text) => (text, false),
@@ -20,14 +20,14 @@ pub(super) fn of_bytes(path: String, previous: Option<String>, bytes: Vec<u8>) -
     SubjectFile { path, previous, text, left_out: None, lossy }
 }
 
-/// A file of which only the name counts.
+/// Builds a file of a subject that has only a name.
 pub(super) fn without_content(path: String, previous: Option<String>, why: LeftOut) -> SubjectFile {
     SubjectFile { path, previous, text: String::new(), left_out: Some(why), lossy: false }
 }
 
 pub(super) enum Content {
     Bytes(Vec<u8>),
-    /// Why they are left out.
+    /// The reason for the missing content.
     LeftOut(LeftOut),
 }
 
@@ -43,7 +43,7 @@ pub(super) fn content(file: &Path) -> io::Result<Content> {
     })
 }
 
-/// Whether bytes that begin like this are no text.
+/// Returns true if the start of a file marks it as binary.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
 }

@@ -1,9 +1,9 @@
-//! Workflows that are switched by published topics.
+//! Workflows that route by published topics.
 
 use saihai_config::{Definition, Dialect, MemorySource, Options, Origin, Places, Settings, load};
 use saihai_model::Workflow;
 
-/// What a file of hats lowers into.
+/// Lowers a hats file.
 pub(crate) fn hats(text: &str) -> Workflow {
     let source = MemorySource::new([("/p/orch.yml", text)]);
     let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };

@@ -12,7 +12,7 @@ impl Work {
         self.repository.clean_up(cleaning, &self.lock).unwrap()
     }
 
-    /// Cleans up what leaves something, and says what git shows for a name in the ref that holds it.
+    /// Cleans up a worktree with leftovers and returns the content of a name in the rescue ref.
     #[track_caller]
     fn rescued(&self, name: &str) -> String {
         let cleaned = self.clean_up(None);
@@ -61,7 +61,7 @@ fn files_of_every_kind_are_rescued() {
     let marked = Work::new();
     marked.git(&["update-index", "--assume-unchanged", "a.txt"]);
     assert_eq!(marked.write("a.txt", "marked\n").rescued(":a.txt"), "marked");
-    // Staged, and then gone or changed.
+    // Staged, then deleted or changed.
     let staged = Work::new();
     staged.write("s.txt", "staged\n").git(&["add", "s.txt"]);
     fs::remove_file(staged.worktree.path().join("s.txt")).unwrap();
@@ -107,7 +107,7 @@ fn what_an_agent_hid_by_rules_of_its_own_is_rescued_and_what_the_base_ignores_is
     ");
 }
 
-/// With rules of the user's own that have git ignore `*.own`.
+/// Creates a scene whose user ignores `*.own`.
 fn with_own_rules() -> Scene {
     let scene = Scene::new();
     let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
@@ -116,7 +116,7 @@ fn with_own_rules() -> Scene {
     scene
 }
 
-// I-65: an agent of an earlier call may have written the rules of the repository that stand outside the commit.
+// I-65: an agent of an earlier call may have written the repository's ignore rules outside the commit.
 #[test]
 fn what_only_rules_outside_the_base_hide_is_rescued_and_what_is_ours_is_not() {
     let scene = with_own_rules();
@@ -127,7 +127,7 @@ fn what_only_rules_outside_the_base_hide_is_rescued_and_what_is_ours_is_not() {
     assert_eq!(work.rescued(":docs/plan.md"), "paid for");
     let listed = work.scene.git(&["ls-tree", "-r", "--name-only", "refs/saihai/rescue/issue-7/1"]);
     assert_eq!(listed, "a.txt\ndocs/plan.md");
-    // Ours alone is nothing that could be lost.
+    // Our own files alone cannot be lost.
     let nested = Work::new();
     nested.write(".saihai/runs/x/y", "ours\n").write(".saihai/runs/.gitignore", "*\n");
     assert_eq!(nested.clean_up(Some("refs/heads/main")), GONE);
@@ -141,7 +141,7 @@ fn what_the_users_own_rules_hide_goes_with_the_worktree() {
     assert_eq!(work.clean_up(Some("refs/heads/main")), GONE);
 }
 
-// Where refs are kept in tables, so is the log of where HEAD has been.
+// With reftable, the reflog of HEAD is in tables too.
 #[test]
 fn commits_that_no_branch_holds_are_rescued_also_where_refs_are_in_tables() {
     let scene = Scene::new();
@@ -209,7 +209,7 @@ fn a_submodule_that_the_agent_filled_keeps_the_worktree() {
     let work = Work::on(scene);
     work.git(&["submodule", "--quiet", "update", "--init"]);
     work.write("sub/a.txt", "changed\n").write("b.txt", "b\n");
-    // What is in it is not our business, and is not lost either.
+    // Its content is not our business, but it is not lost either.
     assert_eq!(work.ready().files, [Path::new("b.txt")]);
     let path = PathBuf::from("sub");
     assert_eq!(work.clean_up(None), CleanedUp::Kept(Kept::EmbeddedRepository { path }));
@@ -225,7 +225,7 @@ fn a_copied_file_that_was_changed_keeps_the_worktree_and_another_goes_with_it() 
     assert_eq!(work.clean_up(None), CleanedUp::Kept(kept));
     work.write(".env", "KEY=1\n");
     assert_eq!(work.clean_up(Some("refs/heads/main")), GONE);
-    // Not even its content is in the repository.
+    // The repository does not even contain its content.
     let blob = work.scene.git(&["hash-object", ".env"]);
     let known =
         Command::new("git").args(["cat-file", "-e", &blob]).current_dir(work.scene.made.root()).status();
@@ -245,7 +245,7 @@ fn directories_that_nobody_may_write_are_removed_too() {
     assert_eq!(work.clean_up(Some("refs/heads/main")), GONE);
 }
 
-// Killed between two steps, the next time finishes what was begun.
+// After a kill between two steps, the next call finishes the removal.
 #[test]
 fn what_was_half_removed_is_not_taken_for_what_an_agent_left() {
     let work = Work::new();
@@ -278,7 +278,7 @@ fn a_repository_in_the_place_of_the_worktrees_own_keeps_the_worktree() {
     assert!(work.worktree.path().join(".git/HEAD").exists());
 }
 
-// A pipe holds nothing that could be lost, and keeps nothing else from being rescued.
+// A pipe has no content to lose, and it does not prevent the rescue of other files.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_no_hindrance() {
     let work = Work::new();

@@ -1,4 +1,4 @@
-//! Files that were copied into a worktree are not delivered.
+//! Files copied into a worktree are not delivered.
 
 use super::finalizing::problem;
 use super::*;
@@ -16,7 +16,7 @@ fn a_copied_file_that_the_agent_committed_is_not_delivered() {
     assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
 }
 
-// A rule of the agent's wins over every rule of ours.
+// A rule of the agent takes precedence over all our rules.
 #[test]
 fn a_copied_file_that_the_agent_has_git_see_is_not_committed() {
     let scene = Scene::new();
@@ -27,13 +27,13 @@ fn a_copied_file_that_the_agent_has_git_see_is_not_committed() {
     let ready = work.ready();
     assert_eq!(ready.files, [".gitignore", "conf/.gitignore", "n"].map(Path::new));
     assert_eq!(fs::read_to_string(work.worktree.path().join(".env")).unwrap(), "KEY=1\n");
-    // Nor is it what is rescued.
+    // The rescue does not contain it either.
     let rescued = work.repository.rescue(&work.worktree, &work.base.commit, &work.copied, Keep::Everything);
     let listed = work.git(&["ls-tree", "-r", "--name-only", &rescued.unwrap().reference.unwrap()]);
     assert_eq!(listed, ".gitignore\na.txt\nconf/.gitignore\nn");
 }
 
-// As on a file system where they are the same file.
+// As on a case-insensitive file system.
 #[test]
 fn a_copied_file_is_known_in_capitals_where_git_does_not_tell_them_apart() {
     let scene = Scene::new();
@@ -52,7 +52,7 @@ fn a_copied_file_is_known_in_capitals_where_git_does_not_tell_them_apart() {
     assert!(said.starts_with("secret: a secret is in `[x]/.env`, a copied file, in commit "), "{said}");
 }
 
-// Runs that began before such spellings were refused.
+// Older runs may have such spellings, which are refused now.
 #[test]
 fn a_copied_file_is_known_however_it_is_spelled() {
     let scene = Scene::new();
@@ -63,7 +63,7 @@ fn a_copied_file_is_known_however_it_is_spelled() {
     assert_eq!(work.ready().files, [Path::new("n")]);
 }
 
-// What a merge has dropped again is in the history that is pushed.
+// The pushed history contains the side that a merge discarded.
 #[test]
 fn a_copied_file_on_a_side_that_a_merge_dropped_is_not_delivered() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! What becomes of what an agent left.
+//! Commits of the work that an agent left.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -57,7 +57,7 @@ fn the_message_for_an_issue_of_a_folder_closes_nothing() {
     ");
 }
 
-// Asked again after a crash the commit is there, and is not made twice.
+// A repeated call after a crash finds the commit and does not create another.
 #[test]
 fn finalizing_again_finds_the_commit() {
     let work = Work::new();
@@ -142,7 +142,7 @@ fn ignored_files_and_copied_ones_are_not_committed() {
     assert_eq!(work.ready().files, [Path::new("new.txt")]);
 }
 
-// The rules that count are those from before the agent.
+// The rules from before the agent apply.
 #[test]
 fn rules_that_an_agent_puts_into_the_repository_hide_nothing() {
     let work = Work::new();
@@ -196,7 +196,7 @@ fn another_repository_among_the_files_is_not_delivered() {
     work.write("vendor/thing/x", "x\n").write("b.txt", "b\n");
     let expected = "embedded-repository: another repository is among the files: `vendor/thing/`";
     assert_eq!(problem(&work).0, expected);
-    // Also where the agent made a pointer of it already, and though git would take it.
+    // Also if the agent has already staged it as a gitlink, which git accepts.
     git(&work.worktree.path().join("vendor/thing"), &["add", "--all"]);
     git(&work.worktree.path().join("vendor/thing"), &["commit", "--quiet", "-m", "inner"]);
     work.git(&["add", "--all"]);
@@ -204,7 +204,7 @@ fn another_repository_among_the_files_is_not_delivered() {
     let expected = "embedded-repository: another repository is among the files: `vendor/thing`";
     assert_eq!(problem(&work).0, expected);
     assert_eq!(fs::read_to_string(work.worktree.path().join("vendor/thing/x")).unwrap(), "x\n");
-    // Whatever address `.gitmodules` names for it, nobody may have its files.
+    // An address in `.gitmodules` does not prove that the files are available.
     work.write(
         ".gitmodules",
         "[submodule \"thing\"]\n\tpath = vendor/thing\n\turl = https://example.com/thing\n",
@@ -216,7 +216,7 @@ fn another_repository_among_the_files_is_not_delivered() {
     assert_eq!(fs::read_to_string(work.worktree.path().join("vendor/thing/x")).unwrap(), "x\n");
 }
 
-// I-50: what the base points to is known to its people, also at another place or another commit.
+// I-50: a submodule of the base is known, also at another path or another commit.
 #[test]
 fn a_submodule_of_the_base_can_be_moved_and_set_to_another_commit() {
     let (scene, inner) = (Scene::new(), Scene::new());
@@ -237,7 +237,7 @@ fn a_submodule_of_the_base_can_be_moved_and_set_to_another_commit() {
     assert_eq!(work.ready().files, [Path::new("sub")]);
 }
 
-// What git refuses for the form of a file it refuses until somebody changes that: a person hears which file, and what to do.
+// Git refuses the form of a file until a person changes it. The message names the file and the fix.
 #[test]
 fn a_file_in_a_form_that_git_does_not_take_is_named_and_waits_for_a_person() {
     let check = |attributes: &str, settings: &str, content: &[u8], expected: &str| {
@@ -252,7 +252,7 @@ fn a_file_in_a_form_that_git_does_not_take_is_named_and_waits_for_a_person() {
         assert_eq!(format!("{error}; {}", error.remedy().unwrap()), expected);
         assert_eq!(error.lasts(), Lasts::UntilMended);
         assert_eq!(fs::read(&file).unwrap(), content);
-        // Once it is mended it is delivered.
+        // Once fixed, it is delivered.
         fs::write(&file, "").unwrap();
         assert!(work.ready().files.contains(&PathBuf::from("b.txt")));
     };
@@ -332,7 +332,7 @@ fn a_secret_is_not_delivered_wherever_it_is() {
     assert!(matches!(work.finalize_without(&secret), Finalized::Ready(_)));
 }
 
-// It has left the machine already, and nobody brings it.
+// The secret has already left the machine, and this work does not add it.
 #[test]
 fn what_the_base_holds_is_not_held_against_the_work() {
     let scene = Scene::new();

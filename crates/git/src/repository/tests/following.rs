@@ -1,15 +1,15 @@
-//! Going on with a branch that another clone pushed, from a clone that begins later than the branch does.
+//! Continues a branch from another clone, in a shallow clone that starts after the branch.
 
 use super::*;
 
-/// A server, and a clone of it as a job of a CI makes one.
+/// A server, and a clone of it as in a CI job.
 struct Jobs {
     scene: Scene,
     url: String,
 }
 
 impl Jobs {
-    /// The first job has pushed the branch of issue 7; then somebody has pushed to `main`.
+    /// The first job has pushed the branch of issue 7. Then a commit was pushed to `main`.
     fn new() -> Self {
         let scene = Scene::new();
         scene.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../remote.git"]);
@@ -29,7 +29,7 @@ impl Jobs {
         self.scene.git(arguments)
     }
 
-    /// Another job, in a new clone.
+    /// Starts another job in a new clone.
     fn clone(&self, name: &str, flags: &[&str]) -> (Repository, PathBuf) {
         let path = self.scene.beside(name);
         let to = path.display().to_string();
@@ -46,7 +46,7 @@ impl Jobs {
     }
 }
 
-// I-34, I-39: a turn is paid for only where the work can be handed over
+// I-34, I-39: a turn costs money only if the work can be handed over
 #[test]
 fn a_shallow_clone_is_completed_where_the_branch_began_before_it() {
     let jobs = Jobs::new();
@@ -70,7 +70,7 @@ fn a_shallow_clone_that_has_no_use_for_more_stays_as_it_is() {
     let before = std::fs::read(clone.join(".git/shallow")).unwrap();
     assert_eq!(jobs.follow(&repository).1, None);
     assert_eq!(std::fs::read(clone.join(".git/shallow")).unwrap(), before);
-    // Nor does the first job of an issue ask for anything.
+    // The first job of an issue fetches nothing more.
     git(&jobs.scene.beside("remote.git"), &["update-ref", "-d", "refs/heads/feature/issue-7"]);
     let (repository, clone) = jobs.clone("first", &["--depth=1"]);
     let before = std::fs::read(clone.join(".git/shallow")).unwrap();
@@ -100,7 +100,7 @@ impl Jobs {
         Following { item, base, url: &self.url, token: None, ours }
     }
 
-    /// Brings the files of the branch into `main` of the server as one commit of its own.
+    /// Squashes the branch into one commit on the server's `main`.
     fn squash(&self) {
         self.git(&["merge", "--quiet", "--squash", "feature/issue-7"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", "squashed"]);
@@ -112,7 +112,7 @@ impl Jobs {
     }
 }
 
-// I-72: what begins at the base can be pushed only onto what the base holds.
+// I-72: work that starts at the base can be pushed only onto commits of the base.
 #[test]
 fn a_branch_that_was_squashed_is_set_aside_once_the_server_has_it_no_more() {
     let jobs = Jobs::new();
@@ -128,7 +128,7 @@ fn a_branch_that_was_squashed_is_set_aside_once_the_server_has_it_no_more() {
     );
     assert_eq!(jobs.git(&["rev-parse", "feature/issue-7"]), old, "nothing has happened");
     jobs.remove_there();
-    // Somebody looks at it.
+    // The branch is checked out in another worktree.
     let path = jobs.scene.beside("look");
     jobs.git(&["worktree", "add", "--quiet", &path.display().to_string(), &branch]);
     assert_eq!(set_aside(), Some(Refusal::CheckedOut { branch, path: path.canonicalize().unwrap() }));
@@ -152,7 +152,7 @@ fn a_branch_that_was_merged_as_it_is_begins_anew_also_where_the_server_has_it_st
     assert_eq!(jobs.git(&["for-each-ref", "refs/saihai"]), "", "the base holds it");
 }
 
-// I-34: whoever has rewritten it is asked, with the command that goes on.
+// I-34: the user decides about a rewritten branch and gets the command to continue.
 #[test]
 fn a_branch_that_was_rewritten_elsewhere_is_refused_with_a_command() {
     let jobs = Jobs::new();
@@ -173,7 +173,7 @@ fn a_branch_that_was_rewritten_elsewhere_is_refused_with_a_command() {
     insta::assert_snapshot!(said().replace(&root, "ROOT"), @"branch `feature/issue-7` has commits on the server that are not here, and others here; to go on with those of the server: `git -C ROOT fetch URL feature/issue-7 && git -C ROOT reset --keep FETCH_HEAD`; what is here stays in `git reflog feature/issue-7`");
 }
 
-// I-72: only what is finished is pushed.
+// I-72: only finished work is pushed.
 #[test]
 fn a_branch_is_left_to_hand_over_where_it_ends_with_a_commit_of_ours_here_and_there() {
     let jobs = Jobs::new();

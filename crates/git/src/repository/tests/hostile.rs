@@ -1,10 +1,10 @@
-//! Repositories that try to have us run something.
+//! Repositories that try to make us run programs.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::*;
 
-/// Programs that an agent left in a repository; each leaves a trace of its name when it is run.
+/// Programs that an agent left in a repository. Each leaves a trace of its name when it runs.
 struct Trap {
     scene: Scene,
 }
@@ -72,7 +72,7 @@ impl Trap {
         Self { scene }
     }
 
-    /// A program that leaves a trace.
+    /// Creates a program that leaves a trace.
     fn program(&self, name: &str) -> String {
         let path = self.scene.beside(&format!("programs/{name}"));
         let trace = self.scene.beside(&format!("traces/{name}"));
@@ -92,7 +92,7 @@ impl Trap {
         symlink(program, hook).unwrap();
     }
 
-    /// Everything at once but some keys, as the first agent would leave it for the second.
+    /// Arms everything except some keys, as the first agent would for the second.
     fn arm(&self, but: &[&str]) {
         for key in KEYS.iter().filter(|key| !but.contains(key)) {
             self.configure(key);
@@ -126,7 +126,7 @@ impl Trap {
         traces
     }
 
-    /// Has the `.git` file of a worktree lead to a repository that starts something.
+    /// Redirects the `.git` file of a worktree to a repository that starts a program.
     fn redirect(&self, worktree: &Worktree) {
         self.scene.git(&["init", "--quiet", "../elsewhere"]);
         let elsewhere = self.scene.beside("elsewhere");
@@ -134,7 +134,7 @@ impl Trap {
         fs::write(worktree.path().join(".git"), format!("gitdir: {}/.git\n", elsewhere.display())).unwrap();
     }
 
-    /// Everything we do with a repository: create, status, commit, push, merge, rescue, clean up.
+    /// Runs all our operations on a repository: create, status, commit, push, merge, rescue, clean up.
     fn do_everything(&self, repository: &Repository) {
         let scene = &self.scene;
         let base = repository.base("main").unwrap();
@@ -182,7 +182,7 @@ impl Trap {
     }
 }
 
-// I-37, T-82, with the two after it and the one about embedded repositories
+// I-37, T-82, with the next two tests and the one about embedded repositories
 #[test]
 fn nothing_that_an_agent_left_in_a_repository_runs() {
     let trap = Trap::new();
@@ -195,13 +195,13 @@ fn nothing_that_an_agent_left_in_a_repository_runs() {
 #[test]
 fn nothing_runs_where_the_agent_was_there_before_us_either() {
     let trap = Trap::new();
-    // Git would prefer these to others that can do the same.
+    // Git would prefer these to others with the same effect.
     trap.arm(&["include.path", "filter.own.process", "diff.external"]);
     trap.do_everything(&trap.scene.repository());
     assert_eq!(trap.traces(), [""; 0]);
 }
 
-// I-18, I-37: git is started in a worktree, and a relative place on the path would lead to what an agent put there.
+// I-18, I-37: git runs in a worktree, and a relative entry in `PATH` could lead to an agent's file.
 #[test]
 fn no_file_of_a_worktree_is_taken_for_a_program_and_none_is_told_the_token() {
     let trap = Trap::new();
@@ -239,7 +239,7 @@ fn no_file_of_a_worktree_is_taken_for_a_program_and_none_is_told_the_token() {
     assert_eq!(trap.traces(), [""; 0]);
 }
 
-// Without this the first two could pass because nothing was armed.
+// Without this control, the first two tests could pass because nothing was armed.
 #[test]
 fn plain_git_runs_what_an_agent_left() {
     let trap = Trap::new();
@@ -258,7 +258,7 @@ fn plain_git_runs_what_an_agent_left() {
     for command in [
         &["status"][..],
         &["diff"],
-        // That filter fails, and nothing comes after it.
+        // That filter fails, and git stops there.
         &["-c", "filter.own.process=", "-c", "filter.own.required=false", "diff"],
         &["-c", "filter.own.process=", "-c", "filter.own.required=false", "commit", "--all", "-m", "x"],
         &["add", "--all"],
@@ -337,7 +337,7 @@ fn an_address_that_names_a_program_is_not_pushed_to() {
     assert_eq!(fs::read_dir(traces).unwrap().count(), 0);
 }
 
-// The user's own filters are the user's own wish.
+// The user's own filters are trusted.
 #[test]
 fn a_filter_of_the_users_own_is_used() {
     let scene = Scene::new();
@@ -358,7 +358,7 @@ fn a_filter_of_the_users_own_is_used() {
     assert_eq!(again, ready.commit);
 }
 
-// A person at a gate who looks with plain git would be shown what stands in the place of what is merged.
+// A person who looks with plain git at a gate would see the replaced objects instead of the merged ones.
 #[test]
 fn our_git_goes_by_neither_replaced_objects_nor_grafts() {
     let work = Work::new();

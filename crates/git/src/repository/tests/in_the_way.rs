@@ -1,8 +1,8 @@
-//! What keeps git from changing a ref, and is not that the ref has moved.
+//! Obstacles to changing a ref, other than a moved ref.
 
 use super::*;
 
-/// Merges a branch of an item with one new file into `main`; how often that was verified.
+/// Merges an item's branch with one new file into `main`. Also returns the number of verifications.
 fn merge(scene: &Scene) -> (Result<Merged, Error>, usize) {
     scene.repository().exclude(&[Path::new(".worktrees")]).unwrap();
     let worktree = scene.place(7);
@@ -19,7 +19,7 @@ fn merge(scene: &Scene) -> (Result<Merged, Error>, usize) {
     };
     for _ in 0..1_000 {
         let merged = repository.merge(merging, Some(&mut verify), &lock(&repository, 7));
-        // Another test may be between fork and exec just now, and holds everything for that moment.
+        // Another test may be between fork and exec and hold every lock for that moment.
         if !matches!(merged, Ok(Merged::Busy { .. })) {
             return (merged, verified);
         }
@@ -42,7 +42,7 @@ fn a_branch_in_the_place_of_all_merges_is_said_before_anything_is_verified() {
     let (merged, verified) = merge(&scene);
     let expected = "branch `saihai` exists, so git cannot make `saihai/merge/main`; rename that branch: `git branch -m saihai NAME`";
     assert_eq!((told(&merged.unwrap_err(), &scene).as_str(), verified), (expected, 0));
-    // Nobody has the base checked out: then nothing goes beside it.
+    // The base is not checked out, so the merge goes to the base itself.
     scene.git(&["switch", "--quiet", "--detach"]);
     assert!(matches!(merge(&scene).0.unwrap(), Merged::Done { onto: Onto::Base, .. }));
 }
@@ -84,7 +84,7 @@ fn a_lock_file_of_a_git_that_is_at_work_is_waited_for() {
     });
 }
 
-/// That a lock file is named, and what to do about it.
+/// Checks that the error names a lock file and the fix.
 #[track_caller]
 fn names_lock(error: &Error, scene: &Scene, name: &str) {
     let todo = "wait until it has ended; if no git is running, remove that file yourself";
@@ -121,7 +121,7 @@ fn a_ref_in_the_place_of_all_rescues_is_said_before_anything_is_made() {
     let expected = "`refs/saihai` exists, so git cannot make `refs/saihai/rescue/issue-7/1`; give it another name: `git update-ref refs/kept/NAME refs/saihai && git update-ref -d refs/saihai`";
     assert_eq!(told(&refused, &scene), expected);
     assert_eq!(scene.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main\nrefs/saihai");
-    // What an agent puts there later is named as well.
+    // A ref that an agent creates later is named as well.
     let work = Work::new();
     work.write("a.txt", "two\n").git(&["update-ref", "refs/saihai", "HEAD"]);
     let refused = work.repository.rescue(&work.worktree, &work.base.commit, &[], Keep::Everything);
@@ -135,7 +135,7 @@ fn another_name_of_a_branch_is_refused_as_a_base_and_stays() {
     let refused = scene.repository().base("trunk").unwrap_err();
     let expected = "branch `trunk` is another name of `main`: a symbolic ref; name `main` itself";
     assert_eq!(told(&refused, &scene), expected);
-    // The same where it became one later.
+    // The same for a branch that becomes symbolic later.
     scene.git(&["branch", "other"]);
     scene.git(&["symbolic-ref", "refs/heads/saihai/merge/main", "refs/heads/other"]);
     let (merged, verified) = merge(&scene);

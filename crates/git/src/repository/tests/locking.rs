@@ -1,4 +1,4 @@
-//! Who works on an item, and what git is not to see.
+//! Locks of items, and files hidden from git.
 
 use super::*;
 
@@ -17,14 +17,14 @@ fn an_item_is_worked_on_by_one_process_which_says_who_it_is() {
             assert_eq!((process, run.as_deref()), (Some(std::process::id()), Some("a-run")));
         }
     }
-    // Another number is another item, also one that begins alike.
+    // Another number is another item, even with the same first digits.
     lock(&scene.repository(), 42);
     held.check().unwrap();
     drop(held);
     lock(&scene.repository(), 4);
 }
 
-// The content of I-32: an item is taken before there is a run, and its lock names the run from then on.
+// I-32: an item is taken before the run exists, and its lock names the run afterwards.
 #[test]
 fn who_is_refused_is_told_of_the_run_and_who_only_looks_keeps_nobody_away() {
     let scene = Scene::new();
@@ -71,7 +71,7 @@ fn who_stands_on_the_branch_of_an_issue_takes_its_lock() {
     assert_eq!(standing(&elsewhere), None);
 }
 
-// An agent that outlives us holds nothing.
+// An agent that outlives us does not hold the lock.
 #[test]
 fn a_program_that_is_started_meanwhile_does_not_hold_an_item() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Everything an agent can leave behind, against every end its worktree can come to: nothing is lost.
+//! All leftovers of an agent against all ways to remove its worktree: nothing is lost.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 
 use super::*;
 
-/// One thing an agent leaves in a directory. What must not be lost is a text of its own.
+/// A leftover of an agent. It contains a unique text that must not be lost.
 struct Leftover {
     name: &'static str,
     leave: fn(&Path, &str),
@@ -122,7 +122,7 @@ const LEFTOVERS: [Leftover; 33] = [
             fs::remove_file(at.join(".git")).unwrap();
             git(at, &["init", "--quiet"]);
             git(at, &["commit", "--quiet", "--allow-empty", "-m", "own"]);
-            // As plain text, so that it can be found.
+            // Plain text, so that the search finds it.
             write(&at.join(".git/description"), text);
         },
     },
@@ -179,14 +179,14 @@ const LEFTOVERS: [Leftover; 33] = [
         name: "repository-without-its-head",
         leave: |at, text| {
             git(at, &["init", "--quiet", "inner"]);
-            // As plain text, so that it can be found.
+            // Plain text, so that the search finds it.
             write(&at.join("inner/.git/description"), text);
             fs::remove_file(at.join("inner/.git/HEAD")).unwrap();
         },
     },
 ];
 
-/// All texts that are on disk in worktrees or in an object that a ref holds.
+/// Returns all texts in worktrees on disk or in objects that a ref holds.
 fn found(scene: &Scene) -> BTreeSet<&'static str> {
     let root = scene.made.root();
     let said = |program: &str, arguments: &[&str]| {
@@ -194,7 +194,7 @@ fn found(scene: &Scene) -> BTreeSet<&'static str> {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };
-    // Both find their way where a path is too long for everybody else.
+    // Both tools handle paths that are too long for others.
     said("chmod", &["-R", "u+rwX", ".worktrees"]);
     let mut held = said("tar", &["--create", "--file=-", ".worktrees"]);
     let objects = scene.git(&["rev-list", "--objects", "--no-object-names", "--all"]);
@@ -209,7 +209,7 @@ fn text(name: &str) -> String {
     format!("<{name}>")
 }
 
-/// Leaves each thing in a worktree of its own, brings all worktrees to an end, and looks for what was left.
+/// Creates each leftover in its own worktree, removes all worktrees, and searches for the texts.
 fn check(end: impl Fn(&Repository, &Worktree, &Base)) {
     check_some(&LEFTOVERS, end);
 }
@@ -232,7 +232,7 @@ fn check_some(leftovers: &[Leftover], end: impl Fn(&Repository, &Worktree, &Base
     assert_eq!(lost, [""; 0]);
 }
 
-/// Whether a test is run by somebody to whom the modes of files mean something. By root it is run again as nobody.
+/// Returns true if file modes apply to the test's user. As root, runs the test again as an unprivileged user.
 fn is_nobody_special(test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
@@ -309,7 +309,7 @@ fn t50_nothing_is_lost_when_files_are_gone_after_a_rescue_and_the_worktree_is_ma
     });
 }
 
-// Without this the search above could find everything anywhere.
+// Control: without it, the search above could find every text anywhere.
 #[test]
 fn what_is_removed_without_us_is_found_to_be_lost() {
     let scene = Scene::new();

@@ -1,10 +1,10 @@
-//! Merging on this machine.
+//! Merges on this machine.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// A branch of an item with one file that differs from main.
+/// Creates an item's branch with one file that differs from main.
 fn branch(scene: &Scene, number: u32, path: &str, text: &str) -> String {
     scene.repository().exclude(&[Path::new(".worktrees")]).unwrap();
     let worktree = scene.place(number);
@@ -14,7 +14,8 @@ fn branch(scene: &Scene, number: u32, path: &str, text: &str) -> String {
     git(worktree.path(), &["rev-parse", "HEAD"])
 }
 
-/// Merges, once nobody else does. Another test may be between fork and exec just now, and holds everything for that moment.
+/// Merges and retries while the lock is busy. Another test may be between fork and exec and hold every lock
+/// for that moment.
 fn merge(scene: &Scene, number: u32, commit: &str, mut verify: Option<Verify<'_>>) -> Merged {
     for _ in 0..1_000 {
         let verify = verify.as_mut().map(|verify| &mut **verify as Verify<'_>);
@@ -34,7 +35,7 @@ fn merge_now(scene: &Scene, number: u32, commit: &str, verify: Option<Verify<'_>
     repository.merge(merging, verify, &lock(&repository, number)).unwrap()
 }
 
-/// Every byte of the user's checkout, of its index and of its HEAD.
+/// Returns every byte of the user's checkout, its index and its HEAD.
 fn checkout(scene: &Scene) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut left = vec![scene.made.root().to_owned()];
@@ -62,7 +63,7 @@ fn done(merged: Merged) -> (String, Onto) {
     (commit, onto)
 }
 
-// What I-64 tells of a conflict that somebody else has met
+// I-64 reports the files of a conflict that another process has met
 #[test]
 fn the_files_in_which_two_commits_conflict_are_named_and_nothing_moves() {
     let scene = Scene::new();
@@ -118,7 +119,7 @@ fn a_base_that_is_checked_out_and_dirty_stays_byte_for_byte() {
     assert_eq!(merge(&scene, 7, &first, None), Merged::Already { onto });
     assert_eq!((checkout(&scene), scene.git(&["rev-parse", "main"])), (before, main));
     assert_eq!(scene.git(&["ls-tree", "--name-only", "saihai/merge/main"]), "a.txt\nb.txt\nc.txt");
-    // The person does as they are told; the branch beside goes with the next merge.
+    // The user follows the hint. The next merge removes the merge branch.
     scene.git(&["checkout", "--quiet", "--", "a.txt"]);
     scene.git(&["merge", "--quiet", "--ff-only", "saihai/merge/main"]);
     assert_eq!(scene.git(&["rev-parse", "main"]), commit);
@@ -221,7 +222,7 @@ fn two_branches_that_break_together_do_not_both_land() {
         places.iter().all(|place| !place.starts_with(scene.made.root()) && !place.exists()),
         "{places:?}"
     );
-    // The checkout of the person and those of the two items.
+    // The worktrees of the user and of the two items.
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 3);
 }
 
@@ -260,7 +261,7 @@ fn one_merge_at_a_time_goes_into_a_base() {
 fn a_merge_that_an_agent_made_says_nothing_about_what_has_landed() {
     let scene = Scene::new();
     let work = branch(&scene, 7, "b.txt", "new\n");
-    // On its own branch it writes what we would write.
+    // The agent forges our merge message on its own branch.
     let forged = "Merge feature/issue-9 into main\n\nAll\n\nSaihai-Issue: 9\nSaihai-Run: a-run\n";
     let tree = format!("{work}^{{tree}}");
     let forged = scene.git(&["commit-tree", &tree, "-p", &work, "-p", "main", "-m", forged]);

@@ -37,12 +37,12 @@ impl Scene {
         scene
     }
 
-    /// A path beside the repository.
+    /// Returns a path next to the repository.
     fn beside(&self, path: &str) -> PathBuf {
         self.made.root().parent().unwrap().join(path)
     }
 
-    /// Writes a file beside the repository; `repository/a.txt` is one in it.
+    /// Writes a file next to the repository. `repository/a.txt` is inside it.
     fn write(&self, path: &str, text: &str) -> &Self {
         write(&self.beside(path), text);
         self
@@ -71,7 +71,7 @@ impl Scene {
         self.open().unwrap()
     }
 
-    /// What git says in the repository.
+    /// Runs git in the repository and returns its output.
     fn git(&self, arguments: &[&str]) -> String {
         git(self.made.root(), arguments)
     }
@@ -97,7 +97,7 @@ impl Scene {
     }
 }
 
-/// An item with its worktree, held by us.
+/// An item with its worktree, locked by us.
 struct Work {
     scene: Scene,
     repository: Repository,
@@ -133,13 +133,12 @@ impl Work {
         Self { scene, repository, base, worktree, lock, copied }
     }
 
-    /// Writes a file of the worktree.
     fn write(&self, path: &str, text: &str) -> &Self {
         write(&self.worktree.path().join(path), text);
         self
     }
 
-    /// What git says in the worktree.
+    /// Runs git in the worktree and returns its output.
     fn git(&self, arguments: &[&str]) -> String {
         git(self.worktree.path(), arguments)
     }
@@ -179,7 +178,7 @@ impl Work {
     }
 }
 
-/// Takes an item. Another test may be between fork and exec just now, and holds everything for that moment.
+/// Takes an item. Another test may be between fork and exec and hold every lock for that moment.
 #[track_caller]
 fn lock(repository: &Repository, number: u32) -> ItemLock {
     lock_of(repository, &item(number))
@@ -210,7 +209,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// What git says, as a person or an agent would run it.
+/// Runs git as a person or an agent would, and returns its output.
 #[track_caller]
 fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")

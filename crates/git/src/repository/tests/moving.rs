@@ -1,4 +1,4 @@
-//! Repositories that were moved or copied together with the worktrees of their items.
+//! Repositories that were moved or copied with the worktrees of their items.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn a_moved_repository_finds_its_worktrees_again() {
     assert!(!root.exists());
 }
 
-// Its list still names the worktrees of the original, in which another run may be at work.
+// The copied list still names the worktrees of the original, which another run may use.
 #[test]
 fn a_copied_repository_leaves_the_worktrees_of_the_original_alone() {
     for copies_worktrees in [true, false] {

@@ -1,9 +1,9 @@
-//! What is in a worktree and is no file that git takes.
+//! Entries of a worktree that git cannot store.
 
 use super::finalizing::*;
 use super::*;
 
-// I-50: where the agent made a repository of its own out of the worktree itself, its commits are nowhere else.
+// I-50: if the agent replaced the worktree's `.git` by a repository, its commits exist nowhere else.
 #[test]
 fn a_repository_in_the_place_of_the_worktrees_own_is_not_delivered_and_stays() {
     let work = Work::new();
@@ -20,7 +20,7 @@ fn a_repository_in_the_place_of_the_worktrees_own_is_not_delivered_and_stays() {
     assert_eq!(problem(&work), (expected, None));
     assert_eq!(work.scene.git(&["rev-parse", "feature/issue-7"]), work.base.commit);
     assert_eq!(work.git(&["rev-parse", "HEAD"]), own);
-    // As it says.
+    // As the message says.
     let kept = work.scene.beside("kept");
     fs::rename(at.join(".git"), &kept).unwrap();
     work.scene.git(&["worktree", "repair"]);
@@ -28,7 +28,7 @@ fn a_repository_in_the_place_of_the_worktrees_own_is_not_delivered_and_stays() {
     assert_eq!(work.ready().files, [Path::new("a.txt")]);
 }
 
-// Git holds neither pipes nor sockets: what is to be there is for a person to say, and nothing waits for the other end.
+// Git stores neither pipes nor sockets. A person decides, and nothing blocks on the other end.
 #[test]
 fn a_pipe_in_the_place_of_a_file_waits_for_a_person() {
     let scene = Scene::new();
@@ -39,7 +39,7 @@ fn a_pipe_in_the_place_of_a_file_waits_for_a_person() {
     assert!(Command::new("mkfifo").arg(path("a.txt")).status().unwrap().success());
     fs::remove_file(path("b.txt")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(path("b.txt")).unwrap();
-    // Where git tracks nothing of that name, it is nobody's file.
+    // Git tracks no file of that name, so the pipe does not matter.
     assert!(Command::new("mkfifo").arg(path("new")).status().unwrap().success());
     work.write("c.txt", "c\n");
     let paths = vec![PathBuf::from("a.txt"), PathBuf::from("b.txt")];
@@ -52,7 +52,7 @@ fn a_pipe_in_the_place_of_a_file_waits_for_a_person() {
     assert_eq!(work.git(&["ls-tree", "--name-only", "HEAD"]), "b.txt\nc.txt");
 }
 
-// Git only warns of these, if at all, and what is delivered would lack them.
+// Git only warns about these, if at all, and the delivery would lack them.
 #[test]
 fn what_git_passes_over_waits_for_a_person_unless_it_is_ignored() {
     let scene = Scene::new();
@@ -60,7 +60,7 @@ fn what_git_passes_over_waits_for_a_person_unless_it_is_ignored() {
     let work = Work::on(scene);
     work.write("b.txt", "b\n").write("s/.git/w", "w\n").write("s/.git/x", "x\n").write("s/y", "y\n");
     work.write("t/.git", "w\n").write(".GIT/w", "w\n").write("git~1", "w\n");
-    // Nothing is in it, or its rules say that it may go.
+    // It is empty, or its rules allow its removal.
     fs::create_dir_all(work.worktree.path().join("u/.git")).unwrap();
     work.write("cache/.git/w", "w\n").write("cache/GIT~1", "w\n");
     let paths = [".GIT", "git~1", "s/.git", "t/.git"].map(PathBuf::from).to_vec();
@@ -70,7 +70,7 @@ fn what_git_passes_over_waits_for_a_person_unless_it_is_ignored() {
     fs::rename(path(".GIT"), path("other")).unwrap();
     fs::remove_file(path("git~1")).unwrap();
     fs::remove_file(path("t/.git")).unwrap();
-    // A rule of the agent's holds it back from the branch, but not from whoever removes the worktree.
+    // An agent's ignore rule keeps it off the branch, but does not allow its removal with the worktree.
     work.write(".gitignore", "cache/\ns/\n");
     let files = [".gitignore", "b.txt", "other/w"].map(PathBuf::from);
     assert_eq!(work.ready().files, files);

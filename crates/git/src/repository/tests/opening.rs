@@ -1,10 +1,10 @@
-//! What Saihai refuses to work in, and what it remembers.
+//! Refused repositories, and frozen settings.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-/// Why a repository is refused, and what to do about it.
+/// Returns the reason for a refused repository and its remedy.
 #[track_caller]
 fn refused(opened: Result<Repository, Error>, scene: &Scene) -> String {
     let error = opened.unwrap_err();
@@ -69,7 +69,7 @@ fn a_user_without_a_name_is_refused() {
     assert_eq!(scene.repository().frozen().stand_in(), None);
 }
 
-// A job of GitHub Actions has no user; who pushes and opens pull requests there commits as well.
+// A GitHub Actions job has no user. The identity that pushes and opens pull requests also commits.
 #[test]
 fn in_a_job_of_github_actions_its_bot_commits_where_nobody_else_is_named() {
     let scene = Scene::new();
@@ -124,12 +124,12 @@ fn a_partial_clone_that_lacks_files_of_the_base_is_refused() {
     files of `main` are not in this partial clone: 1
     fetch them: `git fetch --refetch --no-filter origin main`
     ");
-    // What it says to do helps.
+    // The suggested command helps.
     git(&scene.beside("partial"), &["fetch", "--quiet", "--refetch", "--no-filter", "origin", "main"]);
     repository.base("main").unwrap();
 }
 
-// I-39, where the base is the server's
+// I-39, with a base on the server
 #[test]
 fn a_partial_clone_that_lacks_files_of_a_servers_branch_is_refused_in_the_plan_and_at_the_start() {
     let scene = Scene::new();

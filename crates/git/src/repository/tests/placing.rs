@@ -1,4 +1,4 @@
-//! Branches and worktrees of items: made, found again, or refused.
+//! Branches and worktrees of items: created, found or refused.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -118,7 +118,7 @@ fn a_branch_that_is_checked_out_elsewhere_is_said() {
     insta::assert_snapshot!(refusal(&scene, Ours::ByJournal), @"branch `feature/issue-7` is checked out in `ROOT`");
 }
 
-// `branch_prefix` of the settings: a name that git takes, and nothing in its way
+// The setting `branch_prefix`: a valid name with no ref in the way
 #[test]
 fn a_branch_that_git_could_not_make_is_said_with_the_key_to_change() {
     let said = |scene: &Scene, prefix: &str| {
@@ -175,7 +175,7 @@ fn a_worktree_that_was_taken_away_comes_back_as_it_was_rescued() {
     let again = work.scene.place(7);
     assert_eq!(git(again.path(), &["status", "--porcelain"]), " M a.txt\n?? new/");
     assert_eq!(fs::read_to_string(again.path().join("new/b.txt")).unwrap(), "b\n");
-    // What was committed since counts for more.
+    // Later commits take precedence.
     work.ready();
     fs::remove_dir_all(again.path()).unwrap();
     let again = work.scene.place(7);
@@ -186,7 +186,7 @@ fn a_worktree_that_was_taken_away_comes_back_as_it_was_rescued() {
 #[test]
 fn what_could_not_be_made_leaves_neither_branch_nor_directory() {
     let scene = Scene::new();
-    // A filter of the user's own that must work, and does not.
+    // A required filter of the user fails.
     let own = fs::read_to_string(scene.beside("home/.gitconfig")).unwrap();
     scene.write("home/.gitconfig", &format!("{own}[filter \"own\"]\n\tsmudge = false\n\trequired\n"));
     scene.made.write(".gitattributes", "*.txt filter=own\n").commit("with a filter");
@@ -197,11 +197,11 @@ fn what_could_not_be_made_leaves_neither_branch_nor_directory() {
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
 }
 
-// I-36: also where git itself does not add it.
+// I-36: also if git itself fails to add it.
 #[test]
 fn a_worktree_that_git_does_not_add_leaves_neither_branch_nor_directory() {
     let scene = Scene::new();
-    // Another git is about to make a branch of that name.
+    // Another git is about to create a branch of that name.
     scene.write("repository/.git/refs/heads/feature/issue-7.lock", "");
     let error = scene.try_place(7, Ours::ByJournal).unwrap_err();
     assert!(
@@ -214,7 +214,7 @@ fn a_worktree_that_git_does_not_add_leaves_neither_branch_nor_directory() {
     assert!(scene.beside("repository/.git/refs/heads/feature/issue-7.lock").exists());
 }
 
-// I-36: whatever the user has git do with branches that they make themselves.
+// I-36: independent of the user's settings for new branches.
 #[test]
 fn a_branch_of_ours_follows_no_other() {
     let scene = Scene::new();
@@ -228,7 +228,7 @@ fn a_branch_of_ours_follows_no_other() {
     assert_eq!(scene.git(&["for-each-ref", "--format=%(upstream)", "refs/heads/feature/issue-7"]), "");
 }
 
-// Runs write down where they are.
+// Runs record their paths as text.
 #[test]
 fn a_repository_at_a_path_that_is_no_text_is_refused() {
     use std::os::unix::ffi::OsStrExt as _;
@@ -355,11 +355,11 @@ fn everything_that_is_wrong_with_files_to_copy_is_told_before_there_is_anything_
         Ok(vec!["absent".to_owned(), "conf/absent".to_owned()])
     );
     insta::assert_snapshot!(check(&["../x", ".env", "a.txt", "absent"], Some(&commit)).unwrap_err(), @"`../x` cannot be copied into a worktree: it does not lie below the repository; `a.txt` cannot be copied into a worktree: git tracks it, so it is there already");
-    // Where it is not known what git tracks, that is seen later.
+    // If the tracked files are unknown, a later check finds it.
     assert_eq!(check(&["a.txt"], None), Ok(Vec::new()));
 }
 
-// I-36, case 38: Git fails where worktrees are added at the same time.
+// I-36, case 38: git fails if worktrees are added at the same time.
 #[test]
 fn twenty_worktrees_at_once_are_all_made_twenty_times() {
     for _ in 0..20 {
@@ -388,7 +388,7 @@ fn twenty_worktrees_at_once_are_all_made_twenty_times() {
     }
 }
 
-// I-47: what is begun there would be paid for and delivered for nobody.
+// I-47: work there would cost money and never be delivered.
 #[test]
 fn a_worktree_that_was_left_on_another_branch_says_so_and_how_to_put_it_right() {
     let work = Work::new();
@@ -402,7 +402,7 @@ fn a_worktree_that_was_left_on_another_branch_says_so_and_how_to_put_it_right() 
     insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on `mine`, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` puts it right");
     work.git(&["switch", "--quiet", "--detach"]);
     insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on no branch, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` puts it right");
-    // As it says.
+    // As the message says.
     work.git(&["switch", "--quiet", "feature/issue-7"]);
     assert_eq!(off(), None);
 }

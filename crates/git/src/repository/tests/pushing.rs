@@ -1,8 +1,8 @@
-//! Pushing to a repository on this disk.
+//! Pushes to a repository on this disk.
 
 use super::*;
 
-/// A remote beside the repository.
+/// A remote next to the repository.
 struct Remote {
     work: Work,
     url: String,
@@ -51,7 +51,7 @@ fn a_branch_that_moved_there_is_never_overwritten() {
     remote.work.scene.git(&["push", "--quiet", "origin", &format!("{theirs}:refs/heads/feature/issue-7")]);
     let expected = format!("`feature/issue-7` is at {theirs} there, which is not part of it");
     assert_eq!(remote.push(&ours), Pushed::Rejected { said: expected.clone() });
-    // Also where it is a commit that we have not got, or one that comes later than ours.
+    // Also for a commit that is not here, or one after ours.
     let elsewhere = remote.work.scene.beside("elsewhere");
     remote.work.scene.git(&["clone", "--quiet", &remote.url, "../elsewhere"]);
     git(&elsewhere, &["switch", "--quiet", "feature/issue-7"]);
@@ -92,7 +92,7 @@ fn where_nobody_can_tell_nothing_is_pushed() {
     assert!(matches!(&pushed, Pushed::Unread { .. }), "{pushed:?}");
 }
 
-// I-51: only what the server itself refuses is rejected, and in its own words.
+// I-51: only a refusal of the server itself is a rejection, in its own words.
 #[test]
 fn a_server_that_goes_away_has_rejected_nothing() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -110,7 +110,7 @@ fn a_server_that_goes_away_has_rejected_nothing() {
     let refused = "[remote rejected] (pre-receive hook declined): not before ten".to_owned();
     assert_eq!(remote.push(&commit), Pushed::Rejected { said: refused });
     assert_eq!(remote.tip(), "");
-    // It has it, whatever became of the one who took it.
+    // The server has the commit, even though its process died.
     hook("pre-receive", "exit 0");
     hook("reference-transaction", "test \"$1\" = committed || exit 0\nkill -9 $PPID");
     assert_eq!(remote.push(&commit), Pushed::Done);
@@ -154,7 +154,7 @@ fn a_token_is_shown_to_the_server_of_the_address_and_to_no_other() {
         asked("https://Forge.example:443/o/r.git", "Forge.example:443"),
         "password=a token \"of\" $ours"
     );
-    // An agent may have named another server in the meantime, or one that looks alike.
+    // An agent may have set another server, or one with a similar name.
     for evil in [
         "https://evil.example/o/r.git",
         "https://forge.example@evil.example",

@@ -1,4 +1,4 @@
-//! Sparse checkouts: files that are not there because nobody wants them there.
+//! Sparse checkouts, which leave files out on purpose.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn files_that_a_sparse_checkout_leaves_out_are_not_deleted() {
         assert!(!work.worktree.path().join("docs/d").exists(), "git has taken it away");
         fs::remove_file(work.worktree.path().join("app/gone")).unwrap();
         assert_eq!(work.ready().files, [Path::new("app/gone"), Path::new("app/z")]);
-        // Nor the next time, by the index that the worktree was given.
+        // The index given to the worktree has the same effect the next time.
         work.write("app/a", "b\n");
         assert_eq!(work.ready().files, ["app/a", "app/gone", "app/z"].map(Path::new));
         assert_eq!(work.git(&["status", "--porcelain"]), "");

@@ -1,4 +1,4 @@
-//! What a process leaves that was killed, and who takes it away.
+//! Leftovers of killed processes and their removal.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::repository::momentary::Scratch;
 use crate::repository::momentary::{Kind, Momentary};
 
-/// A directory as a process leaves it that was killed: the lock of its mark is gone with it.
+/// Creates a directory as a killed process leaves it: its owner file is unlocked.
 fn orphan(repository: &Repository, prefix: &str) -> PathBuf {
     let directory = tempfile::Builder::new().prefix(prefix).tempdir().unwrap().keep();
     write(&directory.join("saihai-owner"), &repository.common.display().to_string());
@@ -22,7 +22,7 @@ fn whoever_comes_next_takes_away_what_a_dead_process_left_of_the_same_repository
     let merge = orphan(&repository, "saihai-merge-");
     let path = merge.canonicalize().unwrap().join("issue-7");
     scene.git(&["worktree", "add", "--quiet", "--detach", &path.display().to_string()]);
-    // One of which only the list is left, as after a new start of the machine.
+    // Only the list entry is left, as after a reboot.
     let gone = orphan(&repository, "saihai-merge-").canonicalize().unwrap();
     scene.git(&["worktree", "add", "--quiet", "--detach", &gone.join("issue-8").display().to_string()]);
     fs::remove_dir_all(&gone).unwrap();
@@ -54,7 +54,7 @@ fn what_a_living_process_holds_stays() {
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 2);
 }
 
-// Killed between making a directory and signing it, or between the last two steps of removing it.
+// The process was killed between creating and signing a directory, or before the last step of its removal.
 #[test]
 fn what_a_dead_process_has_not_signed_is_taken_away_at_once() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! A program that is run, and what its end says.
+//! Runs a program and interprets its exit.
 
 use saihai_connect::{CommandEnd, CommandLine, CommandOutput, Surroundings};
 use saihai_model::{Json, Outcome, Told};
@@ -7,14 +7,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::done;
 
-/// A program that is run, and how its end is understood.
+/// A program and the interpretation of its exit.
 #[derive(Debug)]
 pub(in crate::driver) struct Command {
     line: CommandLine,
     told: Told,
 }
 
-/// The most that is passed on of what a program says, in characters.
+/// Maximum number of characters of a program's output that is passed on.
 const SAID: usize = 10_000;
 
 impl Command {
@@ -22,8 +22,8 @@ impl Command {
         Self { line, told }
     }
 
-    /// Runs it. A program that says nothing of use is the result where a completion is asked for, not a failure that
-    /// is tried again: the definition names the wrong program.
+    /// Runs the program. For a completion handler, useless output is the result and not a failure to retry,
+    /// because the definition names the wrong program.
     pub(in crate::driver) async fn run(self, around: Surroundings, stop: CancellationToken) -> Outcome {
         let Self { line, told } = self;
         let name = line.argv.first().cloned().unwrap_or_default();
@@ -45,7 +45,7 @@ fn broken(name: &str, why: &str) -> Outcome {
     done(Some("broken"), [("error".to_owned(), json!(format!("`{name}` {why}")))].into())
 }
 
-/// Whether a validator is satisfied, and what it said (S-16).
+/// Returns the verdict of a validator and its output (S-16).
 fn validated(came: &CommandOutput, told: Told) -> Outcome {
     let is_fine = match (told, came.end) {
         (Told::BySilence, CommandEnd::Code(_)) => came.output.trim().is_empty(),
@@ -62,14 +62,14 @@ fn validated(came: &CommandOutput, told: Told) -> Outcome {
     done(Some(if is_fine { "ok" } else { "failed" }), output.into())
 }
 
-/// All that a program printed: what it complained of behind the rest.
+/// Returns stdout followed by stderr.
 fn both(came: &CommandOutput) -> String {
     let printed = [came.output.trim_end(), came.complaints.trim_end()];
     let printed: Vec<&str> = printed.into_iter().filter(|text| !text.is_empty()).collect();
     printed.join("\n")
 }
 
-/// What a handler says of the completion, or what is wrong with it (S-62).
+/// Returns a handler's verdict on the completion, or the error in its answer (S-62).
 fn answered(came: &CommandOutput) -> Result<Outcome, String> {
     if came.end != CommandEnd::Code(0) {
         let complaint = came.complaints.trim();
@@ -98,7 +98,7 @@ fn end(end: CommandEnd) -> String {
     }
 }
 
-/// The end of a text: there it says what it comes to.
+/// Keeps the end of a text, because a program's conclusion comes last.
 fn cut(text: &str) -> String {
     let skipped = text.chars().count().saturating_sub(SAID);
     text.chars().skip(skipped).collect()

@@ -1,4 +1,4 @@
-//! Files below the working directory, looked at and written for blocks that ask for it.
+//! Checks and writes files below the working directory for blocks that request it.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::done;
 use crate::disk::{Beneath, Content};
 use crate::owned::Owned;
 
-/// What a block wants to be written.
+/// A write requested by a block.
 #[derive(Debug, PartialEq)]
 pub(super) struct Wish {
     path: String,
@@ -19,9 +19,9 @@ pub(super) struct Wish {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way {
-    /// Not at all: it is only recorded.
+    /// Only record the write.
     pub(super) dry: bool,
-    /// It may have been done already.
+    /// The write may have happened already.
     pub(super) look_up: bool,
 }
 
@@ -32,11 +32,11 @@ enum Mode {
     Unknown(String),
 }
 
-/// Directories that are ours or git's: what stands there can make other programs run, so no block writes there.
+/// Closed directories, ours and git's. Their files can make other programs run, so no block writes there.
 const CLOSED: [&str; 2] = [".git", ".saihai"];
 
 impl Wish {
-    /// What the block itself says wins over what the definition says for blocks that say nothing (S-66).
+    /// Reads a request. Values of the block take precedence over defaults of the definition (S-66).
     pub(super) fn of(block: &Block, path: &str, append: bool) -> Self {
         let said = |name: &str| block.value.get(name).and_then(Json::as_str);
         Self {
@@ -52,7 +52,7 @@ impl Wish {
     }
 }
 
-/// Looks whether a file is there, or is not, as it is waited for.
+/// Checks that a file exists, or is absent, as the definition expects.
 pub(super) fn state(owned: &Owned, path: &str, absent: bool) -> Outcome {
     match open(owned).and_then(|directory| directory.has(path)) {
         Ok(there) => done(Some(if there == absent { "open" } else { "reached" }), Default::default()),
@@ -63,8 +63,8 @@ pub(super) fn state(owned: &Owned, path: &str, absent: bool) -> Outcome {
     }
 }
 
-/// Writes a file. That it cannot be written is the action's result and stops nothing (S-65); what was begun by a
-/// process that died is repeated only where doing it twice is doing it once (P4).
+/// Writes a file. A failed write is the action's result and stops nothing (S-65). A write of a dead process
+/// is repeated only if writing twice equals writing once (P4).
 pub(super) fn write(owned: &Owned, wish: &Wish, way: Way) -> Outcome {
     let refused = |why: String| {
         let message = format!("cannot write `{}`: {why}", wish.path);
@@ -109,7 +109,7 @@ fn present(owned: &Owned, wish: &Wish) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The working directory. Its own path was the person's choice; from there on no link is followed.
+/// Opens the working directory. The person chose its path; below it, no link is followed.
 fn open(owned: &Owned) -> io::Result<Beneath> {
     Beneath::open(&std::fs::canonicalize(&owned.start().directory)?)
 }

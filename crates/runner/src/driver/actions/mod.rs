@@ -1,4 +1,4 @@
-//! What Saihai does itself outside a run.
+//! Actions that Saihai performs itself.
 
 mod command;
 mod files;
@@ -19,18 +19,18 @@ use crate::reports::{Reports, Shelf};
 use crate::{Deed, Error};
 use command::Command;
 
-/// An action that was begun.
+/// A started action.
 pub(super) enum Begun {
     Done(Box<Fact>),
     Command(CallId, Box<Command>),
-    /// And reaches beyond the run and its files.
+    /// The action reaches beyond the run and its files.
     Outside(CallId, Box<Deed>),
 }
 
-/// How much of a block is repeated where it is logged, in characters; the whole stands in the reply.
+/// Maximum number of characters of a block in the log. The reply has the full text.
 const LOGGED: usize = 1_000;
 
-/// What a block says, for everybody who reads along what came of it.
+/// Returns the start of a block's content, for the recorded result of its action.
 fn logged(block: &Block) -> BTreeMap<String, Json> {
     let content = block.value.get("content").filter(|content| **content != "");
     let shown = content.map(|content| {
@@ -40,7 +40,7 @@ fn logged(block: &Block) -> BTreeMap<String, Json> {
     shown.map(|content| ("content".to_owned(), content)).into_iter().collect()
 }
 
-/// Does one action, or begins it, and says what came of it.
+/// Performs or starts one action.
 pub(super) fn perform(
     owned: &Owned,
     around: &Surroundings,
@@ -81,7 +81,7 @@ pub(super) fn perform(
             };
             return Ok(Begun::Command(call, Box::new(Command::new(line, told))));
         }
-        // Before any work the issue is open, so that there is something to rehearse.
+        // The issue is open before any work, so that there is something to rehearse.
         (Action::IssueState, _) if dry => match owned.run().iteration() {
             0 => done(Some("open"), only_rehearsed()),
             _ => done(Some("reached"), only_rehearsed()),
@@ -97,13 +97,13 @@ pub(super) fn perform(
     Ok(Begun::Done(Box::new(Fact::Performed { call, outcome })))
 }
 
-/// The fact that nobody is there for something that reaches beyond the run.
+/// Builds the fact that no implementation exists for an action beyond the run.
 pub(super) fn nobody(call: CallId, deed: &Deed) -> Fact {
     let message = format!("this version of Saihai cannot do `{}` here", name(&deed.does));
     Fact::Performed { call, outcome: Outcome::Failed(Failure::new(FailureClass::BadRequest, message)) }
 }
 
-/// The fact that an action which took its time came to.
+/// Builds the fact of a finished action that took time.
 pub(super) fn came(owned: &Owned, call: CallId, came: Came) -> Fact {
     let failed = |class, message: String| Outcome::Failed(Failure::new(class, owned.secrets().text(message)));
     let outcome = match came {
@@ -129,7 +129,7 @@ fn save_reports(owned: &Owned, blobs: &crate::blobs::Blobs, reports: &Reports<'_
     }
 }
 
-/// In a rehearsal no program is run, and what it is asked for is as it should be.
+/// Returns the outcome of a program in a rehearsal: it does not run and counts as successful.
 fn rehearsed(told: Told) -> Outcome {
     let label = match told {
         Told::ByExitCode | Told::BySilence => "ok",

@@ -1,4 +1,4 @@
-//! The report of a review, made when every agent has answered or failed.
+//! The report of a review, written once every agent has answered or failed.
 
 use saihai_config::review::{Plan, ending};
 use saihai_judge::review::Outcome as Ended;
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::owned::Owned;
 use crate::review::{End, fold, save};
 
-/// Folds what was found into one report and saves it. Its label is how the review ended.
+/// Folds the findings into one report and saves it. The label says how the review ended.
 pub(super) fn report(owned: &Owned, call: CallId, settings: &Json) -> Result<Fact, Error> {
     let Some(plan) = Plan::read(settings) else {
         let failure =

@@ -1,4 +1,4 @@
-//! How a run stands, for a program that is asked whether it is complete.
+//! The state of a run, as input for a completion handler.
 
 use saihai_model::{CallId, Json};
 use serde_json::json;
@@ -6,7 +6,8 @@ use serde_json::json;
 use crate::Error;
 use crate::owned::Owned;
 
-/// The one object a handler reads (S-62): what the definition gives it, and the iteration that has just come to its end.
+/// Builds the object that a handler reads (S-62): input from the definition, and the iteration that just
+/// ended.
 pub(super) fn of(owned: &Owned, call: &CallId, input: &Json) -> Result<String, Error> {
     let (run, directory) = (owned.run(), owned.directory());
     let carry = run.carry_after_round(owned.workflow());

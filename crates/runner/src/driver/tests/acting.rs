@@ -1,4 +1,4 @@
-//! What a run does itself: files, programs, and what comes of them.
+//! Actions of a run itself: files, programs and their results.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -17,7 +17,7 @@ fn spec(does: Action, once: Once) -> ActionSpec {
     ActionSpec { does, inputs: Vec::new(), once, poll: None }
 }
 
-/// A workflow of one turn whose blocks of type `note` are written into a file.
+/// Builds a workflow of one turn that writes blocks of type `note` into a file.
 fn noting(append: bool) -> Workflow {
     let mut work = turn("work", vec![fixed("Work.")]);
     let file = Action::WriteFile { path: "output.md".to_owned(), append };
@@ -147,7 +147,7 @@ async fn an_action_that_cannot_be_done_says_why() {
     );
 }
 
-/// Everything up to the last record that `keep` takes, as a process leaves it that dies then.
+/// Cuts the journal after the last record that `keep` accepts, as a dying process would.
 fn cut_behind(project: &Project, keep: impl Fn(&Record) -> bool) {
     let last = project.records().iter().rposition(keep).unwrap();
     let journal = String::from_utf8(project.journal()).unwrap();
@@ -178,7 +178,7 @@ async fn after_a_crash_what_may_have_been_appended_is_reported_and_not_repeated(
     assert!(result.success, "and the run goes on");
 }
 
-// S-65, P4: writing the same whole file twice is writing it once.
+// S-65, P4: writing the same whole file twice equals writing it once.
 #[tokio::test(start_paused = true)]
 async fn after_a_crash_a_whole_file_is_written_again() {
     let project = Project::new();
@@ -189,7 +189,7 @@ async fn after_a_crash_a_whole_file_is_written_again() {
     assert_eq!(content(&project, "output.md"), "whole");
 }
 
-// S-65: in a rehearsal actions are only recorded.
+// S-65: a rehearsal only records actions.
 #[tokio::test(start_paused = true)]
 async fn in_a_rehearsal_nothing_is_written_and_no_program_is_run() {
     let project = Project::new();
@@ -308,7 +308,7 @@ async fn a_file_that_is_there_already_completes_the_run_without_a_turn() {
     assert_eq!(error.as_deref(), Some("flow ended at work, but `never.txt` is not there"));
 }
 
-// S-54, case 31: where everything said is carried on, a round that only worked is no failure.
+// S-54, case 31: if all messages are carried on, a round of work without a message does not fail.
 #[tokio::test(start_paused = true)]
 async fn a_reply_of_tools_alone_is_a_round_without_words() {
     let project = Project::new();
@@ -329,7 +329,7 @@ async fn a_reply_of_tools_alone_is_a_round_without_words() {
     assert_eq!(result.summaries[0].tools_used[0].name, "Read");
 }
 
-// K-22, S-62: what takes its time is ended when the run is interrupted, and asked again when it goes on.
+// K-22, S-62: an interrupt ends a slow action, and a resume repeats it.
 #[tokio::test]
 async fn a_handler_under_way_is_ended_with_the_run_and_asked_again() {
     let project = Project::new();

@@ -1,4 +1,4 @@
-//! Processes that die, at every operation of the disk, and the runs that go on afterwards.
+//! Processes that die at every disk operation, and the resumed runs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::testing::{
 };
 use crate::{Disk, Error, Finish, Going, Observed};
 
-/// A loop of two rounds with two reports, a parallel stage with a judging question, a gate and a long reply.
+/// A loop of two rounds with two reports, a parallel stage with a judge, a gate and a long reply.
 pub(super) fn workload() -> Workflow {
     let plan = reporting(turn("plan", vec![fixed("Plan."), value(Variable::Task)]), &["plan.md"]);
     let mut build = reporting(turn("build", vec![fixed("Build."), value(Variable::Previous)]), &["log.md"]);
@@ -74,12 +74,12 @@ pub(super) fn replies() -> Script {
 
 pub(super) const GOING: Going = Going { stay_at_gates: false, auto: true, when_told: false };
 
-/// A disk that does everything but wait for the platters.
+/// Builds a disk that skips syncing.
 pub(super) fn quick(plan: Plan) -> Disk {
     Disk::failing(Plan { no_sync: true, ..plan })
 }
 
-/// One life of a process: it starts the run, or resumes it if there is one. Also what was acknowledged in it.
+/// Runs one process: it starts the run, or resumes an existing one. Also returns the acknowledged records.
 pub(super) async fn live(project: &Project) -> (Result<Finish, Error>, Vec<Record>) {
     let none = project.runs().find("last").is_err();
     let driver = if none { project.start(workload(), replies()) } else { project.resume(go_on()) };
@@ -96,7 +96,7 @@ pub(super) async fn live(project: &Project) -> (Result<Finish, Error>, Vec<Recor
     (finish, acknowledged)
 }
 
-/// Everything that must be the same however often the run was interrupted.
+/// The state that must not depend on the number of interruptions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct End {
     exit: u8,
@@ -125,7 +125,7 @@ pub(super) fn end(project: &Project, finish: &Finish) -> End {
     End { exit: finish.exit_code(), exits, reports: reports.collect(), replies }
 }
 
-/// How the workload ends if nothing happens to it, and the kind of each operation on the way.
+/// Returns the end of an undisturbed workload, and the kind of each disk operation.
 pub(super) async fn undisturbed() -> (End, Vec<String>) {
     let log = tempfile::NamedTempFile::new().unwrap();
     let project = Project::on(quick(Plan { log: Some(log.path().to_path_buf()), ..Plan::default() }));
@@ -201,7 +201,7 @@ async fn t10_dying_at_any_operation_and_resuming_ends_as_if_nothing_had_happened
             let (finish, _) = live(&project).await;
             let finish = finish.unwrap_or_else(|error| panic!("{case}: {error}"));
             assert_eq!(end(&project, &finish), expected, "{case}");
-            // What was acknowledged stands unchanged, and what was replied in it is not asked again.
+            // Acknowledged records are unchanged, and replies among them are not asked again.
             let records = project.records();
             assert_eq!(records[..acknowledged.len()], acknowledged, "{case}");
             let replied = acknowledged.iter().filter_map(|record| match &record.entry {

@@ -1,4 +1,4 @@
-//! A definition with a delivery around it, in a world outside that keeps what was done to it.
+//! A definition with a delivery, and a fake outside world that records the actions.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,11 @@ use crate::delivery::{OwnTree, Placement};
 use crate::testing::{Project, drive, fixed, go_on, script, stage, turn, workflow};
 use crate::{Deed, Driver, Going, Outside, Performing};
 
-/// A repository and a forge, as far as a run can see them: what was done, and what each next deed comes to.
+/// A fake repository and forge: the performed actions, and the outcome of each next action.
 #[derive(Debug, Default)]
 struct World {
     done: Mutex<Vec<String>>,
-    /// What is said instead of the usual, once each.
+    /// Outcomes that replace the usual one, once each.
     instead: Mutex<Vec<(&'static str, Outcome)>>,
 }
 
@@ -110,7 +110,7 @@ async fn what_waits_outside_holds_the_run_and_is_looked_up_when_it_goes_on() {
     assert_eq!(world.done()[0], "pull-request after looking deliver/finalize.commit");
 }
 
-// I-43: another tree than the one that was shown is shown again.
+// I-43: a tree that differs from the approved one is shown again.
 #[tokio::test(start_paused = true)]
 async fn a_branch_that_moved_is_committed_and_asked_about_again() {
     let moved = Outcome::Done { label: Some("moved".into()), output: [].into() };
@@ -148,7 +148,7 @@ async fn where_nobody_reaches_outside_a_delivery_says_so() {
     assert!(said);
 }
 
-/// What is frozen of a delivery is in the first fact.
+/// The first fact contains the frozen part of a delivery.
 #[tokio::test(start_paused = true)]
 async fn the_names_of_a_delivery_are_frozen() {
     let project = Project::new();
@@ -170,7 +170,7 @@ async fn the_names_of_a_delivery_are_frozen() {
     let names = json!({"commit": "c0ffee", "worktree_root": ".worktrees", "copy_files": [".env"]});
     let started = &first["fact"]["started"];
     assert_eq!(started["delivery"], json!({"own_tree": names}), "{first}");
-    // It works in a directory of its own name.
+    // The run works in a directory with its own name.
     let run = project.runs().find("last").expect("the run");
     let works_in = started["directory"].as_str().map(Path::new).expect("a directory");
     assert!(works_in.ends_with(Path::new(".worktrees").join(run.id())), "{works_in:?}");

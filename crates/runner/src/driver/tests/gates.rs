@@ -5,7 +5,6 @@ use saihai_model::{Activity, Ending, Millis, StageId, Variable, Wants, Workflow}
 use crate::testing::{Project, drive, fixed, gate, go_on, script, stage, turn, value, watch, workflow};
 use crate::{Given, Going, Observed, Reached};
 
-/// `plan`, then a gate, then `do`.
 fn gated(wants: Wants) -> Workflow {
     workflow(vec![
         ("plan", stage(vec![turn("plan", vec![fixed("Plan.")])], &[("", "ask")])),
@@ -61,7 +60,7 @@ async fn a_no_declines_the_run() {
     assert_eq!(project.journal(), before);
 }
 
-// Nobody is waited for longer than a gate says, whether or not somebody drives the run then.
+// A gate waits no longer than its limit, with or without a process that drives the run.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_comes_too_late_is_refused_and_the_run_goes_on_as_if_it_were_no() {
     let mut asks = gated(Wants::YesNo);
@@ -86,7 +85,7 @@ async fn an_answer_that_comes_too_late_is_refused_and_the_run_goes_on_as_if_it_w
     assert_eq!((again.exit_code(), project.journal()), (3, ended), "replayed it is the same");
 }
 
-// K-20 case 5: answered twice is exit 2.
+// K-20 case 5: a second answer exits with 2.
 #[tokio::test(start_paused = true)]
 async fn an_answer_nobody_asked_for_or_of_the_wrong_form_is_refused() {
     let project = parked(Wants::Text { max_chars: 5 }).await;
@@ -117,7 +116,7 @@ async fn the_open_gate_can_be_looked_at() {
     );
 }
 
-// K-4: who sits at a terminal is asked at once.
+// K-4: a person at the terminal is asked immediately.
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_stays_goes_on_with_the_answer_it_is_told() {
     let project = Project::new();
@@ -139,7 +138,7 @@ async fn a_driver_that_stays_goes_on_with_the_answer_it_is_told() {
     );
 }
 
-// H-58, K-20: a standing order answers yes or no and nothing else.
+// H-58, K-20: a standing order answers yes/no gates and nothing else.
 #[tokio::test(start_paused = true)]
 async fn auto_answers_yes_where_that_is_an_answer() {
     let run = async |wants| {
@@ -154,7 +153,7 @@ async fn auto_answers_yes_where_that_is_an_answer() {
     assert_eq!(run(Wants::Text { max_chars: 5 }).await.0, 6);
 }
 
-// K-20: `resume --auto` opens the gate that the run was parked at.
+// K-20: `resume --auto` opens the gate at which the run is parked.
 #[tokio::test(start_paused = true)]
 async fn a_run_parked_at_a_gate_is_resumed_by_a_standing_order() {
     let project = parked(Wants::YesNo).await;
@@ -177,7 +176,7 @@ async fn a_gate_that_insists_on_a_person_can_still_be_answered() {
     assert_eq!(drive(project.resume(go_on()).unwrap(), auto()).await.0.unwrap().exit_code(), 0);
 }
 
-// An answer in the inbox is believed: whoever can write there has the user's rights.
+// An answer in the inbox is trusted, because write access there requires the user's rights.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_left_in_the_inbox_counts() {
     let project = parked(Wants::YesNo).await;
@@ -191,7 +190,7 @@ async fn an_answer_that_was_left_in_the_inbox_counts() {
     assert_eq!(inbox.look().unwrap(), []);
 }
 
-// K-22: an answer given in another process reaches the owner that waits for it.
+// K-22: an answer from another process reaches the waiting owner.
 #[tokio::test(start_paused = true)]
 async fn an_answer_from_elsewhere_reaches_a_living_owner() {
     let project = Project::new();
@@ -200,7 +199,7 @@ async fn an_answer_from_elsewhere_reaches_a_living_owner() {
     let directory = driver.directory().clone();
     let driving = async { drive(driver, going).await.0.unwrap().exit_code() };
     let answering = async {
-        // The gate is open once the driver has nothing left to do but wait.
+        // The gate is open once the driver is idle.
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         crate::answer(&directory, Given::Yes(None), clock()).await.unwrap().1
     };
@@ -230,11 +229,11 @@ async fn a_run_that_is_interrupted_at_an_open_gate_still_waits_for_its_answer() 
     assert_eq!(finish.unwrap().exit_code(), 0);
 }
 
-// What cannot be put aside is not read again and again
+// A request that cannot be removed is not read again and again
 #[tokio::test(start_paused = true)]
 async fn a_letter_that_cannot_be_removed_stops_the_run_with_its_name() {
     let project = parked(Wants::YesNo).await;
-    // A directory is removed by nobody who removes a file, whatever rights they have.
+    // A call that removes a file cannot remove a directory, even as root.
     std::fs::create_dir(project.last().inbox().join("1-0.json")).unwrap();
     let going = Going { stay_at_gates: true, ..Going::default() };
     let error = drive(project.resume(go_on()).unwrap(), going).await.0.unwrap_err();

@@ -1,4 +1,4 @@
-//! Runs that simply go their way.
+//! Runs without interruptions.
 
 use saihai_model::{
     Ending, Entry, Fact, Form, Part, ScriptFailure, ScriptReply, Section, Text, Variable, When, Workflow,
@@ -35,7 +35,7 @@ async fn a_run_goes_from_its_entry_to_completion() {
     "#);
 }
 
-// DESIGN 3.1: the reply to one turn and the request for the next stand in one append.
+// DESIGN 3.1: one append holds the reply to a turn and the request for the next.
 #[tokio::test(start_paused = true)]
 async fn a_reply_its_decisions_and_the_next_request_are_one_batch() {
     let project = Project::new();
@@ -49,7 +49,7 @@ async fn a_reply_its_decisions_and_the_next_request_are_one_batch() {
     assert_eq!(batches.collect::<Vec<_>>(), [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3]);
 }
 
-// T-101: the push criterion of the law.
+// T-101: the number of writes and syncs per turn is fixed.
 #[tokio::test(start_paused = true)]
 async fn a_turn_is_one_write_and_one_sync() {
     let count = async |rounds: usize| {
@@ -101,7 +101,7 @@ async fn reports_are_saved_before_the_stage_is_left_and_shown_to_the_next() {
     assert_eq!(std::fs::read_to_string(saved).unwrap(), "# The plan\n");
 }
 
-/// Every prompt that was sent, from its blob where it has one.
+/// Returns all sent prompts, read from blobs where needed.
 fn prompts(project: &Project) -> Vec<String> {
     let directory = project.last();
     let asked = project.records().into_iter().filter_map(|record| match record.entry {
@@ -133,7 +133,7 @@ async fn a_reply_without_text_is_a_crashed_attempt() {
     assert_eq!(log.0[5], "6 failed plan.1.1.1 \"crashed\"");
 }
 
-// P-18, T-61: said before the run is made, so that there is none.
+// P-18, T-61: the error comes before the run is created.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_cannot_be_asked_is_refused_before_anything_is_made() {
     let project = Project::new();
@@ -146,7 +146,7 @@ async fn a_provider_that_cannot_be_asked_is_refused_before_anything_is_made() {
     assert_eq!(std::fs::read_dir(project.root.path()).unwrap().count(), 0);
 }
 
-// C-33: a class, a message and a time come back as they were said.
+// C-33: class, message and time of a failure are preserved.
 #[tokio::test(start_paused = true)]
 async fn a_failure_says_when_asking_again_makes_sense() {
     let project = Project::new();
@@ -171,7 +171,7 @@ async fn a_failure_says_when_asking_again_makes_sense() {
     );
 }
 
-// P-33, P-42, invariant 7: whoever finishes first, the result is the same.
+// P-33, P-42, invariant 7: the order of finishing does not change the result.
 #[tokio::test(start_paused = true)]
 async fn parallel_turns_are_asked_at_once_and_their_order_of_finishing_does_not_matter() {
     let parallel = || {
@@ -235,7 +235,7 @@ async fn a_limit_parks_the_run_and_only_a_raised_one_lets_it_go_on() {
     assert_eq!(log.0[0], "10 resumed");
 }
 
-// T-17: an engine that would now decide otherwise stops and names the event.
+// T-17: an engine that decides differently stops and names the event.
 #[tokio::test(start_paused = true)]
 async fn a_journal_whose_decisions_this_engine_would_not_take_is_refused() {
     let project = Project::new();
@@ -255,7 +255,7 @@ async fn a_journal_whose_decisions_this_engine_would_not_take_is_refused() {
     assert_eq!((error.exit_code(), project.journal()), (2, before));
 }
 
-// T-23: a run in flight does not look at the definition again, and its own copy cannot be edited.
+// T-23: a run in flight ignores changes of the definition, and its own copy cannot be edited.
 #[tokio::test(start_paused = true)]
 async fn an_edited_frozen_workflow_is_refused() {
     let project = Project::new();
@@ -288,7 +288,7 @@ async fn the_time_of_a_journal_never_goes_back_whatever_the_clock_does() {
     assert_eq!(shown(records.last().unwrap()), "16 finished {\"completed\":\"complete\"}");
 }
 
-// Invariant 6 of the architecture, as far as a driver is concerned.
+// Invariant 6 of the architecture, for the driver.
 #[tokio::test(start_paused = true)]
 async fn the_state_of_a_long_run_is_not_larger_than_that_of_a_short_one() {
     let size = async |rounds: usize| {

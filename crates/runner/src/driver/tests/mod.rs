@@ -1,4 +1,4 @@
-//! Whole runs with scripted replies, on a clock that stands still while nothing is waited for.
+//! Whole runs with scripted replies, on a clock that is paused while nothing waits.
 
 mod acting;
 mod crashing;

@@ -1,4 +1,4 @@
-//! Power that fails: what was not synced is kept, dropped, torn or full of holes, as chance has it.
+//! Power failures: unsynced data is randomly kept, dropped, torn or full of holes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use crate::disk::{Kind, Plan, Step, Tape};
 use crate::testing::{Project, watch};
 use crate::{Observed, Runs};
 
-/// A disk as the power left it.
+/// A disk after a power failure.
 #[derive(Default)]
 struct Platter {
     directories: BTreeMap<PathBuf, Durable>,
     files: BTreeMap<PathBuf, File>,
-    /// The file made last: what is renamed next.
+    /// The file created last, which is renamed next.
     draft: PathBuf,
 }
 
@@ -23,9 +23,9 @@ struct Platter {
 struct File {
     named: Durable,
     writes: Vec<(Vec<u8>, Durable)>,
-    /// What stood under this name before, until its directory is synced.
+    /// The previous file of this name, until its directory is synced.
     before: Option<Box<File>>,
-    /// The name it came from by renaming, until the directory is synced.
+    /// The name before the rename, until the directory is synced.
     from: Option<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ enum Durable {
     Unknown,
 }
 
-/// Chance that can be repeated (T-1).
+/// A repeatable random number generator (T-1).
 struct Chance(u64);
 
 impl Chance {
@@ -85,7 +85,7 @@ impl Platter {
             Kind::Remove => {
                 self.files.remove(path);
             }
-            // Only a lock is emptied in a life without faults, and what is in it does not matter.
+            // Without faults, only a lock file is truncated, and its content does not matter.
             Kind::Truncate => assert!(path.ends_with("lock"), "{path:?}"),
         }
     }
@@ -101,7 +101,7 @@ impl Platter {
         directories.for_each(|(_, durable)| *durable = Durable::Yes);
     }
 
-    /// Writes down what is left of it below another root.
+    /// Writes the remaining state below another root.
     fn restore(self, chance: &mut Chance, from: &Path, to: &Path) {
         let mut gone = Vec::new();
         for (path, durable) in &self.directories {
@@ -144,7 +144,7 @@ impl File {
                 (Durable::Yes, _) | (Durable::Unknown, 0) => {}
                 (Durable::Unknown, 1) => bytes.clear(),
                 (Durable::Unknown, 2) => bytes.truncate(part),
-                // Its end has reached the platter, its beginning has not.
+                // The end of the data reached the disk, the start did not.
                 (Durable::Unknown, _) => bytes[..part].fill(0),
             }
             content.extend(bytes);
@@ -153,7 +153,7 @@ impl File {
     }
 }
 
-/// A whole life on tape, and how much of the tape stood when each record was acknowledged.
+/// Records a whole life, and the length of the tape at each acknowledged record.
 async fn taped() -> (Project, Vec<Step>, Vec<(Record, usize)>) {
     let tape = Tape::default();
     let project = Project::on(quick(Plan { tape: Some(tape.clone()), ..Plan::default() }));
@@ -218,7 +218,7 @@ async fn t11_control_without_syncs_acknowledged_records_are_lost() {
     assert!(lost > 10, "{lost}");
 }
 
-/// What was acknowledged stands, and nobody was asked again who had replied.
+/// Checks that acknowledged records exist and that no replied call was asked again.
 fn check_known(project: &Project, known: &[Record], case: &str) {
     let records = project.records();
     let facts = |records: &[Record]| records.iter().map(crate::testing::shown).collect::<Vec<_>>();
@@ -233,7 +233,7 @@ fn check_known(project: &Project, known: &[Record], case: &str) {
     }
 }
 
-/// The journal names the directories of the run; here they are somewhere else.
+/// Updates the directories that the journal names, because the run has moved.
 fn rename_root(project: &Project, before: &Project) {
     let runs: Runs = project.runs();
     let Ok(directory) = runs.find("last") else { return };

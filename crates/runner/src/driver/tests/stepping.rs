@@ -1,4 +1,4 @@
-//! A flow of checked steps, driven, killed and resumed.
+//! A flow of checked steps: driven, killed and resumed.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ async fn steps_are_worked_corrected_checked_and_tried_again() {
     assert_eq!(std::fs::read_to_string(project.path("output.md")).unwrap(), "900");
 }
 
-// Case 30: a lost session is begun anew, once, with what was carried.
+// Case 30: a lost session restarts once, with the carried text.
 #[tokio::test(start_paused = true)]
 async fn a_lost_session_is_begun_anew_with_what_was_carried() {
     let project = Project::new();
@@ -107,7 +107,7 @@ async fn a_lost_session_is_begun_anew_with_what_was_carried() {
     );
 }
 
-// S-72, T-10, case 42: killed at every operation of the disk, only what is missing is asked again.
+// S-72, T-10, case 42: after a kill at any disk operation, only missing calls are asked again.
 #[tokio::test(start_paused = true)]
 async fn dying_at_any_operation_of_a_steps_run_asks_only_what_is_missing_again() {
     let log = tempfile::NamedTempFile::new().unwrap();
@@ -137,7 +137,7 @@ async fn dying_at_any_operation_of_a_steps_run_asks_only_what_is_missing_again()
             }
             let result = crate::LoadedRun::read(&project.last()).unwrap().result().unwrap();
             assert_eq!((result.iterations, result.summaries.len()), (3, 3), "{case}");
-            // P4: appended once, or reported as unknown and at most once.
+            // P4: appended once, or reported as unknown and appended at most once.
             let noted = std::fs::read_to_string(project.path("output.md")).unwrap_or_default();
             let success = result.summaries[2].action_results[0].success;
             assert!(noted == "900" || noted.is_empty() && !success, "{case}: {noted} {success}");

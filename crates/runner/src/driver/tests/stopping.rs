@@ -1,4 +1,4 @@
-//! Runs that are told to stop.
+//! Runs that are stopped.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use saihai_model::{Ending, Hold, Script, ScriptReply};
 use crate::testing::{Project, drive, go_on, plan_and_review, script, watch};
 use crate::{Error, Going, Observed, Reached};
 
-/// `plan` replies, `review` hangs until it is stopped; asked again it is fine.
+/// `plan` replies and `review` hangs until it is stopped. The second `review` succeeds.
 fn hanging() -> Script {
     let mut script = script(&["a plan", "fine [STEP:0]"]);
     script.replies.insert(1, ScriptReply { hang: true, ..ScriptReply::default() });
@@ -42,7 +42,7 @@ async fn an_interrupt_stops_the_agents_and_parks_the_run() {
     );
 }
 
-// T-20: a turn that was stopped is asked again with the same prompt, and marked so.
+// T-20: a stopped turn is repeated with the same prompt and marked as a repeat.
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_run_goes_on_at_that_very_turn() {
     let project = Project::new();
@@ -137,7 +137,7 @@ fn clock() -> crate::Clock {
     crate::Clock::starting_at(crate::testing::BEGINNING)
 }
 
-// K-22: without an owner the event is appended in its place, also where its process died in the middle of a turn.
+// K-22: without an owner the event is appended directly, even if the process died during a turn.
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_run_nobody_drives_ends_it_without_asking_anybody() {
     let project = Project::new();
@@ -154,7 +154,7 @@ async fn cancelling_a_run_nobody_drives_ends_it_without_asking_anybody() {
     assert_eq!(finish.exit_code(), 3);
 }
 
-// K-22: what an owner that died had not read yet is read by the next.
+// K-22: the next owner reads requests that a dead owner left unread.
 #[tokio::test(start_paused = true)]
 async fn a_wish_left_for_a_dead_owner_is_fulfilled_by_the_next() {
     let project = Project::new();

@@ -1,4 +1,4 @@
-//! Disks that are full or fail.
+//! Full and failing disks.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::testing::{
 };
 use crate::{Error, Going};
 
-/// Fails operation after operation, once or from then on, and goes on with a sound disk.
+/// Fails one operation after the other, once or permanently, and continues with a healthy disk.
 async fn check(errno: Errno, for_ever: bool) {
     let (expected, operations) = undisturbed().await;
     for operation in 1..=operations.len() as u64 {
@@ -35,7 +35,7 @@ async fn check(errno: Errno, for_ever: bool) {
     }
 }
 
-/// Calls an agent was really asked without the request standing in the journal.
+/// Returns calls that reached an agent without a request in the journal.
 fn unacknowledged_calls(project: &Project) -> BTreeSet<String> {
     let done = std::fs::read_dir(project.path("calls")).into_iter().flatten();
     let mut done: BTreeSet<_> = done.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -59,7 +59,7 @@ async fn t14_a_full_disk_at_any_operation_parks_the_run_and_resuming_ends_it_wel
     check(Errno::NoSpace, true).await;
 }
 
-// T-14, T-16: the operation that failed would succeed the next time.
+// T-14, T-16: the failed operation would succeed the next time.
 #[tokio::test(start_paused = true)]
 async fn t16_one_failed_operation_is_never_believed() {
     check(Errno::Io, false).await;
@@ -71,7 +71,7 @@ async fn t14_a_short_write_anywhere_parks_the_run_and_resuming_ends_it_well() {
     check(Errno::Short, false).await;
 }
 
-// T-14: message with path and cause.
+// T-14: the message has path and cause.
 #[tokio::test(start_paused = true)]
 async fn a_failed_append_says_what_could_not_be_written_and_why() {
     let good = Project::new();
@@ -94,7 +94,7 @@ async fn a_failed_append_says_what_could_not_be_written_and_why() {
     assert_eq!((returned.error, returned.iterations), (finish.storage, returned.summaries.len()));
 }
 
-// K-2: found before the start, there is no run, and nothing is left of it.
+// K-2: an error before the start leaves no run and no files.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_cannot_be_begun_leaves_nothing_behind() {
     let good = Project::new();
@@ -147,7 +147,7 @@ async fn a_report_that_cannot_be_saved_parks_the_run_and_is_saved_without_asking
     assert_eq!(std::fs::read_to_string(report).unwrap(), "# Plan\n");
 }
 
-// T-13: refused by its name and the line that names it; nothing is written.
+// T-13: the error names the blob and the line that names it. Nothing is written.
 #[tokio::test(start_paused = true)]
 async fn an_altered_or_missing_blob_is_refused_before_anything_is_written() {
     let project = Project::new();
@@ -176,7 +176,7 @@ async fn an_altered_or_missing_blob_is_refused_before_anything_is_written() {
     check("its blob is missing");
 }
 
-// T-12: one warning, and the run goes on.
+// T-12: one warning, and the run continues.
 #[tokio::test(start_paused = true)]
 async fn a_torn_append_is_dropped_with_one_warning_when_the_run_is_resumed() {
     let project = Project::new();

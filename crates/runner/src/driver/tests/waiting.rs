@@ -6,7 +6,7 @@ use saihai_model::{FailureClass, Hold, Millis, Moment, Raise, Script, ScriptFail
 use crate::testing::{BEGINNING, Project, drive, go_on, plan_and_review, script};
 use crate::{Clock, Driver, Going};
 
-/// One refusal with a wait, and then all goes well.
+/// One refusal with a wait, then success.
 fn refused_once(class: FailureClass, wait: Millis) -> Script {
     let mut script = script(&["a plan", "fine [STEP:0]"]);
     let fail = ScriptFailure { class, message: "later".to_owned(), retry_after: Some(wait), until: None };
@@ -21,7 +21,7 @@ async fn a_short_wait_is_sat_out() {
     let refused = refused_once(FailureClass::RateLimited, Millis::seconds(30));
     let (finish, log) = drive(project.start(plan_and_review(), refused).unwrap(), Going::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
-    // The engine adds a little chance of its own to what the provider said.
+    // The engine adds a small random amount to the provider's time.
     let until = announced(&log.0);
     assert!((30_000..35_000).contains(&until), "{until}");
     assert_eq!(
@@ -34,11 +34,11 @@ async fn a_short_wait_is_sat_out() {
             "9 asked plan.1.1.1".to_owned(),
         ]
     );
-    // Neither early nor later than announced.
+    // Neither earlier nor later than announced.
     assert_eq!(project.records()[7].at, Moment(BEGINNING.0 + until));
 }
 
-// Where others work meanwhile, a wait that is over ends only when that is told (I-45).
+// With other runs at work, an elapsed wait ends only on a command (I-45).
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_when_that_is_told_and_not_before_its_time() {
     let check = async |told_after: u64, expected: std::ops::Range<u64>| {

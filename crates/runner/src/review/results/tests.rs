@@ -1,4 +1,4 @@
-//! What becomes of agents, by what was heard of them.
+//! Results of agents, from hand-written records.
 
 use saihai_model::Millis;
 
@@ -30,7 +30,7 @@ fn failed(failure: Failure, output: Option<Json>, until: Moment) -> AgentResult 
     asked.result(true)
 }
 
-// What arrived is kept, however it ended
+// Partial output is kept for every kind of failure
 #[test]
 fn what_an_agent_had_said_before_it_failed_is_kept() {
     let said = serde_json::json!({"issues": [{"severity": "important", "description": "It leaks."}]});
@@ -64,7 +64,7 @@ fn a_program_that_failed_is_told_with_its_exit_code_and_last_words() {
     assert_eq!(failed(died, None, Moment(2_000)).status, status);
 }
 
-/// What becomes of an agent that replied this, with these violations, one reply after the other.
+/// Returns the result of an agent after these replies and their violations, in order.
 fn replied(replies: &[(Json, &[&str])]) -> AgentResult {
     let (stage, turn) = (StageId::from("main"), turn("a", Vec::new()));
     let mut asked = Asked::new(&stage, 0, &turn);
@@ -81,7 +81,7 @@ fn issue(severity: &str, message: &str) -> Json {
     serde_json::json!({"severity": severity, "description": message})
 }
 
-// What is left of a reply that was cut off may look whole by itself
+// The rest of a truncated reply may look complete
 #[test]
 fn a_reply_that_was_cut_off_is_truncated_with_what_is_whole_of_it() {
     let output = serde_json::json!({"issues": [issue("important", "It leaks.")]});
@@ -94,7 +94,7 @@ fn a_reply_that_was_cut_off_is_truncated_with_what_is_whole_of_it() {
     assert_eq!(result.status, Status::error(Status::INVALID_OUTPUT, "it is cut off"));
 }
 
-// A score says nothing about findings that could not be read
+// A score says nothing about findings that could not be parsed
 #[test]
 fn a_reply_whose_findings_are_all_refused_is_no_answer_and_can_be_read() {
     let output = serde_json::json!({"overall_score": 1, "issues": [issue("High", "SQL injection")]});
@@ -107,7 +107,7 @@ fn a_reply_whose_findings_are_all_refused_is_no_answer_and_can_be_read() {
     assert_eq!((result.refused.len(), result.refused[20].as_str()), (21, "and 30 more"));
 }
 
-// of what is no JSON the words are all there is
+// without JSON, the raw text is the only content
 #[test]
 fn the_words_of_a_reply_of_which_nothing_could_be_read_are_kept() {
     let (stage, turn) = (StageId::from("main"), turn("a", Vec::new()));
@@ -141,7 +141,7 @@ fn a_correction_that_is_wrong_again_loses_no_finding() {
     assert!(result.refused.is_empty() && result.notes.is_empty());
 }
 
-// Only the agent's own time is a timeout
+// Only the agent's own deadline is a timeout
 #[test]
 fn a_silence_that_was_too_long_is_no_timeout_of_the_agent() {
     let late = Failure { by_deadline: true, ..Failure::new(FailureClass::Transient, "silent") };
@@ -150,7 +150,7 @@ fn a_silence_that_was_too_long_is_no_timeout_of_the_agent() {
     assert_eq!(whole, Status::Timeout { timeout_seconds: 5 });
 }
 
-/// What becomes of an agent with five seconds, by what happened in which second.
+/// Returns the result of an agent with five seconds, from events at these seconds.
 fn told(happened: &[(u64, Fact)]) -> (u64, Status) {
     let turn = Turn { within: Some(Millis(5_000)), ..turn("a", Vec::new()) };
     let workflow = workflow(vec![("main", stage(vec![turn], &[]))]);
@@ -184,7 +184,7 @@ fn late() -> Fact {
     Fact::Failed(Box::new(CallFailed::new(call(), failure)))
 }
 
-// Time in which nobody drove the run is nobody's
+// Time in which no process drove the run does not count
 #[test]
 fn an_agent_ran_as_long_as_somebody_drove_it() {
     let silent = Status::failed(FailureClass::Transient, "silent");
@@ -192,14 +192,15 @@ fn an_agent_ran_as_long_as_somebody_drove_it() {
     let (reopened, resumed) = (|| Fact::Reopened, || Fact::Resumed(go_on()));
     // Attempts and the waits between them count.
     assert_eq!(told(&[(0, asked(1)), (1, late()), (3, asked(2)), (4, late())]), (4_000, silent.clone()));
-    // It was stopped after two seconds, and a day later it was silent for three.
+    // The turn was stopped after two seconds. A day later it was silent for three.
     let parked = [(0, asked(1)), (2, stopped()), (86_400, resumed()), (86_400, asked(2)), (86_403, late())];
     assert_eq!(told(&parked), (5_000, silent));
-    // It died in the third second, as far as anybody knows, and then used up the time it was given anew.
+    // The process died in the third second according to its records. The next one used up a full new
+    // deadline.
     let died =
         [(0, asked(1)), (3, Fact::Woke), (60, reopened()), (61, resumed()), (61, asked(2)), (66, late())];
     assert_eq!(told(&died), (8_000, timeout.clone()));
-    // Its time was over before the run was stopped for others.
+    // The deadline was over before the run stopped for other reasons.
     let over = [(0, asked(1)), (5, late()), (60, resumed())];
     assert_eq!(told(&over), (5_000, timeout));
 }

@@ -1,4 +1,4 @@
-//! One report that has something of everything, in every form.
+//! One report with an example of everything, in every format.
 
 mod promises;
 mod snapshots;
@@ -31,7 +31,7 @@ fn considered(agent: &str, selected: bool, why: &str) -> Considered {
     }
 }
 
-/// `src/load.rs`, of which the change adds lines 3 to 6.
+/// `src/load.rs`, to which the change adds lines 3 to 6.
 fn code() -> Code {
     let text = "use std::fs;\n\nfn load(path: &str) -> String {\n    // saihai-ignore[style]: the name is from the format\n    let Tx = fs::read_to_string(path).ok();\n    Tx.unwrap_or_default()\n}\n";
     let section = "diff --git a/src/load.rs b/src/load.rs\n@@ -1,3 +1,7 @@\n use std::fs;\n \n+fn load(path: &str) -> String {\n+    // ignore\n+    let Tx = 1;\n+    Tx\n }\n";

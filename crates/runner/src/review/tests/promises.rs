@@ -1,4 +1,4 @@
-//! What holds of every form.
+//! Properties of every format.
 
 use saihai_config::Language;
 use saihai_json_schema::JsonSchema;
@@ -22,7 +22,7 @@ fn a_program_reads_it_back() {
     );
 }
 
-/// The schema with no property left undescribed.
+/// Returns the schema without undescribed properties.
 fn closed(mut schema: Json) -> Json {
     match &mut schema {
         Json::Object(object) => {
@@ -57,14 +57,14 @@ fn the_schema_describes_a_report_completely() {
     }
 }
 
-/// The schema of SARIF 2.1.0, as OASIS publishes it.
+/// The schema of SARIF 2.1.0 as published by OASIS.
 const SARIF_SCHEMA: &str = include_str!("sarif-schema-2.1.0.json");
 
 //
 #[test]
 fn a_log_is_what_the_published_schema_of_sarif_wants() {
     let mut schema: Json = serde_json::from_str(SARIF_SCHEMA).unwrap();
-    // The one pattern that no strict reader of regular expressions takes: of a property that we do not write.
+    // A strict regex parser rejects this pattern. It belongs to a property that we do not write.
     for owner in ["run", "toolComponent"] {
         let language = schema.pointer_mut(&format!("/definitions/{owner}/properties/language")).unwrap();
         assert!(language.as_object_mut().unwrap().remove("pattern").is_some());
@@ -77,7 +77,7 @@ fn a_log_is_what_the_published_schema_of_sarif_wants() {
     for report in [report(), clean.report(), hostile] {
         let log: Json = serde_json::from_str(&to_sarif(&report)).unwrap();
         assert_eq!(schema.violations(&log, 10), []);
-        // `format` is an annotation, so the schema alone does not hold addresses to it.
+        // `format` is an annotation, so the schema alone does not check URIs.
         for uri in uris(&log) {
             assert!(is_uri_reference(uri), "{uri}");
         }
@@ -88,7 +88,7 @@ fn a_log_is_what_the_published_schema_of_sarif_wants() {
     }
 }
 
-/// Every value of a key that SARIF calls an address.
+/// Returns every value of a key that SARIF defines as a URI.
 fn uris(log: &Json) -> Vec<&str> {
     match log {
         Json::Object(members) => {
@@ -100,7 +100,7 @@ fn uris(log: &Json) -> Vec<&str> {
     }
 }
 
-/// The characters of RFC 3986, and whole escapes.
+/// Checks for characters of RFC 3986 and complete escapes.
 fn is_uri_reference(text: &str) -> bool {
     let escapes = text.split('%').skip(1);
     let are_whole = escapes
@@ -110,7 +110,7 @@ fn is_uri_reference(text: &str) -> bool {
     are_whole && text.bytes().all(is_known) && text.matches('#').count() <= 1
 }
 
-// code scanning refuses a whole log for one result without a location, and takes all results for open ones
+// code scanning refuses a whole log for one result without a location, and treats all results as open
 #[test]
 fn every_result_of_a_log_is_one_that_code_scanning_takes() {
     let mut review = review();
@@ -132,7 +132,7 @@ fn every_result_of_a_log_is_one_that_code_scanning_takes() {
             result["locations"][0]["message"].is_object()
         );
         assert_ne!(result["baselineState"], "absent", "{result}");
-        // What its line does not tell from another of its rule is told by a name of ours.
+        // Our own fingerprint separates results that share a line and a rule.
         let own = result["partialFingerprints"]["primaryLocationLineHash"].as_str();
         let line = || format!("{} {}", place["artifactLocation"]["uri"], place["region"]["startLine"]);
         assert!(own.is_some() || place["region"].is_object(), "{result}");
@@ -149,12 +149,12 @@ fn every_result_of_a_log_is_one_that_code_scanning_takes() {
     );
     let of_run = ["filtered", "fixed"].map(|name| run["properties"][name][0]["message"].clone());
     assert_eq!(of_run, ["Perhaps too long.", "Gone since."]);
-    // The file that was named stands for a line it does not have.
+    // The named file replaces a line that does not exist in it.
     let wrong = results.iter().find(|one| one["properties"]["claimed"] == "src/load.rs:9999").unwrap();
     assert_eq!(wrong["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "src/load.rs");
 }
 
-// a log of a scanner is a baseline as good as a report.
+// a scanner's log works as a baseline like a report.
 #[test]
 fn every_form_for_programs_is_a_baseline() {
     for text in [to_json(&report()), to_sarif(&report())] {
@@ -228,7 +228,7 @@ fn github_shows_ten_of_a_kind_and_counts_the_rest() {
     assert!(text.contains("\nnot shown above: 3 × error\n"), "{text}");
 }
 
-// R-46, case 38: what kind of thing was found, and what was said of the whole, stands in every form
+// R-46, case 38: every format has the kind of a finding and the overall assessment
 #[test]
 fn nothing_that_is_no_issue_is_lost_in_any_form() {
     let mut review = review();
@@ -257,7 +257,7 @@ fn nothing_that_is_no_issue_is_lost_in_any_form() {
     }
 }
 
-// Ten notices of findings do not hide what was said about the whole
+// Ten notices of findings do not hide the overall assessments
 #[test]
 fn github_always_shows_the_assessments() {
     let mut review = review();
@@ -270,7 +270,7 @@ fn github_always_shows_the_assessments() {
     assert_eq!(text.lines().filter(|line| line.starts_with("::notice ")).count(), 10);
 }
 
-// however much is found, what is wrong with the review itself is told
+// problems of the review itself appear regardless of the number of findings
 #[test]
 fn github_never_cuts_off_what_a_change_does_to_its_own_review() {
     let mut review = review();
@@ -295,7 +295,7 @@ fn github_never_cuts_off_what_a_change_does_to_its_own_review() {
     assert!(text.contains("\n::notice title=not reviewed (1)::logo.png: binary\n"), "{text}");
 }
 
-// Two agents that say the same and advise something else are both heard
+// Suggestions of two agents for the same finding are both shown
 #[test]
 fn people_read_what_each_agent_suggests() {
     let issue = |suggestion: &str| {
@@ -314,7 +314,7 @@ fn people_read_what_each_agent_suggests() {
     assert!(!page.contains("Also said by c"), "{page}");
 }
 
-// A comment is in the source, whatever the name of its file
+// A comment is in the source, regardless of the file name
 #[test]
 fn a_log_says_where_a_suppression_is_written() {
     let kinds = |path: &str| {
@@ -347,7 +347,7 @@ fn a_log_says_where_a_suppression_is_written() {
     }
 }
 
-// what could not be read of an answer may be the worst of it
+// the unreadable part of an answer may be its worst finding
 #[test]
 fn what_was_refused_of_an_answer_is_in_every_form() {
     let mut report = report();

@@ -1,4 +1,4 @@
-//! What people and programs are shown, whole.
+//! Complete snapshots of every format.
 
 use insta::assert_snapshot;
 use saihai_config::Language;
