@@ -90,7 +90,7 @@ impl Asking<'_> {
     /// reports that there is nothing to review. Programs get an empty report.
     pub(super) fn end_at_once(self, why: &str, streams: &mut Streams) -> Result<u8, Error> {
         let strict = self.flags.strict || self.settings.strict;
-        // Configuration errors are reported even if there is no change to review.
+        // Report configuration errors even without a change to review.
         let LoweredReview { loaded, plan, .. } = lower(self.reviewing());
         diagnostics::insist(&loaded.diagnostics, strict, streams)?;
         self.check_script(strict, streams)?;

@@ -25,7 +25,7 @@ impl<'a> Untouched<'a> {
         Plan::of(workflow).map(|_| Self { workflow, phase: None, tracked: None })
     }
 
-    /// Reads the directory and the current phase from an earlier record.
+    /// Reads the directory and the current phase from an earlier record. The caller has not asked any agent yet.
     pub(crate) fn remember(&mut self, record: &Record) {
         match &record.entry {
             Entry::Fact(Fact::Started(start)) => {

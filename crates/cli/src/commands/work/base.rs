@@ -17,8 +17,8 @@ pub(super) struct BaseChoice {
     pub(super) by: String,
 }
 
-/// Checked pairs of base branch and branch prefix, with the local commit of the base. A server is asked only once
-/// about each pair.
+/// Checked pairs of base branch and branch prefix, with the base's commit if it is available locally. A server is
+/// asked only once about each pair.
 pub(super) type Checked = BTreeMap<(String, String), Option<String>>;
 
 impl BaseChoice {

@@ -119,7 +119,7 @@ impl Job {
             Room::Done { reference } => {
                 let kept = format!("what conflicted is kept: `git worktree add DIR {reference}`");
                 let note = format!("begins anew at `{}`; {kept}", self.base);
-                // A closed channel means that there is no reader for this note.
+                // Without a receiver this note does not matter.
                 tell.send(Told::Seen { number: self.issue.number, seen: Seen::Note(note) }).unwrap_or(());
                 Ok(None)
             }

@@ -74,7 +74,7 @@ impl Board {
         }
     }
 
-    /// Renders the table within the given size. Finished issues are dropped first if there is no room.
+    /// Renders the table within the given size. Finished issues are dropped first if space runs out.
     pub(super) fn frame(&self, columns: usize, rows: usize) -> Vec<String> {
         let now = time::now();
         let mut table = Table::new(&["ISSUE", "STATE", "TURNS", "COST", "TIME", "TITLE"]);

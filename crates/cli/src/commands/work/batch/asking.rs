@@ -79,7 +79,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Handles a timeout of the first question: its run continues without an answer.
+    /// Handles a timeout of the first question: its run continues, and the gate counts as timed out.
     pub(super) fn give_up_asking(&mut self) {
         let Some(question) = self.questions.pop_front() else { return };
         self.standings.insert(question.number, Standing::Parked { until: Some(time::now()) });
