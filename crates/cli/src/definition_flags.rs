@@ -1,7 +1,7 @@
-//! The flags that a definition itself adds to a command: `saihai run tailor --customer Sato` (S-12).
+//! Flags that a definition adds to a command: `saihai run tailor --customer Sato` (S-12).
 //!
-//! They are known only once the definition is, and clap must know all flags beforehand. So each becomes `--set`, which
-//! it stands for, before clap sees the arguments.
+//! Clap must know all flags before parsing, but these depend on the definition. So each is rewritten to `--set`
+//! before clap sees the arguments.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,23 +13,23 @@ use crate::commands::Arguments;
 use crate::error::Error;
 use crate::project::Project;
 
-/// Commands that take values for a definition.
+/// Commands that accept values for a definition.
 const COMMANDS: [&str; 3] = ["run", "rehearse", "prompt"];
 
-/// The flags of the definition that is asked for.
+/// The flags of the requested definition.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionFlags {
     flags: Vec<DefinitionFlag>,
-    /// The definition as it was asked for.
+    /// The definition as typed.
     asked: String,
-    /// Its place among the arguments.
+    /// Index of the definition in the arguments.
     definition: usize,
-    /// Flags of the command itself, and whether each takes a value.
+    /// The command's own flags. The boolean is true if the flag takes a value.
     command: Vec<(String, bool)>,
 }
 
 impl DefinitionFlags {
-    /// Looks the definition up; nothing where none is asked for, or where it has no flags.
+    /// Looks up the definition. Returns no flags if the arguments name no definition or it has none.
     pub(crate) fn of(arguments: &[OsString]) -> Self {
         let Some(name) =
             arguments.get(1).and_then(|name| name.to_str()).filter(|name| COMMANDS.contains(name))
@@ -45,13 +45,14 @@ impl DefinitionFlags {
         Self { flags: flags.unwrap_or_default(), asked, definition, command }
     }
 
-    /// The program with these flags too, so that its help lists them. It is for that alone: they stand for `--set`.
+    /// Returns the program with these flags added, so that its help lists them. Parsing does not use it, because the
+    /// flags become `--set`.
     pub(crate) fn for_help(&self, command: &str) -> Option<clap::Command> {
         let heading = format!("Flags of {}", self.asked);
         let mut listed = BTreeMap::new();
         for flag in &self.flags {
             let long = flag.flag.trim_start_matches('-');
-            // What is wrong with a flag is said when the definition is read.
+            // Loading the definition reports invalid flags.
             let is_name = !long.is_empty() && long.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
             if is_name && !self.command.iter().any(|(known, _)| *known == flag.flag) {
                 let action = if flag.alone { ArgAction::SetTrue } else { ArgAction::Append };
@@ -65,12 +66,12 @@ impl DefinitionFlags {
             .then(|| program.mut_subcommand(command, |known| known.args(listed.into_values())))
     }
 
-    /// Their names, with their dashes.
+    /// Returns the flag names with their dashes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.flags.iter().map(|flag| flag.flag.as_str())
     }
 
-    /// The arguments with `--set` in the place of the definition's flags. A flag that the command has too stays.
+    /// Replaces the definition's flags with `--set`. A flag that the command has too is kept.
     pub(crate) fn expand(&self, arguments: &[OsString]) -> Result<Vec<OsString>, Error> {
         if self.flags.is_empty() {
             return Ok(arguments.to_vec());
@@ -88,7 +89,7 @@ impl DefinitionFlags {
                 None => (text, None),
             };
             let takes_value = self.command.iter().find(|(known, _)| known == name).map(|(_, takes)| *takes);
-            // What only the definition knows stands behind it.
+            // A flag that only the definition has must follow it.
             let may_be_own = place > self.definition || takes_value.is_some();
             let own = self.flags.iter().find(|flag| flag.flag == name && may_be_own);
             let separate =
@@ -116,7 +117,7 @@ fn setting(key: &str, value: &OsStr) -> OsString {
     setting
 }
 
-/// The flags of a command, and whether each takes a value.
+/// Returns the flags of a command. The boolean is true if the flag takes a value.
 fn flags_of(name: &str) -> Vec<(String, bool)> {
     let mut all = Arguments::command();
     all.build();
@@ -128,7 +129,7 @@ fn flags_of(name: &str) -> Vec<(String, bool)> {
     longs.collect()
 }
 
-/// The place of the first argument of a command that is neither a flag nor a flag's value.
+/// Returns the index of the first argument that is neither a flag nor a flag's value.
 fn first_value(arguments: &[OsString], command: &[(String, bool)]) -> Option<usize> {
     let mut place = 2;
     while let Some(argument) = arguments.get(place) {

@@ -1,17 +1,17 @@
-//! What is wrong with a definition or with settings, said on stderr.
+//! Diagnostics of definitions and settings, printed on stderr.
 
 use saihai_config::{Colour, Diagnostic, Diagnostics, Severity, to_human};
 
 use crate::error::{Error, exit};
 use crate::terminal::{Stream, Streams};
 
-/// Diagnostics as a stream shows them.
+/// Formats diagnostics for a stream, with colour if the stream supports it.
 pub(crate) fn human(found: &Diagnostics, stream: &Stream) -> String {
     to_human(found, if stream.is_styled() { Colour::Always } else { Colour::Never })
 }
 
-/// Says what was found, and ends the command where that forbids to go on. Notes are for `check`: they would be said
-/// again at every run.
+/// Prints the diagnostics and ends the command if they include errors. Notes appear only in `check`: repeating them
+/// at every run would be noise.
 pub(crate) fn insist(found: &Diagnostics, strict: bool, streams: &mut Streams) -> Result<(), Error> {
     let matters = |diagnostic: &&Diagnostic| diagnostic.severity < Severity::Note;
     let said: Diagnostics = found.iter().filter(matters).cloned().collect();

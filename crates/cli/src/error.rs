@@ -1,4 +1,4 @@
-//! Why a command could not do what was asked.
+//! Errors of commands, with exit codes and hints.
 
 use std::io;
 
@@ -6,34 +6,33 @@ use saihai::StoreError;
 
 use crate::terminal::Streams;
 
-/// Exit codes that are not a run's own; those are `saihai_model::exit_code`'s.
+/// Exit codes of commands. The exit codes of runs are in `saihai_model::exit_code`.
 pub(crate) mod exit {
     pub(crate) const DONE: u8 = 0;
-    /// A generated rehearsal left an exit untaken, a strict script was not used up, or a review that met a limit had found
-    /// something.
+    /// A generated rehearsal missed an exit, a strict script has unused replies, or a limited review has findings.
     pub(crate) const FAILED: u8 = 1;
-    /// Usage, settings or definition error, no such run, owned by another process, damaged journal.
+    /// Usage, settings or definition error, unknown run, run owned by another process, or damaged journal.
     pub(crate) const USAGE: u8 = 2;
     pub(crate) const INTERRUPTED: u8 = 3;
-    /// A provider, a program or the disk could not serve.
+    /// A provider, a program or the disk failed.
     pub(crate) const UNAVAILABLE: u8 = 4;
-    /// A person has to do something first.
+    /// A person has to act first.
     pub(crate) const WAITING: u8 = 6;
     pub(crate) const BUG: u8 = 70;
 }
 
-/// What ends a command early.
+/// A reason to end a command early.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// Nobody reads our output any more: end quietly.
+    /// The reader of stdout is gone: exit silently.
     ClosedPipe,
-    /// Everything there is to say has been said.
+    /// Everything is already printed.
     Said(u8),
-    /// It is to be said now.
+    /// The message still has to be printed.
     Refused(Refusal),
 }
 
-/// What failed, why, and what to do.
+/// A failure, its reason, and the next steps.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) exit: u8,
@@ -42,7 +41,7 @@ pub(crate) struct Refusal {
 }
 
 impl Error {
-    /// The person asked for something that cannot be.
+    /// Creates an error for an invalid request.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::with_exit(exit::USAGE, message)
     }
@@ -51,12 +50,11 @@ impl Error {
         Self::with_exit(exit::UNAVAILABLE, message)
     }
 
-    /// A failure with its exit code.
     pub(crate) fn with_exit(exit: u8, message: impl Into<String>) -> Self {
         Self::Refused(Refusal { exit, message: message.into(), hints: Vec::new() })
     }
 
-    /// The same, with one more thing to do about it.
+    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Self::Refused(refusal) = &mut self {
@@ -65,7 +63,7 @@ impl Error {
         self
     }
 
-    /// Says it on stderr and gives the exit code.
+    /// Prints the error on stderr and returns the exit code.
     pub(crate) fn say(self, streams: &mut Streams) -> u8 {
         match self {
             Self::ClosedPipe => exit::DONE,
@@ -78,7 +76,7 @@ impl Error {
     }
 }
 
-/// Errors of writing our own output; everything else is wrapped where its path is known.
+/// Handles failed writes to stdout. Other I/O errors are converted at their origin, which knows the path.
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -1,4 +1,4 @@
-//! Which repository of a forge agents may look at.
+//! The forge repository that agents may read.
 
 use saihai_config::{Settings, Use};
 use saihai_connect::Connections;
@@ -11,11 +11,11 @@ use crate::project::Project;
 use crate::repository::Repository;
 use crate::terminal::Streams;
 
-/// The tools that look there.
+/// Tools that read from the forge.
 const LOOKING: [&str; 3] = ["gh_read", "pr_view", "issue_view"];
 
-/// The same connections, with the repository that models may look at, where somebody asks for that whose tools we run. A
-/// token is sent there, so whatever the project says of it must be trusted.
+/// Adds the readable repository to the connections, if a turn has such a tool and Saihai runs it. Saihai sends a
+/// token there, so the project's settings must be trusted.
 pub(crate) async fn with_forge(
     with: Connections,
     workflow: &Workflow,
@@ -44,7 +44,7 @@ pub(crate) async fn with_forge(
     Ok(Connections { forge: Some(ForgePlace { address, repository }), ..with })
 }
 
-/// Whether a turn has such a tool, and we run it: programs have tools of their own.
+/// Returns true if Saihai runs such a tool for the turn. Agent programs bring their own tools.
 fn looks(turn: &Turn, settings: &Settings) -> bool {
     let asks = turn.tools.iter().flatten().any(|tool| LOOKING.contains(&tool.as_str()));
     let kind = settings.provider(turn.provider.as_str()).map(|provider| provider.kind);

@@ -1,4 +1,4 @@
-//! The issue a run is about.
+//! The issue of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,21 +18,21 @@ use crate::project::Project;
 use crate::repository::Repository;
 use crate::terminal::{Streams, visible_line};
 
-/// Where the issues of a project are.
+/// The location of a project's issues.
 pub(crate) enum Tracker {
-    /// In a folder of it.
+    /// A folder of the project.
     Folder(PathBuf),
     Github(Github),
-    /// On GitHub, where they are only looked at: with the forge `local` nothing leaves the machine (I-61).
+    /// GitHub, read-only: with the forge `local` nothing leaves the machine (I-61).
     OnlyLookedAt(Github),
 }
 
-/// Why an issue cannot be looked at.
+/// A reason why an issue is not readable.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The folder does not have it, or is not right.
+    /// The folder does not contain the issue, or is invalid.
     Folder(String),
-    /// The forge does not give it.
+    /// The forge does not return the issue.
     Forge(ForgeError),
 }
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Tracker {
 }
 
 impl Tracker {
-    /// The one that settings and the project's remote say. The settings of work must be trusted.
+    /// Opens the tracker from the settings and the project's remote. The settings of `work` must be trusted.
     pub(crate) async fn of(
         project: &Project,
         settings: &Settings,
@@ -70,7 +70,7 @@ impl Tracker {
         }
     }
 
-    /// Issues that are on GitHub, where results go to this forge.
+    /// Creates a tracker for GitHub issues whose results go to this forge.
     pub(crate) fn on(github: Github, forge: ForgeKind) -> Self {
         match forge {
             ForgeKind::Github => Self::Github(github),
@@ -78,7 +78,7 @@ impl Tracker {
         }
     }
 
-    /// An issue as it is now.
+    /// Reads the current state of an issue.
     pub(crate) async fn issue(&self, number: IssueNumber) -> Result<Issue, Trouble> {
         match self {
             Self::Github(github) | Self::OnlyLookedAt(github) => {
@@ -94,7 +94,7 @@ impl Tracker {
     }
 }
 
-/// What prompts can show of an issue by name (S-8: variables from `github`).
+/// Returns the prompt variables of an issue (S-8: variables from `github`).
 pub(crate) fn subject(issue: &Issue) -> BTreeMap<String, Json> {
     let texts = [
         ("issue_title", issue.title.clone()),
@@ -104,23 +104,23 @@ pub(crate) fn subject(issue: &Issue) -> BTreeMap<String, Json> {
     texts.into_iter().map(|(name, text)| (name.to_owned(), Json::String(text))).collect()
 }
 
-/// Whether a closed issue is still worked on.
+/// The treatment of a closed issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closed {
-    /// There is nothing to do.
+    /// No work is needed.
     IsDone,
-    /// The definition itself looks at that.
+    /// The definition handles it.
     IsLookedAt,
 }
 
-/// Which issue is worked on, and how it is come by.
+/// The issue to work on, and the treatment of a closed one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) number: IssueNumber,
     pub(crate) closed: Closed,
 }
 
-/// What an issue says is to be done; nothing where it is closed, which is said.
+/// Reads the task from an issue. Returns nothing for a closed issue, and prints a note.
 pub(crate) async fn task_of(
     Wanted { number, closed }: Wanted,
     project: &Project,
@@ -155,7 +155,7 @@ pub(crate) async fn task_of(
     Ok(Some((task.text, issue)))
 }
 
-/// An issue with what those have said about it whom the repository trusts.
+/// Adds the comments of authors that the repository trusts.
 pub(crate) fn with_comments(issue: &Issue, comments: Vec<ForgeComment>) -> Issue {
     let mut issue = issue.clone();
     for comment in comments.into_iter().filter(|comment| comment.trusted) {
@@ -165,7 +165,7 @@ pub(crate) fn with_comments(issue: &Issue, comments: Vec<ForgeComment>) -> Issue
     issue
 }
 
-/// The issue of a folder. All of its files must be right: what is wrong with one may be its number.
+/// Reads an issue from a folder. All files must be valid, because an invalid file may have this number.
 fn of_folder(
     number: IssueNumber,
     project: &Project,
@@ -183,7 +183,7 @@ fn of_folder(
         .ok_or_else(|| Error::usage(format!("there is no issue {number} in `{}`", visible_line(&shown))))
 }
 
-/// The forge that the project's issues and pull requests are on.
+/// Opens the forge with the project's issues and pull requests.
 pub(crate) async fn open(
     settings: &Settings,
     remote: Option<Repository>,
@@ -203,7 +203,7 @@ pub(crate) async fn open(
     Github::open(ForgeAccess::new(address, repository, token)).map_err(refused)
 }
 
-/// What a forge would not give, as the person hears it.
+/// Converts an error of the forge for the user.
 pub(crate) fn refused(error: ForgeError) -> Error {
     match &error {
         ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) | ForgeError::Transferred { .. } => {

@@ -1,4 +1,4 @@
-//! JSON for programs: one object a line, each with its version and type (K-3).
+//! JSON for programs: one object per line, each with its version and type (K-3).
 
 use std::io;
 
@@ -6,10 +6,9 @@ use serde::Serialize;
 
 use crate::terminal::Stream;
 
-/// The version of every object. Fields are only ever added.
+/// The version of every object. New versions only add fields.
 const VERSION: u8 = 1;
 
-/// An object with its version and type.
 #[derive(Serialize)]
 pub(crate) struct Typed<T> {
     v: u8,
@@ -23,16 +22,16 @@ impl<T: Serialize> Typed<T> {
         Self { v: VERSION, r#type: kind, body }
     }
 
-    /// Writes it on a line of its own, at once: a reader may be waiting for it.
+    /// Writes the object on its own line and flushes it, because a reader may be waiting.
     pub(crate) fn write(&self, out: &mut Stream) -> io::Result<()> {
-        // A `#` stands only in texts, where it may be written so. GitHub's runner would look for a command behind `##[`.
+        // `#` occurs only in strings, where this escape is valid. GitHub's runner would treat `##[` as a command.
         let object = serde_json::to_string(self)?.replace("##[", "#\\u0023[");
         out.data(&object)?;
         out.flush()
     }
 }
 
-/// Writes one object on a line of its own.
+/// Writes one object on its own line.
 pub(crate) fn line(out: &mut Stream, kind: &'static str, body: impl Serialize) -> io::Result<()> {
     Typed::new(kind, body).write(out)
 }

@@ -1,15 +1,18 @@
-//! The `saihai` command: arguments in, words and exit codes out.
+//! The `saihai` command line program.
 //!
-//! Each command is one file under `commands`: it reads its arguments, asks `config` and the runner, and shows what
-//! came back. Nothing is decided here. What a run does is decided by the engine; what a person sees of it is folded
-//! from the same records (`report`) whether the run is live, resumed or long finished.
+//! It is the layer between a person and the runner: it parses arguments, prints text and JSON, and returns exit
+//! codes. It makes no decisions about runs; those belong to the engine.
 //!
-//! stdout is data and stderr is everything else (`terminal::Streams` owns both). Text that others wrote, be it an
-//! agent's reply or a file's name, passes through `terminal::visible` before a person sees it, so that no control
-//! character of theirs reaches a terminal.
+//! Each command is one file under `commands`. It reads its arguments, calls `config` and the runner, and prints the
+//! result. `report` derives all output about a run from its records. So a live, resumed or finished run reads the
+//! same.
+//!
+//! stdout is for data and stderr for everything else; `terminal::Streams` owns both. External text, such as a reply
+//! or a file name, passes through `terminal::visible` before a person sees it. So none of its control characters
+//! reach a terminal.
 //!
 //! Deliberately absent: a runtime for commands that need none (`--version` starts nothing), global state, and
-//! `println!`, which would panic on a closed pipe.
+//! `println!`, which panics on a closed pipe.
 
 mod commands;
 mod definition_flags;

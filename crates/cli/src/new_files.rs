@@ -1,4 +1,4 @@
-//! Writing files that a person is to edit: all of them or none, and nothing of theirs is overwritten unasked.
+//! Writing files for a person to edit: all or none, and existing files only on request.
 
 use std::io;
 use std::path::Path;
@@ -7,18 +7,18 @@ use saihai_config::{NewFile, Places};
 
 use crate::error::Error;
 
-/// Whether what stands there may be replaced.
+/// Permission to replace an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overwrite {
     Never,
     Yes,
 }
 
-/// Writes files, and gives their names as the person knows them. Where one of them exists and must not be replaced,
-/// nothing at all is written.
+/// Writes files and returns their display names. Writes nothing at all if one of them exists and must not be
+/// replaced.
 pub(crate) fn write(files: &[NewFile], places: &Places, overwrite: Overwrite) -> Result<Vec<String>, Error> {
     let shown = |file: &NewFile| places.shown(&file.path);
-    // A link that leads nowhere is something too.
+    // A dangling link also counts as existing.
     let there = |file: &&NewFile| std::fs::symlink_metadata(&file.path).is_ok();
     let existing: Vec<&NewFile> = files.iter().filter(there).collect();
     if let Some(directory) = existing.iter().find(|file| file.path.is_dir()) {
@@ -37,7 +37,7 @@ pub(crate) fn write(files: &[NewFile], places: &Places, overwrite: Overwrite) ->
     Ok(files.iter().map(shown).collect())
 }
 
-/// Puts a text in its place whole or not at all. A link is replaced and not followed.
+/// Writes a file atomically. A link is replaced, not followed.
 fn place(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
@@ -45,7 +45,7 @@ fn place(path: &Path, text: &str) -> io::Result<()> {
     let fresh = directory.join(format!(".{name}.{}", std::process::id()));
     let placed = std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, path));
     if placed.is_err() {
-        // What was begun is taken away again; that this may fail too changes nothing.
+        // Delete the temporary file. A failure here does not matter.
         let _ = std::fs::remove_file(&fresh);
     }
     placed

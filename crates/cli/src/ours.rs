@@ -1,4 +1,4 @@
-//! What of ours git is not to see in the user's checkout (I-35).
+//! Saihai's own directories, excluded from git in the user's checkout (I-35).
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,14 @@ use crate::commands::work::ground::refused_by_git;
 use crate::error::Error;
 use crate::project::Project;
 
-/// Has git look past everything of ours, from now on.
+/// Excludes all of Saihai's directories from git.
 pub(crate) fn hide(repository: &mut Repository, project: &Project, settings: &Settings) -> Result<(), Error> {
     insist_on_own_root(repository, &settings.work.worktree_root)?;
     repository.hide(&directories(project, settings)).map_err(refused_by_git)
 }
 
-/// Worktrees lie in a directory of their own: files of the user's beside them would be hidden with them, and never handed over.
+/// Checks that worktrees have their own directory. Otherwise the user's files there would be excluded from git and
+/// never delivered.
 pub(crate) fn insist_on_own_root(repository: &Repository, root: &Path) -> Result<(), Error> {
     let is_all = repository.root().join(root).canonicalize().is_ok_and(|path| path == repository.root());
     if !is_all && !repository.tracks(root).map_err(refused_by_git)? {
@@ -32,13 +33,12 @@ fn directories(project: &Project, settings: &Settings) -> Vec<PathBuf> {
     own.into_iter().chain([settings.work.worktree_root.clone(), settings.reports_dir.clone()]).collect()
 }
 
-/// Whether the next run is the first that makes any of it.
+/// Returns true if the next run is the first one to create these directories.
 pub(crate) fn is_first(project: &Project, settings: &Settings) -> bool {
     !(project.runs().directory().is_dir() && settings.reports_dir.is_dir())
 }
 
-/// Has git look past it, now that it is there. Where there is no repository nobody would see it, and what cannot be hidden does
-/// no harm.
+/// Excludes the existing directories from git. A missing repository or a failure does no harm, so errors are ignored.
 pub(crate) fn hide_quietly(project: &Project, settings: &Settings) {
     let (root, environment) = (&project.places.root, Environment::of_process());
     repository::hide(root, &environment, &directories(project, settings)).unwrap_or(());

@@ -1,4 +1,4 @@
-//! Programs that a run itself would start, and whether anybody trusts them (K-39).
+//! Programs that a definition runs, and the check that the user trusts them (K-39).
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use saihai_model::Workflow;
 
 use crate::project::Project;
 
-/// The largest program that is looked at.
+/// Maximum size of a checked program.
 pub(crate) const LARGEST: u64 = 16 << 20;
 
-/// Refuses every program that a definition would run and that the user has not trusted as it is now. A repository's own
-/// files must not run programs just because somebody cloned it.
+/// Rejects every program of a definition whose current content the user has not trusted. A cloned repository must not
+/// run programs without consent.
 pub(crate) fn untrusted(project: &Project, workflow: &Workflow, trust_project: bool) -> Diagnostics {
     let mut found = Diagnostics::new();
     let by_variable =
@@ -26,7 +26,8 @@ pub(crate) fn untrusted(project: &Project, workflow: &Workflow, trust_project: b
         else {
             continue;
         };
-        // Nothing of it is shown, and programs are often links: `node_modules/.bin`, `.venv/bin`.
+        // Links are followed, because nothing is displayed and programs are often links: `node_modules/.bin`,
+        // `.venv/bin`.
         let content = DiskSource.read(program, LARGEST).ok();
         let canonical = DiskSource.canonical(program).ok();
         let trusted = canonical.zip(content).is_some_and(|(path, content)| trust.trusts(&path, &content));

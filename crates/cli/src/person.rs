@@ -1,7 +1,7 @@
-//! Commands that agents may not run: giving an answer, trusting, starting, continuing and cancelling work (I-43).
+//! Commands that agents may not run: answering, trusting, starting, continuing and cancelling work (I-43).
 //!
-//! An agent is known by the variables its turn was started with. This stops an agent that tries such a command by mistake; one
-//! that hides who it is has the rights of its user all the same, and only a sandbox contains it.
+//! The environment variables of its turn identify an agent. This stops an agent that runs such a command by mistake.
+//! An agent that hides its identity has its user's rights, and only a sandbox contains it.
 
 use std::path::Path;
 
@@ -12,18 +12,18 @@ use saihai_connect::Turn;
 use crate::error::Error;
 use crate::project::Project;
 
-/// Refuses an agent of a run of this project, in whichever worktree it is. `rule` says what a person does.
+/// Refuses an agent of any run of this project, in any worktree. `rule` names the action that needs a person.
 pub(crate) fn insist(project: &Project, rule: &str) -> Result<(), Error> {
     let turn = Turn::of_this_process().filter(|turn| is_of(turn, project));
     refuse(turn, rule)
 }
 
-/// Refuses every agent: what is said counts for all projects.
+/// Refuses every agent, for commands that affect all projects.
 pub(crate) fn insist_anywhere(rule: &str) -> Result<(), Error> {
     refuse(Turn::of_this_process(), rule)
 }
 
-/// Whether a turn is one of a project. The worktrees of a repository can each pass for a project.
+/// Returns true if the turn belongs to the project. Each worktree of a repository can count as a project.
 fn is_of(turn: &Turn, project: &Project) -> bool {
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let common = |place: &Path| common_directory(place, &Environment::of_process()).ok();

@@ -1,4 +1,4 @@
-//! A definition that was asked for, ready to be run, rehearsed or looked at.
+//! A requested definition, ready to run, rehearse or inspect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,30 +16,30 @@ use crate::error::Error;
 use crate::project::Project;
 use crate::terminal::Streams;
 
-/// A definition, found, read and lowered.
+/// A definition that was found, parsed and lowered.
 pub(crate) struct Prepared {
     pub(crate) definition: Definition,
     pub(crate) workflow: ValidatedDefinition,
-    /// Whether nothing names a provider, so that replies are made up.
+    /// True if no provider is configured, so that replies are generated.
     pub(crate) rehearsal: bool,
-    /// Whether a run makes no sense without a task.
+    /// True if a run requires a task.
     pub(crate) needs_task: bool,
-    /// What it is for, in its author's words.
+    /// Description by its author.
     pub(crate) description: Option<String>,
-    /// The task it brings along.
+    /// The task that the definition contains.
     pub(crate) task: Option<String>,
-    /// The files its texts came from.
+    /// The source files of its texts.
     pub(crate) texts: Vec<TextFile>,
-    /// The language agents are spoken to in.
+    /// The language of the prompts.
     pub(crate) language: Language,
-    /// What it says about the work on an issue.
+    /// Its settings for the work on an issue.
     pub(crate) wishes: Wishes,
-    /// What it is about, by the names that prompts have for it.
+    /// Its subject, by prompt variable.
     pub(crate) subject: BTreeMap<String, Json>,
     added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
-/// Why a review agent is not run: without what it reviews it is nothing that can be.
+/// Creates the error for running a review agent, which needs a subject to review.
 fn review_agent(asked: &str, name: &str) -> Error {
     let error = Error::usage(format!("`{asked}` is a review agent"));
     error.hint(format!("`saihai review --agent {name}` asks it about what has changed")).hint(
@@ -54,17 +54,17 @@ pub(crate) struct Wanted<'a> {
     pub(crate) definition: &'a str,
     pub(crate) options: &'a Options,
     pub(crate) settings: &'a Settings,
-    /// Whether warnings count as errors.
+    /// True if warnings count as errors.
     pub(crate) strict: bool,
 }
 
 impl Prepared {
-    /// Finds, reads and lowers what is wanted. Everything wrong is said at once; errors end the command.
+    /// Finds, parses and lowers a definition. Prints all diagnostics at once; errors end the command.
     pub(crate) fn new(project: &Project, wanted: Wanted<'_>, streams: &mut Streams) -> Result<Self, Error> {
         Self::of_files(&project.source, project, wanted, streams)
     }
 
-    /// The same where its files are these.
+    /// Does the same with the given files.
     pub(crate) fn of_files(
         files: &dyn Source,
         project: &Project,
@@ -90,8 +90,8 @@ impl Prepared {
         Self::of(definition, loaded, wanted, streams)
     }
 
-    /// The same for whoever only looks at it or tries it on made-up replies. There, a review agent is a review of what has
-    /// changed by it alone.
+    /// Does the same for inspection or a rehearsal. A review agent then becomes a review of the current changes by
+    /// that agent only.
     pub(crate) fn to_look_at(
         project: &Project,
         wanted: Wanted<'_>,
@@ -145,42 +145,42 @@ impl Prepared {
         })
     }
 
-    /// How many tokens of a turn's first prompt are ours.
+    /// Counts the tokens that Saihai adds to a turn's first prompt.
     pub(crate) fn added_tokens(&self, stage: &StageId, turn: &TurnId) -> u64 {
         let of_turn = self.added_tokens.iter().find(|(of, this, _)| of == stage && this == turn);
         of_turn.map_or(0, |(_, _, tokens)| *tokens)
     }
 }
 
-/// What forbids to run a workflow here: files nobody trusts (K-39), money that cannot be counted (K-35), reports that
-/// could not be saved (P-54). Whoever only looks at it does not care.
+/// Lists the obstacles to a run: untrusted files (K-39), unknown prices with a budget (K-35), and an unwritable
+/// reports directory (P-54). Inspection ignores them.
 pub(crate) fn unready(workflow: &Workflow, settings: &Settings) -> Diagnostics {
     let mut found = unusable(workflow, settings);
     found.append(unsaved_reports(settings));
     found
 }
 
-/// What forbids to use the providers of a workflow.
+/// Lists the obstacles to using the workflow's providers.
 pub(crate) fn unusable(workflow: &Workflow, settings: &Settings) -> Diagnostics {
     let settings = settings.describing(workflow.provider.as_ref());
     let providers = providers(workflow);
     let uses: Vec<Use<'_>> = providers.iter().map(|name| Use::Provider(name.as_str())).collect();
     let mut found = settings.check_trust(&uses);
     found.append(settings.check_budget(&workflow.limits.budget, providers));
-    // What is not honoured cannot be judged.
+    // Untrusted settings do not apply, so they cannot be checked.
     if found.is_empty() {
         found.append(settings.check_enforcement(workflow));
     }
     found
 }
 
-/// Fails where somebody a workflow asks is not there: before a forge is asked for anything, and before there is a run.
+/// Fails if a provider of the workflow is missing, before any request to a forge and before the run exists.
 pub(crate) fn insist_on_providers(workflow: &Workflow, with: &Connections) -> Result<(), Error> {
     let missing = Providers::missing(workflow, with);
     if missing.is_empty() { Ok(()) } else { Err(saihai::Error::Unavailable(missing).into()) }
 }
 
-/// Says that the reports of a run could not be saved, before there is one.
+/// Reports an unwritable reports directory before the run exists.
 pub(crate) fn unsaved_reports(settings: &Settings) -> Diagnostics {
     let mut found = Diagnostics::new();
     if let Err(why) = saihai::can_create_directory(&settings.reports_dir) {
@@ -192,7 +192,7 @@ pub(crate) fn unsaved_reports(settings: &Settings) -> Diagnostics {
     found
 }
 
-/// Everybody a workflow can ask.
+/// Returns all providers that a workflow can ask.
 pub(crate) fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
     let turns = workflow.stages.values().flat_map(Stage::turns);
     let asked = turns.flat_map(|turn| {
@@ -202,7 +202,7 @@ pub(crate) fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
     let exits =
         workflow.stages.values().filter_map(|stage| stage.exit.question()?.question()?.provider.as_ref());
     let mut all: BTreeSet<&ProviderName> = asked.chain(exits).collect();
-    // Whoever they fall back on can be asked too; the list holds no cycle that could add names for ever.
+    // Add the fallback providers. The loop ends, because each pass adds new names only.
     loop {
         let more =
             workflow.retry.fallback.iter().filter(|(from, to)| all.contains(from) && !all.contains(to));
@@ -214,8 +214,9 @@ pub(crate) fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
     }
 }
 
-/// How the providers of a run are reached. What decides its course is frozen in the workflow; programs, addresses and
-/// variables belong to the machine and are looked up each time, so that a corrected path helps a run that waits for it.
+/// Returns the connections to the providers. The workflow freezes everything that decides the course of a run.
+/// Programs, addresses and variables belong to the machine and are read each time. So a corrected path helps a
+/// waiting run.
 pub(crate) fn connections(settings: &Settings) -> Connections {
     let set = settings.providers.iter().map(|(name, provider)| (name.clone(), provider.clone()));
     Connections {

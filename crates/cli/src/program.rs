@@ -1,4 +1,4 @@
-//! From arguments to an exit code.
+//! The path from arguments to an exit code.
 
 use std::any::Any;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(guarded(Streams::of_process, || execute(&arguments)))
 }
 
-/// Does it, and owns up to a bug of ours, on streams of its own, with an exit code of its own.
+/// Runs `command` and turns a panic into exit code 70 with a bug-report message on its own streams.
 fn guarded(streams: fn() -> Streams, command: impl FnOnce() -> u8) -> u8 {
     panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(|location| format!("{}:{}", location.file(), location.line()));
@@ -37,13 +37,13 @@ fn execute(arguments: &[OsString]) -> u8 {
         usage::parse(arguments, &mut streams).and_then(|arguments| arguments.command.execute(&mut streams));
     match (done, streams.out.flush().map_err(Error::from)) {
         (Err(error), _) => error.say(&mut streams),
-        // Nobody reads it any more; what was done is done all the same.
+        // The reader of stdout is gone, but the work is done.
         (Ok(code), Ok(()) | Err(Error::ClosedPipe)) => code,
         (Ok(_), Err(error)) => error.say(&mut streams),
     }
 }
 
-/// Says plainly that the mistake is ours. The journal is as it would be after a crash, so a run can be resumed.
+/// Prints a bug report. The journal is in the same state as after a crash, so the run can be resumed.
 fn confess(streams: &mut Streams, place: &str, message: &str) {
     let version = env!("CARGO_PKG_VERSION");
     streams.error(
@@ -71,7 +71,7 @@ mod tests {
         let nowhere = || captured::streams().0;
         assert_eq!(guarded(nowhere, || 3), 3);
         assert_eq!(guarded(nowhere, || panic!("boom")), 70);
-        // Other tests panic in their own way.
+        // Remove the hook: other tests panic intentionally.
         drop(panic::take_hook());
         let (mut streams, out, err) = captured::streams();
         confess(&mut streams, "src/x.rs:7", message(&"an index is \x1b[31mwrong"));

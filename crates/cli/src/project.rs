@@ -1,4 +1,4 @@
-//! The project a command works in, and what is known around it.
+//! The project of a command, and its environment.
 
 use std::path::PathBuf;
 
@@ -12,15 +12,15 @@ use crate::error::Error;
 use crate::terminal::Streams;
 
 pub(crate) struct Project {
-    /// The files of this machine, as far as those of the project may lead.
+    /// The files of this machine, restricted to those the project may reach.
     pub(crate) source: ProjectSource,
     pub(crate) variables: Variables,
-    /// The directories a command works with.
+    /// The directories of a command.
     pub(crate) places: Places,
 }
 
 impl Project {
-    /// The project around the current directory.
+    /// Finds the project that contains the current directory.
     pub(crate) fn find() -> Result<Self, Error> {
         let current = std::env::current_dir().map_err(|error| {
             Error::usage(format!("the current directory cannot be used: {error}"))
@@ -39,7 +39,6 @@ impl Project {
         Ok(Self::at(places, variables))
     }
 
-    /// The project in these places.
     pub(crate) fn at(places: Places, variables: Variables) -> Self {
         let source = ProjectSource::new(places.root.clone(), places.user.clone());
         Self { source, variables, places }
@@ -49,7 +48,7 @@ impl Project {
         Runs::of_project(&self.places.root)
     }
 
-    /// The settings in force. What is wrong with them is said, and errors end the command.
+    /// Returns the effective settings. Prints their diagnostics; errors end the command.
     pub(crate) fn settings(&self, trust_project: bool, streams: &mut Streams) -> Result<Settings, Error> {
         let mut found = Diagnostics::new();
         let settings = self.load_settings(trust_project, &mut found);
@@ -57,12 +56,12 @@ impl Project {
         Ok(settings)
     }
 
-    /// The settings in force and what is wrong with them.
+    /// Returns the effective settings and collects their diagnostics.
     pub(crate) fn load_settings(&self, trust_project: bool, found: &mut Diagnostics) -> Settings {
         self.settings_from(&self.source, trust_project, found)
     }
 
-    /// The settings in force where the project's files are these.
+    /// Returns the effective settings with the given project files.
     pub(crate) fn settings_from(
         &self,
         source: &dyn Source,
@@ -80,12 +79,12 @@ impl Project {
         Settings::load(source, &from, found)
     }
 
-    /// The language of what is built in. What is wrong with the settings is left to commands that depend on them.
+    /// Returns the language of built-in texts. Invalid settings are left to the commands that depend on them.
     pub(crate) fn language(&self) -> Language {
         self.load_settings(false, &mut Diagnostics::new()).language
     }
 
-    /// A path as the person knows it.
+    /// Formats a path for the user.
     pub(crate) fn shown(&self, path: &std::path::Path) -> String {
         self.places.shown(path)
     }

@@ -1,42 +1,42 @@
-//! The remote repository of the project, as far as it can be known without asking it.
+//! The project's remote repository, determined without contacting it.
 
 use std::path::Path;
 
 use saihai_connect::{Connections, program, remote};
 
-/// A repository of a forge.
+/// A repository on a forge.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Repository {
-    /// The host it is on, in small letters.
+    /// The host name in lower case.
     pub(crate) host: String,
     pub(crate) name: String,
 }
 
-/// The host whose forge is known.
+/// The host of GitHub.
 const GITHUB: &str = "github.com";
-/// The variable in which `gh` is told of a server of one's own.
+/// The environment variable that names a GitHub Enterprise server for `gh`.
 pub(crate) const OWN_HOST: &str = "GH_HOST";
 
 impl Repository {
-    /// The one the project's git has under that name, or else under any; none where there is no git, or no remote.
+    /// Returns the remote with this name, or otherwise any remote. Returns nothing without git or without a remote.
     pub(crate) async fn of_project(root: &Path, name: &str, with: &Connections) -> Option<Self> {
         let (git, _) = program("git", with).await?;
         Self::of(&remote(&git, root, name, with).await?)
     }
 
-    /// Whether it is on GitHub, or on the server that `gh` is told of.
+    /// Returns true for GitHub and for the server in `GH_HOST`.
     pub(crate) fn is_on_github(&self, with: &Connections) -> bool {
         let own =
             with.environment.iter().find(|(name, _)| name == OWN_HOST).and_then(|(_, value)| value.to_str());
         self.host == GITHUB || own.is_some_and(|own| own.eq_ignore_ascii_case(&self.host))
     }
 
-    /// Reads the address of a remote. A user or a password in it is left out, whatever else is wrong with it.
+    /// Parses the address of a remote. Always drops a user or a password.
     pub(crate) fn of(address: &str) -> Option<Self> {
         let (place, path) = match address.split_once("://") {
             Some(("https" | "http" | "ssh" | "git", rest)) => rest.split_once('/')?,
             Some(_) => return None,
-            // As `scp` has it; a path of this machine has a slash before any colon.
+            // The `scp` form. A local path has a slash before any colon.
             None => address.split_once(':').filter(|(place, _)| !place.contains('/'))?,
         };
         let host = place.rsplit_once('@').map_or(place, |(_, host)| host);

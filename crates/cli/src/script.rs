@@ -1,4 +1,4 @@
-//! What the `script` provider answers from.
+//! The script of the `script` provider.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::project::Project;
 use crate::terminal::Streams;
 
-/// The script file meant: the one that was typed, that of the settings, that of TAKT's own variable (C-75, C-76).
+/// Returns the script file: from the flag, the settings, or TAKT's own variable (C-75, C-76).
 pub(crate) fn file(project: &Project, typed: Option<&Path>, settings: &Settings) -> Option<PathBuf> {
     let typed = typed.map(|file| project.places.current.join(file));
     let scenario =
@@ -18,14 +18,14 @@ pub(crate) fn file(project: &Project, typed: Option<&Path>, settings: &Settings)
     typed.or_else(|| settings.script_file()).or_else(scenario)
 }
 
-/// Whether a script says that a person sits at the terminal, or that none does. What is wrong with it is said when it is
-/// read for its workflow.
+/// Returns the script's setting for an interactive terminal, if it has one. Reading the script for its workflow
+/// reports its errors.
 pub(crate) fn is_interactive(project: &Project, file: &Path) -> Option<bool> {
     let name = project.shown(file);
     load_script(&project.source, file, &name, None, &mut Diagnostics::new())?.interactive
 }
 
-/// Reads a script that nobody is going to play; errors end the command.
+/// Checks a script without using it. Errors end the command.
 pub(crate) fn check(
     project: &Project,
     file: &Path,
@@ -37,7 +37,7 @@ pub(crate) fn check(
     diagnostics::insist(&found, strict, streams)
 }
 
-/// Reads a script for a workflow; errors end the command.
+/// Reads a script for a workflow. Errors end the command.
 pub(crate) fn read(
     project: &Project,
     file: &Path,

@@ -1,16 +1,16 @@
-//! What is to be done, as it was given (K-12).
+//! The task of a run, from its arguments or stdin (K-12).
 
 use std::io::Read as _;
 
 use crate::error::Error;
 
-/// Stands where a task would, where nothing is really done.
+/// Replaces the task if no real work is done.
 pub(crate) const PLACEHOLDER: &str = "(the task)";
 
-/// More than anybody writes; an endless input must end.
+/// Limit for an endless input; no real task is this long.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The task, from the arguments or from stdin; nothing where none was given.
+/// Reads the task from the arguments or from stdin. Returns nothing if there is none.
 pub(crate) fn read(given: Option<String>) -> Result<Option<String>, Error> {
     let task = match given.as_deref() {
         Some("-") => Some(from_stdin("the task")?),
@@ -19,7 +19,7 @@ pub(crate) fn read(given: Option<String>) -> Result<Option<String>, Error> {
     Ok(task.filter(|task| !task.trim().is_empty()))
 }
 
-/// All of stdin, as text, less the newline a shell puts at its end.
+/// Reads stdin as text, without the trailing newline that a shell adds.
 pub(crate) fn from_stdin(what: &str) -> Result<String, Error> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text);

@@ -1,35 +1,35 @@
-//! Moments and lengths of time as programs and people read them.
+//! Formatting of times and durations, for programs and people.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use saihai_model::{Millis, Moment};
 
-/// For programs: RFC 3339 in UTC, with milliseconds.
+/// Formats a time for programs: RFC 3339 in UTC, with milliseconds.
 pub(crate) fn rfc3339(moment: Moment) -> String {
     format!("{:.3}", timestamp(moment))
 }
 
-/// For people: date and time where they live.
+/// Formats a date and time for people, in the local time zone.
 pub(crate) fn local(moment: Moment) -> String {
     format(moment, TimeZone::system(), "%Y-%m-%d %H:%M:%S")
 }
 
-/// For people: the time of day where they live.
+/// Formats a time of day for people, in the local time zone.
 pub(crate) fn local_clock(moment: Moment) -> String {
     format(moment, TimeZone::system(), "%H:%M:%S")
 }
 
-/// For people: a time to come; the date only where it is not the same day.
+/// Formats a future time for people. Includes the date only on another day.
 pub(crate) fn local_until(moment: Moment, now: Moment) -> String {
     until(moment, now, &TimeZone::system())
 }
 
-/// The wall clock, for display and for nothing else.
+/// Returns the wall clock time, which serves only for display.
 pub(crate) fn now() -> Moment {
     Moment(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0))
 }
 
-/// A length of time in words: `850 ms`, `12 s`, `3 m 05 s`, `2 h 10 m`.
+/// Formats a duration: `850 ms`, `12 s`, `3 m 05 s`, `2 h 10 m`.
 pub(crate) fn length(millis: Millis) -> String {
     let seconds = millis.0 / 1000;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -40,7 +40,7 @@ pub(crate) fn length(millis: Millis) -> String {
     }
 }
 
-/// A length of time as a stop watch shows it: `0:07`, `12:40`, `1:02:03`.
+/// Formats a duration like a stopwatch: `0:07`, `12:40`, `1:02:03`.
 pub(crate) fn stopwatch(millis: Millis) -> String {
     let seconds = millis.0 / 1000;
     match seconds / 3600 {
@@ -74,7 +74,7 @@ mod tests {
     fn programs_get_utc_with_milliseconds() {
         assert_eq!(rfc3339(MOMENT), "2026-02-06T08:56:00.123Z");
         assert_eq!(rfc3339(Moment(1_770_368_160_000)), "2026-02-06T08:56:00.000Z");
-        // No moment can make it panic.
+        // No value causes a panic.
         assert_eq!(rfc3339(Moment(u64::MAX)), "9999-12-30T22:00:00.999Z");
     }
 

@@ -1,4 +1,4 @@
-//! Arguments that make no sense, said in our own words and with the nearest known one.
+//! Messages for invalid arguments, with the nearest valid one.
 
 use std::ffi::OsString;
 
@@ -11,15 +11,15 @@ use crate::definition_flags::DefinitionFlags;
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
-/// Commands that later versions have.
+/// Commands of later versions.
 const LATER_COMMANDS: [&str; 3] = ["export", "serve", "worker"];
 
-/// Flags that later versions have, with the commands that have them.
+/// Flags of later versions, with their commands.
 const LATER_FLAGS: [(&str, &[&str]); 3] =
     [("--server", &["run", "work"]), ("--namespace", &["run", "work"]), ("--on-busy", &["run", "work"])];
 
-/// Reads the arguments, or says what is wrong with them. Help and version count as an error here: they end the
-/// command, with exit code 0.
+/// Parses the arguments, or returns an error. Help and version also count as errors: they end the command with exit
+/// code 0.
 pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arguments, Error> {
     let own = DefinitionFlags::of(arguments);
     Arguments::try_parse_from(own.expand(arguments)?).map_err(|error| {
@@ -36,7 +36,7 @@ pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arg
     })
 }
 
-/// A command that does not exist, or not yet.
+/// Creates the error for an unknown command, or for one of a later version.
 pub(crate) fn unknown_command(name: &str) -> Error {
     if LATER_COMMANDS.contains(&name) {
         return Error::usage(format!("`saihai {name}` is not part of this version yet"));
@@ -67,7 +67,7 @@ fn command_of(arguments: &[OsString]) -> Option<&str> {
     arguments.get(1)?.to_str().filter(|name| !name.starts_with('-'))
 }
 
-/// What clap found, and where.
+/// An error of clap and its context.
 struct Complaint<'a> {
     error: &'a clap::Error,
     command: Option<&'a str>,
@@ -136,7 +136,7 @@ impl Complaint<'_> {
         Error::usage(format!("`{this}` and `{others}` exclude each other")).hint(self.see_help())
     }
 
-    /// Clap's own words, less its decoration.
+    /// Returns clap's message without its decoration.
     fn clap_sentence(&self) -> String {
         let text = self.error.to_string();
         let first = text.lines().next().unwrap_or_default();
@@ -184,7 +184,7 @@ impl Complaint<'_> {
     }
 }
 
-/// An argument without the decoration of usage lines: `--budget <BUDGET>` is `--budget`, `<RUN>` is `RUN`.
+/// Removes the decoration of usage lines: `--budget <BUDGET>` becomes `--budget`, `<RUN>` becomes `RUN`.
 fn bare(argument: &str) -> &str {
     let name = argument.split_whitespace().next().unwrap_or(argument);
     name.trim_end_matches("...").trim_matches(['<', '>', '[', ']'])

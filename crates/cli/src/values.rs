@@ -1,4 +1,4 @@
-//! Values of flags that are more than a text or a number.
+//! Parsers for flag values.
 
 use saihai_model::{Budget, IssueNumber, Millis};
 
@@ -9,12 +9,10 @@ pub(crate) fn iterations(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Reads the number of an issue.
 pub(crate) fn issue(text: &str) -> Result<IssueNumber, String> {
     IssueNumber::parse(text).ok_or_else(|| "write the number of an issue, from 1 to 999999999".to_owned())
 }
 
-/// Reads the number of a pull request.
 pub(crate) fn pull_request(text: &str) -> Result<u64, String> {
     match text.trim_start_matches('#').parse() {
         Ok(number @ 1..) => Ok(number),
@@ -22,7 +20,6 @@ pub(crate) fn pull_request(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads the number of an event.
 pub(crate) fn event(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(number @ 1..) => Ok(number),
@@ -30,7 +27,7 @@ pub(crate) fn event(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a length of time: `90s`, `30m`, `2h`, or whole seconds; none at all makes no sense as a limit.
+/// Parses a duration: `90s`, `30m`, `2h`, or whole seconds. Zero is useless as a limit and rejected.
 pub(crate) fn duration(text: &str) -> Result<Millis, String> {
     match saihai_config::parse_duration(text) {
         Ok(Millis(0)) => Err("it must be longer than nothing".to_owned()),
@@ -39,7 +36,7 @@ pub(crate) fn duration(text: &str) -> Result<Millis, String> {
     }
 }
 
-/// Reads `--set`: a name and, behind the first `=`, any value.
+/// Parses `--set`: a name, `=`, and any value.
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -47,7 +44,7 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads `--budget`: any of the four keys, each once.
+/// Parses `--budget`: any of the four keys, each at most once.
 pub(crate) fn budget(text: &str) -> Result<Budget, String> {
     saihai_config::parse_budget(text).map_err(|bad| bad.to_string())
 }

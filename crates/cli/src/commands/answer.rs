@@ -71,7 +71,7 @@ impl Answer {
                 AnsweredObject { run: directory.id(), gate: gate.stage.as_str() },
             )?;
         } else {
-            // As it is kept: without the secrets of our environment (C-55).
+            // Print the journaled text: it does not contain the secrets of our environment (C-55).
             let words = saihai_connect::Connections::default().redactor().text(&words).into_owned();
             let (gate, words) = (visible_line(gate.stage.as_str()), visible_line(&words));
             streams.out.data(&format!("`{gate}` of run `{}` is answered: {words}", directory.id()))?;

@@ -39,7 +39,7 @@ impl Cancel {
         let directory = project.runs().find(&self.run)?;
         let reached =
             block_on(async { Ok(saihai::cancel(&directory, "saihai cancel", Clock::system()).await?) })?;
-        // A review that was parked has nobody any more who would take its files away.
+        // A cancelled review is never resumed, so this is the last chance to delete its checkout.
         if reached == Reached::Journal {
             review::clean_up(&directory, &directory.workflow()?, streams)?;
         }

@@ -57,10 +57,10 @@ struct CheckObject<'a> {
     bounds: Vec<BoundObject<'a>>,
 }
 
-/// What was found to be checked.
+/// Definitions and review agents to check.
 struct Asked {
     definitions: Vec<Definition>,
-    /// Review agents that are read all together and have been.
+    /// Number of review agents, which are already checked together.
     agents: usize,
 }
 
@@ -98,7 +98,7 @@ impl Check {
         Ok(if found.forbids(strict) { exit::USAGE } else { exit::DONE })
     }
 
-    /// What is to be checked; what cannot be found is said with the rest.
+    /// Collects the definitions to check. Adds missing ones to `found`.
     fn definitions(&self, project: &Project, settings: &Settings, found: &mut Diagnostics) -> Asked {
         if self.paths.is_empty() {
             let (agents, wrong) = review_agents(project, settings);
@@ -124,7 +124,7 @@ impl Check {
         Asked { definitions, agents: 0 }
     }
 
-    /// A definition by its name or path; of a directory, every file in it that could be one.
+    /// Returns a definition's name or path, or every candidate file in a directory.
     fn files(&self, project: &Project, path: &Path) -> Vec<String> {
         let name = path.to_string_lossy().into_owned();
         let place = project.places.current.join(path);
@@ -162,8 +162,7 @@ impl Check {
     }
 }
 
-/// How many files of review agents the project has, and what is wrong with them, all of them together: two of one name
-/// exclude each other.
+/// Counts the project's review agents and checks them together, because their names must be unique.
 fn review_agents(project: &Project, settings: &Settings) -> (usize, Diagnostics) {
     let loaded = match review::load(&project.source, &project.places, settings.language) {
         Ok(loaded) => loaded,

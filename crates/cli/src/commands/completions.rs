@@ -17,7 +17,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        // `generate` panics where it cannot write, so it writes to memory.
+        // `generate` panics if a write fails, so it writes to memory.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Arguments::command(), "saihai", &mut script);
         streams.out.raw(&script)?;

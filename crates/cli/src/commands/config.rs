@@ -42,7 +42,7 @@ impl Config {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let settings = Project::find()?.settings(false, streams)?;
         let listed = match &self.key {
-            // S-6: what holds where a definition says nothing is shown by asking where everything comes from.
+            // S-6: `--explain` also lists the defaults that apply if a definition sets nothing.
             None if self.explain => settings.list().into_iter().chain(all_format_defaults()).collect(),
             None => settings.list(),
             Some(key) => match settings.find(key) {

@@ -25,17 +25,15 @@ use crate::terminal::{Streams, style, visible_line, visible_text};
 )]
 pub(crate) struct Demo {}
 
-/// The definition that is shown.
 const DEFINITION: &str = "default";
-/// What the agents say and do.
+/// Replies and actions of the agents.
 const REPLIES: &str = include_str!("demo/replies.yaml");
-/// The files of the repository.
 const FILES: [(&str, &str); 3] = [
     ("greet.sh", include_str!("demo/greet.sh")),
     ("test.sh", include_str!("demo/test.sh")),
     (".gitignore", ".saihai/runs/\n.takt/reports/\n"),
 ];
-/// The report that shows what the process is good for.
+/// The report that best shows the benefit of the process.
 const REPORT: &str = "03-review-tests.md";
 
 impl Demo {
@@ -83,7 +81,7 @@ impl Demo {
     }
 }
 
-/// The bundled script, at a pace people can follow; where nobody watches, without delays.
+/// Returns the bundled script at a readable pace, or without delays if no person is watching.
 fn script(workflow: &Workflow, streams: &mut Streams) -> Result<Script, Error> {
     let mut found = Diagnostics::new();
     let document =
@@ -151,8 +149,8 @@ const NEXT: [(&str, &str); 3] = [
     ("record last --out test.yaml", "This run as a test that needs no agent"),
 ];
 
-/// This program as a shell finds it: its name where that means it, else its path. Whoever has just built it has not
-/// installed it.
+/// Returns a command for this program: its name if `PATH` finds it, otherwise its path. A freshly built program is
+/// not installed.
 fn program() -> String {
     const NAME: &str = "saihai";
     let Some(own) = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()) else {
@@ -171,20 +169,20 @@ fn title(text: &str, streams: &mut Streams) -> Result<(), Error> {
     Ok(())
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.');
     if path.bytes().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// The repository of the tour.
+/// The demo repository.
 struct Repository {
     path: PathBuf,
 }
 
 impl Repository {
-    /// Makes it, with one commit.
+    /// Creates the repository with one commit.
     fn make() -> Result<Self, Error> {
         let failed = |error| Error::unavailable(format!("cannot make a temporary directory: {error}"));
         let directory = tempfile::Builder::new().prefix("saihai-demo-").tempdir().map_err(failed)?;
@@ -200,12 +198,12 @@ impl Repository {
         let author = ["-c", "user.name=Saihai", "-c", "user.email=saihai@localhost"];
         let commit = ["commit", "--quiet", "--no-gpg-sign", "--message", "A program with a failing test"];
         repository.git(&[&author[..], &commit[..]].concat())?;
-        // Only a repository that is whole is worth keeping.
+        // Keep the directory only if the repository is complete.
         drop(directory.keep());
         Ok(repository)
     }
 
-    /// The project it is: what the person has set and written elsewhere plays no part in the tour.
+    /// Returns the demo project. The user's own settings and definitions do not apply.
     fn project(&self) -> Project {
         let (root, current) = (self.path.clone(), self.path.clone());
         let variables = Variables::new(std::iter::empty::<(String, String)>());
@@ -213,12 +211,12 @@ impl Repository {
         Project::at(places, variables)
     }
 
-    /// Runs git on it, whatever the person's git is told to do; what it says comes back.
+    /// Runs git, independent of the user's git configuration, and returns its output.
     fn git(&self, arguments: &[&str]) -> Result<String, Error> {
         self.run("git", arguments)
     }
 
-    /// Runs a program in it; what it says comes back. A failing test is nothing unexpected here.
+    /// Runs a program in the repository and returns its output. A failing test is expected here.
     fn run(&self, program: &str, arguments: &[&str]) -> Result<String, Error> {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.path);

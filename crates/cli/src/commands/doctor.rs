@@ -29,7 +29,6 @@ pub(crate) struct Doctor {
     json: bool,
 }
 
-/// All that was found out.
 struct Findings {
     providers: Vec<Provider>,
     git: Option<(PathBuf, Option<String>)>,
@@ -42,21 +41,20 @@ struct Findings {
 
 struct Provider {
     examined: Examined,
-    /// Whether the settings name it.
+    /// True if the settings name this provider.
     named: bool,
 }
 
-/// A directory that runs need.
 struct Place {
     path: PathBuf,
-    /// Why it cannot be written.
+    /// Reason why the directory is not writable.
     wrong: Option<String>,
 }
 
 impl Doctor {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         let project = Project::find()?;
-        // What is wrong with the settings must not keep anybody from being told what else is.
+        // Invalid settings must not hide the other findings.
         let mut wrong = Diagnostics::new();
         let settings = project.load_settings(false, &mut wrong);
         if !wrong.is_empty() {
@@ -121,7 +119,7 @@ impl Findings {
         lines
     }
 
-    /// Whether agents can be given everything.
+    /// Reports if permission `full` is available to agents.
     fn full_line(&self) -> String {
         let refuse = |provider: &&Provider| provider.examined.program.is_some() && !provider.examined.full;
         let refusing = self.providers.iter().filter(refuse);
@@ -175,7 +173,7 @@ impl Findings {
     }
 }
 
-/// How a whole tree of processes is held together, in a word or two.
+/// Names the mechanism that contains a process tree.
 fn tree(containment: Containment) -> &'static str {
     match containment {
         Containment::ControlGroup => "cgroup",

@@ -40,8 +40,8 @@ impl Eject {
     }
 }
 
-/// The built-in definition of a name, with or without its dialect (`piece:NAME`). One of the project's own that has the
-/// name too does not hide it.
+/// Returns the built-in definition of this name, with or without its dialect (`piece:NAME`). A project definition of
+/// the same name does not hide it.
 fn built_in(source: &dyn Source, places: &Places, asked: &str) -> Result<Definition, Error> {
     let listed = list(source, places, Language::default());
     let all = || listed.iter().map(|one| &one.definition).filter(|one| one.origin == Origin::BuiltIn);

@@ -62,7 +62,7 @@ impl Explain {
     }
 }
 
-/// Who was chosen to review before anything was asked, and why; nothing for other runs.
+/// Lists the selected reviewers and the reasons for their selection. Empty for other runs.
 fn selection_lines(workflow: &Workflow) -> Vec<String> {
     let selection = Plan::of(workflow).map(|plan| plan.selection).unwrap_or_default();
     let line = |one: &PlannedAgent| {
@@ -72,7 +72,7 @@ fn selection_lines(workflow: &Workflow) -> Vec<String> {
     selection.iter().map(line).collect()
 }
 
-/// What the stage said that is not in the file it names (S-49).
+/// Lists the texts of the stage that did not come from the named file (S-49).
 fn prompt_lines(texts: &[TextFile], told: &Transition) -> Vec<String> {
     let own = texts.iter().filter(|text| text.stage == told.stage);
     let line = |text: &TextFile| {
@@ -162,7 +162,7 @@ fn evidence_words(
             };
             let text = text.as_deref().map(|text| format!(": {}", visible_line(text))).unwrap_or_default();
             let label = match label.as_str() {
-                // That it was answered needs no saying twice.
+                // The line already says that the stage answered.
                 "answered" => String::new(),
                 label => format!(" `{}`", visible_line(label)),
             };

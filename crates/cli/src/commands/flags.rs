@@ -51,7 +51,7 @@ pub(crate) struct RunFlags {
 }
 
 impl RunFlags {
-    /// What they say, for whoever lowers the definition.
+    /// Converts the flags into options for lowering the definition.
     pub(crate) fn options(&self, interactive: bool) -> Result<Options, Error> {
         let provider = match (&self.provider, &self.script) {
             (Some(name), Some(_)) if name != SCRIPT => {
@@ -77,7 +77,6 @@ impl RunFlags {
     }
 }
 
-/// The provider that answers from a script.
 const SCRIPT: &str = "script";
 
 /// How far a run may go.

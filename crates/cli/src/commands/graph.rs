@@ -78,7 +78,7 @@ impl Graph {
 
     fn of_definition(&self, project: &Project, streams: &mut Streams) -> Result<graph::Graph, Error> {
         let settings = project.settings(false, streams)?;
-        // A drawing shows every rule, also those offered only to a person at a terminal.
+        // A drawing shows every rule, including those for interactive runs only.
         let options = Options { interactive: true, ..Options::default() };
         let wanted = Wanted { definition: &self.what, options: &options, settings: &settings, strict: false };
         let prepared = Prepared::to_look_at(project, wanted, streams)?;
@@ -86,7 +86,7 @@ impl Graph {
     }
 }
 
-/// Runs are `last` or begin with a date; definitions do not.
+/// Returns true for `last` and for names that start with a date. Definition names never do.
 fn is_run(what: &str) -> bool {
     let date = what.get(..8).is_some_and(|date| date.bytes().all(|byte| byte.is_ascii_digit()));
     what == "last" || date && what.as_bytes().get(8).is_none_or(|byte| *byte == b'-')

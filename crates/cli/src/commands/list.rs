@@ -32,9 +32,9 @@ struct DefinitionObject {
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// Whether it can be read as it stands, by this version.
+    /// True if this version can parse the definition.
     readable: bool,
-    /// Whether its file is a copy of what is built in that nobody has edited, and so has no effect.
+    /// True if the file is an unedited copy of a built-in definition. Such a copy has no effect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unedited_copy: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -87,7 +87,7 @@ fn objects(listed: &[Listed], places: &Places) -> Vec<DefinitionObject> {
     listed.iter().map(object).collect()
 }
 
-/// The files of those that have the same name and come later.
+/// Returns the files that this definition hides because they have the same name.
 fn shadows(one: &Listed, listed: &[Listed], places: &Places) -> Vec<String> {
     let behind = |other: &&Listed| {
         let same = other.definition.name == one.definition.name
@@ -116,7 +116,7 @@ fn lines(objects: &[DefinitionObject]) -> Vec<String> {
     table.lines()
 }
 
-/// What its name means, if not this; whether it can be read; and the first line of what it says of itself.
+/// Describes a definition: a different meaning of its name, parse failures, and the first line of its description.
 fn about(object: &DefinitionObject) -> String {
     let mut about = Vec::new();
     about.extend(object.shadowed_by.as_ref().map(|by| format!("shadowed by {by}")));
@@ -163,7 +163,7 @@ mod tests {
             user: Some("/home/me/.config/saihai".into()),
             home: Some("/home/me".into()),
         };
-        // What else is built in is no matter here.
+        // Other built-in definitions do not matter here.
         let mut listed = list(&source, &places, Language::English);
         listed.retain(|one| {
             one.definition.path.is_some()

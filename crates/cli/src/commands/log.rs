@@ -15,11 +15,11 @@ use crate::report::{Names, Published, words};
 use crate::terminal::{Streams, style, visible_line};
 use crate::{json, time};
 
-/// How often a followed journal is looked at.
+/// Poll interval for a followed journal.
 const LOOK: Duration = Duration::from_millis(200);
-/// Where the words of an event begin.
+/// Indentation of an event's text.
 const MARGIN: &str = "                 ";
-/// A line that does not end is shown in parts of about this many bytes.
+/// A line without an end is shown in parts of about this many bytes.
 const LONGEST: usize = 2_000;
 
 /// Show every event of a run in words
@@ -53,7 +53,7 @@ impl Log {
     }
 }
 
-/// Tells what has not been told yet.
+/// Prints the records that were not printed yet.
 struct Teller<'a> {
     directory: &'a RunDirectory,
     names: Names<'a>,
@@ -61,7 +61,7 @@ struct Teller<'a> {
     json: bool,
     told: u64,
     glimpses: Glimpses,
-    /// What each turn under way has said of a line that is not ended.
+    /// The unfinished output line of each running turn.
     begun: BTreeMap<CallId, String>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Teller<'a> {
         Self { directory, names, published, json, told: 0, glimpses, begun: BTreeMap::new() }
     }
 
-    /// Tells the records after the last one told; what was torn off the end comes back.
+    /// Prints the records after the last printed one. Returns a torn record at the end of the journal, if any.
     fn tell(&mut self, streams: &mut Streams) -> Result<Option<String>, Error> {
         let directory = self.directory;
         let mut written = Ok(());
@@ -106,7 +106,7 @@ impl<'a> Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// Tells what turns under way show: people line by line, programs as it comes.
+    /// Prints the output of running turns: complete lines for people, every piece for programs.
     fn look_on(&mut self, streams: &mut Streams) -> std::io::Result<()> {
         for (call, shows) in self.glimpses.look() {
             if self.json {
@@ -135,7 +135,7 @@ impl Teller<'_> {
         streams.out.flush()
     }
 
-    /// What a turn has said of a line that it will not end any more.
+    /// Prints the unfinished line of a turn that has ended.
     fn end_lines(&mut self, record: &Record, streams: &mut Streams) -> std::io::Result<()> {
         let over = match &record.entry {
             Entry::Fact(Fact::Replied(reply)) => &reply.call,
@@ -158,7 +158,7 @@ impl Teller<'_> {
     }
 }
 
-/// Something a turn under way shows, for programs. It is not journaled, so it has no number.
+/// Output of a running turn, for programs. It is not journaled, so it has no number.
 #[derive(Serialize)]
 struct ProgressObject<'a> {
     run: &'a str,
@@ -179,12 +179,12 @@ impl<'a> ProgressObject<'a> {
     }
 }
 
-/// Tells what happens until the run is left alone. Ctrl-C is the usual way to stop watching and no failure.
+/// Prints events until the process that drives the run exits. Ctrl-C is the usual way to stop and not a failure.
 async fn follow(teller: &mut Teller<'_>, streams: &mut Streams) -> Result<(), Error> {
     let mut signals = Signals::listen()?;
     loop {
         let over = !matches!(saihai::run_state(&teller.directory)?, State::Running { .. });
-        // Looked at before the last telling, so that nothing said at the very end is missed.
+        // Check for the end before the last read, so that the final records are not missed.
         teller.look_on(streams)?;
         teller.tell(streams)?;
         if over {

@@ -1,4 +1,4 @@
-//! `saihai man [COMMAND]`: the manual page as roff, for whoever packages Saihai.
+//! `saihai man [COMMAND]`: prints the manual page as roff, for packagers of Saihai.
 
 use clap::{Args, CommandFactory};
 use clap_mangen::Man as Page;
@@ -23,7 +23,7 @@ impl Man {
         all.build();
         let page = match &self.command {
             None => Page::new(all),
-            // Once built, a command knows that its page is looked up as `man saihai-run`.
+            // A built command knows its page name, such as `man saihai-run`.
             Some(name) => {
                 Page::new(all.find_subcommand(name).ok_or_else(|| usage::unknown_command(name))?.clone())
             }

@@ -89,7 +89,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it; the exit code comes back.
+    /// Runs the command and returns its exit code.
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
         match self {
             Self::Init(command) => command.execute(streams),

@@ -1,4 +1,4 @@
-//! A worktree of a run's own, where it is about no issue (K-23).
+//! A worktree for a run without an issue (K-23).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::ours;
 use crate::project::Project;
 use crate::terminal::Streams;
 
-/// The one a run would have that begins now.
+/// Returns the worktree for a new run.
 pub(crate) fn wanted(
     project: &Project,
     settings: &Settings,
@@ -35,7 +35,7 @@ pub(crate) fn planter(
     Ok(Planter::new(tree, open(project)?, beyond))
 }
 
-/// The same for a run that goes on, if it has one. Once it was made it is made again where it is gone.
+/// Returns the worktree of a resumed run, if it has one. Recreates a missing worktree.
 pub(crate) fn restored(
     run: &RunDirectory,
     project: &Project,
@@ -52,7 +52,7 @@ pub(crate) fn restored(
     Ok(Some(Arc::new(planter)))
 }
 
-/// The repository of a project; without one there is no worktree.
+/// Opens the project's git repository, which a worktree requires.
 pub(crate) fn open(project: &Project) -> Result<Repository, Error> {
     let opened = Repository::open(&project.places.root, &Environment::of_process());
     opened.map_err(|error| {

@@ -80,7 +80,7 @@ impl Prompt {
             json::line(&mut streams.out, "prompt", object)?;
             return Ok(exit::DONE);
         }
-        // A program gets the very bytes; a terminal must not be steered by them.
+        // A program gets the exact bytes. A terminal must not interpret control characters.
         if streams.out.is_terminal() {
             streams.out.raw(visible_text(&shown.text).as_bytes())?;
         } else {
@@ -91,14 +91,15 @@ impl Prompt {
     }
 }
 
-/// A stage that asks agents, and perhaps one turn of it.
+/// A stage that asks agents, optionally with one of its turns.
 struct Place<'a> {
     stage: &'a StageId,
     turn: Option<&'a str>,
 }
 
 impl<'a> Place<'a> {
-    /// What was typed, or where a run begins. A stage's own name may hold a `/`, so the whole is tried first.
+    /// Resolves the typed name, or uses the entry stage. A stage name may contain `/`, so the full name is tried
+    /// first.
     fn find(workflow: &'a Workflow, typed: Option<&'a str>) -> Result<Self, Error> {
         let Some(typed) = typed else {
             return Ok(Self { stage: &workflow.entry, turn: None });
@@ -136,7 +137,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The stages that ask agents.
+/// Lists the stages that ask agents.
 fn asking(workflow: &Workflow) -> Vec<String> {
     let stages = workflow.stages.iter().filter(|(_, stage)| !stage.turns().is_empty());
     stages.map(|(id, _)| id.to_string()).collect()

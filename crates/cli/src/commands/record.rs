@@ -57,7 +57,7 @@ impl Record {
                 std::fs::write(path, text)
                     .map_err(|error| Error::usage(format!("cannot write `{}`: {error}", path.display())))?;
                 let play = match Plan::of(&run.workflow) {
-                    // A definition may have the same name.
+                    // A definition may have the same name as a review agent.
                     Some(_) => format!("saihai review --script {}", path.display()),
                     None => {
                         format!("saihai rehearse {} --script {}", run.view.start.definition, path.display())
@@ -87,7 +87,7 @@ impl Record {
     }
 }
 
-/// A run that is not over has no outcome that a script could expect.
+/// Rejects an unfinished run: it has no outcome that a script could expect.
 fn require_end(run: &LoadedRun) -> Result<(), Error> {
     let id = run.directory.id();
     let refused = Error::usage(format!("run `{id}` is not over: it is {}", run.state.name()));

@@ -93,7 +93,7 @@ impl Rehearse {
         let project = Project::find()?;
         let settings = project.settings(false, streams)?;
         let can_ask = streams.can_ask() && !self.json;
-        // Generated replies take every exit, also those that are offered only where a person can be asked.
+        // Generated replies take every exit, including those for interactive runs only.
         let interactive = match &self.script {
             None => true,
             Some(file) => {
@@ -129,7 +129,7 @@ impl Rehearse {
         interactive: bool,
     ) -> Result<Beginning, Error> {
         let task = task::read(self.task.clone())?.or_else(|| script.task.clone());
-        // What is about something has no task.
+        // A run with a subject has no task.
         let placeholder = if prepared.subject.is_empty() { task::PLACEHOLDER } else { "" };
         Ok(Beginning {
             workflow: prepared.workflow,
@@ -141,7 +141,7 @@ impl Rehearse {
             seed: self.seed,
             interactive,
             rehearsal: true,
-            // A scripted failure is tried again as in a run.
+            // A scripted failure is retried as in a real run.
             patience: settings.short_wait,
             directory: project.places.root.clone(),
             reports: settings.reports_dir.clone(),
@@ -170,7 +170,7 @@ impl Rehearse {
     }
 }
 
-/// Writes the script of every run: `walk.json`, `walk-2.json`, …
+/// Writes the script of each run: `walk.json`, `walk-2.json`, …
 fn write_scripts(rehearsal: &Rehearsal, file: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut written = Vec::new();
     for (run, number) in rehearsal.runs.iter().zip(1..) {

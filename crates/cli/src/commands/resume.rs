@@ -59,7 +59,7 @@ impl Resume {
             ..workflow.clone()
         };
         let mut found = unusable(&raised, &settings);
-        // It is asked about again: a program may have changed since the run began.
+        // Check trust again: a program may have changed since the run started.
         found.append(own_programs::untrusted(&project, &workflow, false));
         diagnostics::insist(&found, settings.strict, streams)?;
         review::check_out_again(&directory, &workflow)?;
@@ -103,7 +103,7 @@ impl Resume {
     }
 }
 
-/// a review goes on with what it began with, whatever has happened to the files meanwhile.
+/// Warns about files that changed since the review started. R-57: a resumed review keeps its original input.
 fn say_changes(directory: &RunDirectory, streams: &mut Streams) -> Result<(), Error> {
     let changed = changed_files(directory)?;
     if let Some(first) = changed.first() {

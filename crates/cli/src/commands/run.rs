@@ -74,7 +74,7 @@ impl Run {
             interactive: streams.can_ask() && !self.flags.json,
             auto: self.flags.presence.auto,
         };
-        // A recorded script says how it was played; then it is played so again.
+        // A recorded script stores its mode, so a replay uses the same one.
         let typed = self.flags.script.as_deref().map(|file| project.places.current.join(file));
         let interactive = typed.and_then(|file| script::is_interactive(&project, &file));
         let interactive = interactive.unwrap_or(showing.interactive);
@@ -116,7 +116,7 @@ impl Run {
         let beyond = Beyond { project: &project, settings: &settings, with: with.clone(), rehearsal };
         let is_first = ours::is_first(&project, &settings);
         block_on(async {
-            // Whoever is to be asked is looked for first, and only then the forge, the issue and the branch (S-21, H-54).
+            // Check the providers first, then the forge, the issue and the branch (S-21, H-54).
             let with = with_forge(with, &workflow, &project, &settings, streams).await?;
             let driver = Driver::start(&project.runs(), beginning, with, Clock::system())?;
             match beyond.reached(placement.as_ref(), driver.directory(), &workflow, streams).await {
@@ -136,7 +136,7 @@ impl Run {
         })
     }
 
-    /// Where it works, if not in the user's checkout: flags count for more than the definition (K-23).
+    /// Returns the worktree, if the run does not use the user's checkout. Flags override the definition (K-23).
     fn placement(
         &self,
         issue: Option<&Issue>,
@@ -168,7 +168,7 @@ impl Run {
         }))
     }
 
-    /// The file of a review agent, where that is what is to be run. It reviews what has changed, and takes no task.
+    /// Returns the review agent's file, if the argument names one. It reviews the current changes and takes no task.
     fn review_agent(&self, project: &Project) -> Result<Option<PathBuf>, Error> {
         let found = find(&project.source, &project.places, &self.definition).ok();
         let Some(definition) = found.filter(|definition| definition.dialect == Dialect::Review) else {
@@ -193,7 +193,7 @@ impl Run {
         Ok(definition.path)
     }
 
-    /// What an issue says is to be done; nothing where there is nothing to do.
+    /// Reads the task from an issue. Returns nothing if the issue needs no work.
     fn task_of(
         &self,
         number: IssueNumber,
@@ -215,7 +215,7 @@ impl Run {
             .hint(format!("say what is to be done: `saihai run {} \"fix the login\"`", self.definition))
     }
 
-    /// What the `script` provider plays, if it is asked at all.
+    /// Returns the script for the `script` provider, if the workflow uses it.
     fn script(
         project: &Project,
         prepared: &Prepared,
@@ -266,7 +266,7 @@ impl Run {
     }
 }
 
-/// The same in a worktree.
+/// Moves the run into a worktree.
 fn placed(beginning: Beginning, placement: Placement) -> Result<Beginning, Error> {
     let workflow = delivery::place(beginning.workflow.into_workflow());
     Ok(Beginning {
@@ -276,7 +276,7 @@ fn placed(beginning: Beginning, placement: Placement) -> Result<Beginning, Error
     })
 }
 
-/// What of the world a run that begins can reach.
+/// External resources available to a new run.
 struct Beyond<'a> {
     project: &'a Project,
     settings: &'a Settings,
@@ -285,7 +285,7 @@ struct Beyond<'a> {
 }
 
 impl Beyond<'_> {
-    /// What it can reach, and the lock of the issue whose branch it works on without a worktree of the issue.
+    /// Opens the external resources. Locks the issue if its branch is checked out outside the issue's worktree.
     async fn reached(
         &self,
         placement: Option<&Placement>,
@@ -315,7 +315,7 @@ impl Beyond<'_> {
     }
 }
 
-/// Says where the files of a run are that does not work in the user's checkout.
+/// Prints the run's directory if it is not the user's checkout.
 fn say_place(
     placement: Option<&Placement>,
     project: &Project,
@@ -333,8 +333,7 @@ fn say_place(
     }
 }
 
-/// Says what a run with a budget may cost before anything is asked: the budget, and the most calls
-/// there can be.
+/// Prints the budget and the maximum number of calls before the first request.
 fn announce(workflow: &Workflow, streams: &mut Streams) {
     let Some(budget) = budget_words(&workflow.limits.budget) else { return };
     let calls =

@@ -34,7 +34,6 @@ pub(crate) struct Runs {
 const STATES: [&str; 7] =
     ["running", "interrupted", "parked", "completed", "failed", "declined", "cancelled"];
 
-/// A run in the list.
 #[derive(Serialize)]
 struct RunObject<'a> {
     run: &'a str,
@@ -56,7 +55,7 @@ struct RunObject<'a> {
     rehearsal: bool,
 }
 
-/// A run that can be read.
+/// A readable run.
 struct Shown {
     run: String,
     directory: RunDirectory,
@@ -123,7 +122,7 @@ fn table(runs: &[Shown]) -> Table {
     let mut table = Table::new(&["RUN", "DEFINITION", "STARTED", "TURNS", "COST", "STATE"]);
     for Shown { run, directory, view, state } in runs {
         let mut words = state_words(state);
-        // Nobody need hurry to answer it.
+        // The gate has timed out, so no answer is needed.
         let at_gate = matches!(state, State::Parked { hold: Hold::Person(_), .. });
         if at_gate && is_gate_closed(directory, &Clock::system()).unwrap_or(false) {
             words.push_str(&format!("; {LATE}"));

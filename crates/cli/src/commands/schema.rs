@@ -50,7 +50,7 @@ fn all() -> impl Iterator<Item = (String, &'static str)> {
     written.chain(replies).chain(own)
 }
 
-/// The text of a schema, ended by a line break.
+/// Returns a schema that ends with a newline.
 fn text(name: &str) -> Result<String, Error> {
     if let Some((_, _, text)) = OWN.iter().find(|(own, _, _)| *own == name) {
         return Ok((*text).to_owned());

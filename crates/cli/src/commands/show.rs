@@ -43,7 +43,7 @@ impl Show {
     }
 }
 
-/// A run with everything that `show` renders of it.
+/// All data for the output of `show`.
 struct ShownRun {
     run: LoadedRun,
     conclusion: Conclusion,
@@ -57,7 +57,7 @@ impl ShownRun {
         if let Some(torn) = run.torn {
             streams.warning(&saihai::Warning::torn(directory, torn).to_string());
         }
-        // For example, that only the end of the output is shown.
+        // For example, a warning that the output is truncated.
         let last = run.view.calls.iter().rev().find_map(|call| call.reply());
         for warning in last.iter().flat_map(|reply| &reply.reading.warnings) {
             streams.warning(&visible_line(warning));
@@ -177,7 +177,7 @@ impl<'a> StageObject<'a> {
             rounds: visit.counted_rounds(),
             turns: visit.cost.turns,
             tokens: visit.cost.tokens,
-            // Nothing is what is also said where nothing is known.
+            // Zero also means that the cost is unknown.
             cost_usd: Some(visit.cost.usd.dollars()).filter(|dollars| *dollars > 0.0),
             entered: time::rfc3339(visit.entered),
             left: visit.left.map(time::rfc3339),
@@ -185,7 +185,7 @@ impl<'a> StageObject<'a> {
     }
 }
 
-/// A prompt and where it came from (S-49).
+/// A prompt and its source (S-49).
 #[derive(Serialize)]
 struct PromptObject<'a> {
     stage: &'a str,
@@ -240,7 +240,7 @@ fn found(how: How) -> &'static str {
     }
 }
 
-/// Why a prompt came from a file, where it is not the one that is named.
+/// Explains why a prompt came from a different file than the named one.
 fn source(source: TextSource) -> &'static str {
     match source {
         TextSource::Primary => "as named",

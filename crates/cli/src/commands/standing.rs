@@ -1,5 +1,7 @@
-//! The lock of the issue on whose branch one stands (I-32): a run that works in the directory it is called in works on what is
-//! checked out there, and two runs never work on one branch. Whoever only reads, as reviews do, takes nothing.
+//! The lock of the issue whose branch is checked out (I-32).
+//!
+//! A run in the current directory works on the checked-out branch, and two runs never share a branch. Read-only runs
+//! such as reviews take no lock.
 
 use std::path::Path;
 
@@ -12,7 +14,7 @@ use saihai_model::{IssueNumber, Workflow};
 use super::work::ground::refused_by_git;
 use crate::error::Error;
 
-/// Takes the issue for a run that works in a checkout. It is ours as long as what is returned.
+/// Locks the issue for a run in a checkout. The lock lasts as long as the returned value.
 pub(crate) fn taken(place: &Path, settings: &Settings, run: &str) -> Result<Option<ItemLock>, Error> {
     let prefix = &settings.work.branch_prefix;
     let standing = Standing::at(place, &Environment::of_process(), prefix);
@@ -28,7 +30,7 @@ pub(crate) fn taken(place: &Path, settings: &Settings, run: &str) -> Result<Opti
     }
 }
 
-/// The same for a run that goes on.
+/// Locks the issue for a resumed run.
 pub(crate) fn taken_again(
     directory: &RunDirectory,
     workflow: &Workflow,
@@ -41,7 +43,7 @@ pub(crate) fn taken_again(
     taken(Path::new(&start.directory), settings, directory.id())
 }
 
-/// That somebody else has an issue.
+/// Creates the error for an issue that another process has locked.
 pub(crate) fn elsewhere(number: IssueNumber, process: Option<u32>, run: Option<&str>) -> Error {
     let who = process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
     let run = run.map(|run| format!(", run `{run}`")).unwrap_or_default();

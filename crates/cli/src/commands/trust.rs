@@ -74,7 +74,7 @@ impl Trust {
         let project = Project::find()?;
         let mut found = Diagnostics::new();
         let trusted = Trusted::load(&project.source, project.places.user.as_deref(), &mut found);
-        // A file of ours that cannot be read must not be overwritten either.
+        // An unreadable trust file must not be overwritten.
         diagnostics::insist(&found, false, streams)?;
         if self.list {
             return self.show(&trusted, streams);
@@ -134,7 +134,7 @@ impl Trust {
         streams: &mut Streams,
     ) -> Result<u8, Error> {
         let file = settings_file(project, Some(path));
-        // The file itself may be gone; then its name is all there is.
+        // The file may be gone, so its name has to do.
         let file = project.source.canonical(&file).unwrap_or(file);
         if !trusted.revoke(&file) {
             let error = Error::usage(format!("`{}` is not trusted", project.shown(&file)));
@@ -151,7 +151,7 @@ impl Trust {
     }
 }
 
-/// The settings file meant by a path: itself, or that of the project in a directory.
+/// Returns the settings file for a path: the path itself, or the project's settings file in that directory.
 fn settings_file(project: &Project, path: Option<&Path>) -> PathBuf {
     let path = path.map_or_else(|| project.places.root.clone(), |path| project.places.current.join(path));
     match project.source.kind(&path) {
@@ -160,26 +160,26 @@ fn settings_file(project: &Project, path: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Everything else is a program that a definition runs, or the definition that says so: trusted as it is.
+/// Returns true for a settings file. Other files are programs or definitions, which are trusted by content.
 fn is_settings(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "toml")
 }
 
-/// A program as it is now.
+/// Returns a trust request for the current content of a program.
 fn program(project: &Project, file: &Path) -> Option<TrustRequest> {
     let content = DiskSource.read(file, own_programs::LARGEST).ok()?;
     let path = DiskSource.canonical(file).ok()?;
     Some(TrustRequest { path, content, keys: commands(project, file) })
 }
 
-/// What a definition says to run, so that whoever trusts it sees that.
+/// Lists the commands of a definition, so that the user sees them before trusting it.
 fn commands(project: &Project, file: &Path) -> Vec<(String, String)> {
     let is_definition = file
         .extension()
         .is_some_and(|end| ["yaml", "yml", "json"].iter().any(|definition| end == *definition));
     let name = file.to_string_lossy();
     let found = is_definition.then(|| find(&project.source, &project.places, &name).ok()).flatten();
-    // What is wrong with it is said where it is run.
+    // Running the definition reports its errors.
     let settings = project.load_settings(false, &mut Diagnostics::new());
     let loaded =
         found.map(|found| load(&project.source, &project.places, &found, &Options::default(), &settings));
@@ -189,7 +189,7 @@ fn commands(project: &Project, file: &Path) -> Vec<(String, String)> {
     written.map(|command| ("runs".to_owned(), command.typed())).collect()
 }
 
-/// Writes what is trusted, whole or not at all.
+/// Writes the trust file atomically.
 fn save(project: &Project, trusted: &Trusted) -> Result<(), Error> {
     let directory = project.user_directory()?;
     let file = directory.join(TRUST_FILE);
@@ -199,7 +199,7 @@ fn save(project: &Project, trusted: &Trusted) -> Result<(), Error> {
     let fresh = directory.join(format!("{TRUST_FILE}.{}", std::process::id()));
     std::fs::write(&fresh, trusted.to_toml()).map_err(failed)?;
     std::fs::rename(&fresh, &file).map_err(|error| {
-        // What was begun is taken away again; that this may fail too changes nothing.
+        // Delete the temporary file. A failure here does not matter.
         let _ = std::fs::remove_file(&fresh);
         failed(error)
     })

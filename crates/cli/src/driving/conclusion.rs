@@ -1,4 +1,4 @@
-//! How a run stands, said to a person or a program.
+//! The state of a run, for people and programs.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,19 @@ use crate::report::{
 use crate::terminal::{Streams, style, visible_line, visible_text};
 use crate::{json, time};
 
-/// What is said of a run that was answered and that nobody drives.
+/// State of an answered run that no process drives.
 pub(crate) const READY: &str = "answered, ready to be resumed";
 
-/// What is said of a gate that nobody answered while it was time to.
+/// State of a gate that has timed out.
 pub(crate) const LATE: &str = "the time to answer is over, which is a no";
 
-/// How a run stands, and what led there.
+/// The state of a run and the reasons for it.
 pub(crate) struct Conclusion {
     pub(super) outcome: RunOutcome,
     state: State,
     pub(super) last: Option<Last>,
     gate: Option<Wants>,
-    /// Nobody has answered the gate in time that it waits at.
+    /// True if the gate has timed out.
     is_late: bool,
     most_iterations: Option<u32>,
     pub(super) reports: Vec<PathBuf>,
@@ -40,19 +40,19 @@ pub(crate) struct Conclusion {
     language: Language,
 }
 
-/// The last stage that was left.
+/// The stage that was left last.
 pub(super) struct Last {
     pub(super) stage: String,
     pub(super) by: By,
     pub(super) rule: Option<usize>,
     pub(super) condition: Option<String>,
-    /// Where it led, and how that was decided.
+    /// Its exit and the reason for it.
     exit: String,
     verdict: String,
 }
 
 impl Conclusion {
-    /// How a run stands now.
+    /// Reads the current state of a run.
     pub(crate) fn of(directory: &RunDirectory) -> Result<Self, Error> {
         Self::of_run(&LoadedRun::read(directory)?)
     }
@@ -82,7 +82,7 @@ impl Conclusion {
         })
     }
 
-    /// The same where the disk failed: what the journal could not take any more is known from the driver alone.
+    /// Replaces the state after a disk failure: only the driver knows the events that could not be journaled.
     pub(crate) fn cut_short(mut self, hold: Hold, why: &str) -> Self {
         let outcome = &mut self.outcome;
         outcome.exit = exit_code(None, Some(&hold));
@@ -93,24 +93,23 @@ impl Conclusion {
         self
     }
 
-    /// The same with what its script expected otherwise, and the exit code of a command that minds.
+    /// Adds the differences from the script, and the resulting exit code.
     pub(super) fn compared(mut self, unexpected: &Unexpected, exit: u8) -> Self {
         self.unexpected = unexpected.clone();
         self.outcome.exit = exit;
         self
     }
 
-    /// What it may spend and has spent, where it has a budget.
+    /// Returns the budget and spending, if the run has a budget.
     pub(crate) fn spending(&self) -> Option<&Spending> {
         self.spending.as_ref()
     }
 
-    /// The exit code that goes with it.
     pub(crate) fn exit(&self) -> u8 {
         self.outcome.exit
     }
 
-    /// What to type to answer the gate it waits at.
+    /// Returns the command that answers the open gate.
     pub(super) fn answer_command(&self) -> Option<String> {
         let run = &self.outcome.run;
         self.gate.map(|wants| match wants {
@@ -119,7 +118,7 @@ impl Conclusion {
         })
     }
 
-    /// What to type to go on.
+    /// Returns the command that continues the run.
     pub(crate) fn resume_command(&self) -> Option<String> {
         let outcome = &self.outcome;
         let run = &outcome.run;
@@ -135,7 +134,7 @@ impl Conclusion {
         outcome.resumable.then(|| format!("saihai resume {run}{raised}"))
     }
 
-    /// Says it to a person.
+    /// Prints the state for a person.
     fn show(&self, streams: &mut Streams) -> Result<(), Error> {
         let outcome = &self.outcome;
         let style = match outcome.exit {
@@ -167,7 +166,7 @@ impl Conclusion {
         Ok(())
     }
 
-    /// Says what to do next.
+    /// Prints the next steps.
     fn show_way_on(&self, streams: &mut Streams) {
         let outcome = &self.outcome;
         if let Some(error) = self.error() {
@@ -188,7 +187,7 @@ impl Conclusion {
         }
     }
 
-    /// What went wrong, where something did.
+    /// Returns the failure, if there is one.
     pub(super) fn error(&self) -> Option<String> {
         let nothing_matched = || {
             let stage = self.last.as_ref().map(|last| last.stage.as_str())?;
@@ -198,7 +197,7 @@ impl Conclusion {
         self.outcome.error.clone().or_else(nothing_matched)
     }
 
-    /// Shows what was said that no rule matched, and what each turn matched (P-44).
+    /// Prints the replies that no rule matched, and the match of each turn (P-44).
     fn show_unmatched(&self, streams: &mut Streams) {
         for UnmatchedTurn { turn, label, tail } in &self.outcome.unmatched {
             let matched =
@@ -210,11 +209,11 @@ impl Conclusion {
         }
     }
 
-    /// How it stands, and what decided that.
+    /// Returns the state and its reason.
     fn headlines(&self) -> Vec<String> {
         let last = self.last.as_ref().map(|last| last.exit.as_str());
         let stands = match &self.state {
-            // The last exit is what ended it.
+            // The last exit ended the run.
             State::Ended {
                 ending: ending @ (Ending::Completed(_) | Ending::Failed(_) | Ending::Declined),
             } => {
@@ -260,7 +259,7 @@ impl Last {
     }
 }
 
-/// Shows how a run stands: data on stdout, what to do next on stderr.
+/// Prints the state of a run: data on stdout, next steps on stderr.
 pub(crate) fn show_result(conclusion: &Conclusion, json: bool, streams: &mut Streams) -> Result<(), Error> {
     if json {
         json::line(&mut streams.out, "result", conclusion.object())?;
@@ -271,7 +270,7 @@ pub(crate) fn show_result(conclusion: &Conclusion, json: bool, streams: &mut Str
     Ok(())
 }
 
-/// A path as the person knows it: relative to where they are, where it lies below.
+/// Shortens a path to a relative one if it is below the current directory.
 fn shown(path: &Path) -> Cow<'_, str> {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).to_string_lossy()

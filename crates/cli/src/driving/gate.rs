@@ -1,4 +1,4 @@
-//! A gate shown to the person at the terminal.
+//! A gate, shown to a person at the terminal.
 
 use saihai_model::{CallId, Label, Wants};
 
@@ -18,7 +18,7 @@ pub(super) struct Answer {
 }
 
 impl Gate {
-    /// What is asked, ending where the person types.
+    /// Formats the question, which ends with the input prompt.
     pub(super) fn ask(&self) -> String {
         let mut text = format!("? {}\n", visible_line(&self.title));
         for line in visible_text(self.question.trim()).lines() {
@@ -28,7 +28,7 @@ impl Gate {
         text
     }
 
-    /// Where the person types, once more.
+    /// Returns the input prompt for a repeated question.
     pub(super) fn ask_again(&self) -> &'static str {
         match self.wants {
             Wants::YesNo => "  yes or no, and a text if you like (Ctrl-D leaves it open): ",
@@ -36,7 +36,7 @@ impl Gate {
         }
     }
 
-    /// Understands what was typed, or says what is missing.
+    /// Parses the typed line, or explains why it is not an answer.
     pub(super) fn understand(&self, line: &str) -> Result<Answer, String> {
         let line = line.trim();
         match self.wants {

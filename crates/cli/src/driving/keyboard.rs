@@ -7,24 +7,24 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-/// A line, or the end of what is typed.
+/// A line, or the end of the input.
 pub(crate) enum Typed {
     Line(String),
     End,
 }
 
-/// Reads stdin on a thread of its own, because reading it cannot be given up. The thread ends with the process, or
-/// when nobody listens to it any more.
+/// A reader of stdin on its own thread, because a blocking read cannot be cancelled. The thread ends with the process
+/// or with its receiver.
 pub(crate) struct Keyboard {
     lines: mpsc::UnboundedReceiver<Typed>,
 }
 
 impl Keyboard {
-    /// Has a keyboard at hand for a question that is shown next. What was typed at a terminal until now answers nothing: nobody had
-    /// seen the question. What comes through a pipe was written for it.
+    /// Opens a keyboard for the next question. Discards earlier input from a terminal: the person had not seen the
+    /// question. Input from a pipe is kept, because it was written for the question.
     pub(crate) fn before_asking(keyboard: &mut Option<Self>) {
         if io::stdin().is_terminal() {
-            // Where that cannot be done the person still sees what was taken for an answer.
+            // If this fails, the person still sees which input was used as the answer.
             tcflush(io::stdin(), QueueSelector::IFlush).unwrap_or(());
             let is_over = keyboard.as_mut().is_some_and(Self::forget);
             keyboard.take_if(|_| is_over);
@@ -34,7 +34,7 @@ impl Keyboard {
         }
     }
 
-    /// Forgets what was read; whether nothing more will be.
+    /// Discards the lines read so far. Returns true at the end of the input.
     fn forget(&mut self) -> bool {
         loop {
             match self.lines.try_recv() {
@@ -52,7 +52,7 @@ impl Keyboard {
                 let mut line = String::new();
                 let typed = match io::stdin().read_line(&mut line) {
                     Ok(1..) => Typed::Line(line),
-                    // What is not text cannot be an answer either.
+                    // Input that is not UTF-8 cannot be an answer either.
                     Ok(0) | Err(_) => Typed::End,
                 };
                 let over = matches!(typed, Typed::End);

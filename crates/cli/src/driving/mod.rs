@@ -1,4 +1,4 @@
-//! Driving a run while a person, a program or nobody watches.
+//! Driving a run for a person, for a program, or unattended.
 
 mod conclusion;
 mod gate;
@@ -28,34 +28,33 @@ pub(crate) use result_object::ResultObject;
 pub(crate) use signals::{Signals, Unbegun};
 pub(crate) use watch::EventObject;
 
-/// What a run has behind it.
+/// History of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Past {
     None,
     Journal,
 }
 
-/// How a run is shown while it is driven.
+/// Display options of a driven run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Showing {
-    /// What it has behind it.
     pub(crate) past: Past,
-    /// Events and result as JSON on stdout.
+    /// True if events and result go to stdout as JSON.
     pub(crate) json: bool,
-    /// A person can be asked (K-4).
+    /// True if a person can be asked (K-4).
     pub(crate) interactive: bool,
-    /// Yes to every yes/no gate.
+    /// True if every yes/no gate is answered with yes.
     pub(crate) auto: bool,
 }
 
-/// Runs a future to its end on this thread. Commands that wait for nothing never come here.
+/// Runs a future on this thread. Only commands that wait need this runtime.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::unavailable(format!("cannot wait for events: {error}")))?;
     runtime.block_on(future)
 }
 
-/// Drives the run until it ends or is parked, shows it meanwhile, and says how it stands afterwards.
+/// Drives the run until it ends or parks, shows its progress, and prints its final state.
 pub(crate) async fn drive(
     driver: Driver,
     workflow: &Workflow,
@@ -67,7 +66,7 @@ pub(crate) async fn drive(
     let ended = watched(driver, workflow, showing, streams).await?;
     match ended {
         Ended::Finished(finish) => {
-            // A run that was over before stays what it is, whatever its script still holds (T-24).
+            // A run that had already ended keeps its result, even if its script has unused replies (T-24).
             let compared = finish.ending.is_some() && !was_over;
             let unexpected =
                 if compared { Unexpected::of(&finish, &directory)? } else { Unexpected::default() };
@@ -84,7 +83,7 @@ pub(crate) async fn drive(
                 };
                 shown.map(|()| code)
             };
-            // A directory of its own outlives nobody, also where nothing could be said.
+            // Delete the checkout of an ended run, even if its result could not be printed.
             if finish.ending.is_some() {
                 review::clean_up(&directory, workflow, streams)?;
             }
@@ -105,7 +104,7 @@ pub(crate) async fn drive(
     }
 }
 
-/// How the run stands; nothing where the disk failed before anything of it was kept.
+/// Returns the state of the run. Returns nothing if the disk failed before the first record.
 fn concluded(
     directory: &RunDirectory,
     finish: &Finish,
@@ -126,11 +125,11 @@ fn concluded(
 
 enum Ended {
     Finished(Finish),
-    /// Whoever read our output has gone: the run was parked, and there is nobody to tell.
+    /// The reader of stdout is gone: the run is parked and there is nothing to print.
     Unheard(Finish),
-    /// The person left an open gate; nothing else was under way.
+    /// The person left an open gate; nothing else was running.
     LeftAtGate,
-    /// Asked to stop a third time.
+    /// The third signal to stop.
     Killed,
 }
 
@@ -145,7 +144,7 @@ async fn watched(
         Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
     let mut watch = Watch::new(directory.id(), workflow, showing, driver.control(), streams);
     let mut untouched = review::Untouched::of(workflow);
-    // What happened before gives names to what happens now.
+    // Earlier records supply the names for later ones.
     if showing.past == Past::Journal {
         directory.read(&mut |record| {
             watch.remember(&record);
@@ -176,7 +175,7 @@ async fn watched(
         tokio::pin!(driving, watching);
         tokio::select! {
             finish = &mut driving => {
-                // The channel is closed now: what is still in it is shown, then the watch ends.
+                // The channel is closed: show its remaining records, then end.
                 watching.await;
                 finish
             }

@@ -50,7 +50,7 @@ pub(crate) struct ResultObject<'a> {
     resume: Option<String>,
 }
 
-/// What a turn said that no rule matched (P-44).
+/// A reply that no rule matched (P-44).
 #[derive(Serialize)]
 struct UnmatchedObject<'a> {
     turn: &'a str,
@@ -66,7 +66,7 @@ impl<'a> UnmatchedObject<'a> {
     }
 }
 
-/// What decided the last transition (P-45).
+/// The reason for the last transition (P-45).
 #[derive(Serialize)]
 struct Decided<'a> {
     stage: &'a str,

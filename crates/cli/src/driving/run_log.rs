@@ -1,4 +1,4 @@
-//! The log that a definition wants beside the journal (S-7).
+//! The log that a definition requests in addition to the journal (S-7).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use super::EventObject;
 use crate::report::{Line, Weight};
 use crate::time;
 
-/// The log of one run. A run that goes on later goes on in the same file.
+/// The log of one run. A resumed run appends to the same file.
 #[derive(Debug)]
 pub(super) struct RunLog {
     files: LogFiles,
@@ -19,7 +19,6 @@ pub(super) struct RunLog {
     file: Option<File>,
 }
 
-/// One line of a log.
 #[derive(Serialize)]
 struct Logged<'a> {
     timestamp: String,
@@ -30,17 +29,17 @@ struct Logged<'a> {
 }
 
 impl RunLog {
-    /// A log to which nothing was written yet.
+    /// Creates a log without a file. The first write creates the file.
     pub(super) fn new(files: &LogFiles) -> Self {
         Self { files: files.clone(), started: None, file: None }
     }
 
-    /// Learns when the run began, by which its file is named.
+    /// Reads the start time of the run, which is part of the file name.
     pub(super) fn remember(&mut self, record: &Record) {
         self.started = self.started.or(Some(record.at));
     }
 
-    /// Writes what a record says; its data stands behind the first line.
+    /// Writes the lines of a record. The first line includes its data.
     pub(super) fn write(&mut self, run: &str, record: &Record, lines: &[Line]) -> io::Result<()> {
         let (format, brief) = (self.files.format, self.files.brief);
         let file = self.open(record.at)?;
@@ -84,13 +83,13 @@ impl RunLog {
         }
     }
 
-    /// Only so many are kept. They are named by their time, so their order is that of their names.
+    /// Deletes the oldest files above the limit. File names contain the time, so they sort by age.
     fn remove_oldest(&self) -> io::Result<()> {
         let (head, tail) = (format!("{}-", self.files.name), format!(".{}", self.extension()));
         let is_log = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let middle = name.strip_prefix(&head).and_then(|rest| rest.strip_suffix(&tail));
-            // Another agent's name may begin with this one's.
+            // Another agent's name may start with this one.
             middle.is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with('Z'))
         };
         let entries = fs::read_dir(&self.files.directory)?.filter_map(Result::ok).map(|entry| entry.path());
@@ -103,7 +102,7 @@ impl RunLog {
 
 fn level(line: &Line, index: usize, record: &Record) -> &'static str {
     match line.weight {
-        // S-68: one record says what went wrong; what else is said about it belongs to that.
+        // S-68: only the first line of a failure has the level `error`. The other lines belong to it.
         _ if index == 0 && is_failure(record) => "error",
         Weight::Detail => "debug",
         Weight::Step | Weight::Head => "info",
@@ -111,7 +110,7 @@ fn level(line: &Line, index: usize, record: &Record) -> &'static str {
     }
 }
 
-/// Whether a run ends here without success, or cannot go on by itself.
+/// Returns true if the run ends here without success, or cannot continue by itself.
 fn is_failure(record: &Record) -> bool {
     match &record.entry {
         Entry::Decision(Decision::Finished { ending }) => match ending {

@@ -1,4 +1,4 @@
-//! Being asked to stop.
+//! Signals to stop.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::exit;
 
-/// As long as this is kept nothing has begun, and being asked to stop ends the program at once: looking at very many issues takes a
-/// while, and nothing else would listen.
+/// A guard for the time before work starts. While it exists, a signal ends the process at once. Reading many issues
+/// takes a while, and no other code handles signals then.
 pub(crate) struct Unbegun(Arc<AtomicBool>);
 
 impl Unbegun {
@@ -36,7 +36,7 @@ impl Drop for Unbegun {
     }
 }
 
-/// The signals that mean: stop.
+/// The signals that stop a run.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -57,7 +57,7 @@ impl Signals {
         })
     }
 
-    /// The next one, by its name in the journal.
+    /// Returns the next signal by its name in the journal.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "ctrl-c",
@@ -73,11 +73,11 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// The next one, by its name in the journal.
+    /// Returns the next signal by its name in the journal.
     pub(crate) async fn next(&mut self) -> &'static str {
         match tokio::signal::ctrl_c().await {
             Ok(()) => "ctrl-c",
-            // Nobody can be heard, so nothing is ever heard.
+            // Without a signal handler no signal ever arrives.
             Err(_) => std::future::pending().await,
         }
     }

@@ -1,4 +1,4 @@
-//! How a run that has ended differs from what its script expects (C-75).
+//! Differences between an ended run and its script (C-75).
 
 use saihai::{Finish, LoadedRun, RunDirectory};
 use saihai_model::{Difference, StageId};
@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
-/// What a script expected and did not get, and what it still holds.
+/// Unmet expectations and unused replies of a script.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Unexpected {
     list: Vec<UnexpectedObject>,
 }
 
-/// One difference, as a program is told it.
+/// One difference, as programs see it.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct UnexpectedObject {
     kind: Kind,
@@ -26,7 +26,7 @@ pub(super) struct UnexpectedObject {
     expected: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     came: Option<String>,
-    /// Whether it is only told of.
+    /// True if it is only reported.
     #[serde(skip)]
     lenient: bool,
 }
@@ -41,7 +41,7 @@ enum Kind {
 }
 
 impl Unexpected {
-    /// How a run that has ended differs from what its script expects.
+    /// Compares an ended run with its script.
     pub(super) fn of(finish: &Finish, directory: &RunDirectory) -> Result<Self, Error> {
         let left = finish.accounts.left.iter().map(|left| UnexpectedObject {
             lenient: !finish.accounts.strict,
@@ -55,12 +55,12 @@ impl Unexpected {
         Ok(Self { list })
     }
 
-    /// The command's exit code, where the run's own is `code`.
+    /// Returns the command's exit code, given the run's own `code`.
     pub(super) fn exit(&self, code: u8) -> u8 {
         if self.list.iter().any(|one| !one.lenient) { code.max(exit::FAILED) } else { code }
     }
 
-    /// Says all of it to a person.
+    /// Prints all differences for a person.
     pub(super) fn complain(&self, streams: &mut Streams) {
         for one in &self.list {
             if one.lenient {

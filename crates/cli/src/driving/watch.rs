@@ -1,4 +1,4 @@
-//! Whoever watches a run: owns the screen, hears signals and the keyboard, and tells the driver.
+//! The watcher of a run: it owns the screen, handles signals and the keyboard, and informs the driver.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::report::{Board, Live, Names, Weight, words};
 use crate::terminal::Streams;
 use crate::{json, time};
 
-/// How often what is under way is redrawn.
+/// Redraw interval of the live lines.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// Something the driver has shown, kept until it is our turn.
+/// An event from the driver, queued for display.
 pub(super) enum Seen {
     Record(Box<Record>),
     Progress(CallId, Progress),
@@ -46,11 +46,11 @@ impl From<Observed<'_>> for Seen {
 }
 
 pub(super) enum Left {
-    /// The driver shows nothing more.
+    /// The driver has closed the channel.
     NothingMore,
     /// The person left an open gate.
     Gate,
-    /// The person wants the process to end, whatever the driver does.
+    /// The process must exit without waiting for the driver.
     AtOnce,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Watch<'a> {
         control: Control,
         streams: &'a mut Streams,
     ) -> Self {
-        // JSON on the same terminal would be torn apart by what is redrawn.
+        // Redrawing would break up JSON on the same terminal.
         let can_redraw = streams.err.is_styled() && !(showing.json && streams.out.is_terminal());
         Self {
             run,
@@ -110,7 +110,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Learns from a record of before; nothing is shown.
+    /// Reads an earlier record without showing it.
     pub(super) fn remember(&mut self, record: &Record) {
         self.names.learn(record);
         if let Some(log) = &mut self.log {
@@ -119,7 +119,7 @@ impl<'a> Watch<'a> {
         self.board.record(record, &self.names);
     }
 
-    /// Shows what the driver shows and tells it what it must hear, until there is nothing more.
+    /// Shows events and passes input to the driver until the channel closes.
     pub(super) async fn until_over(
         &mut self,
         mut hear: mpsc::UnboundedReceiver<Seen>,
@@ -150,7 +150,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Why our output could not be written, if it could not.
+    /// Returns the error of a failed write to stdout, if any.
     pub(super) fn take_lost(&mut self) -> Option<Error> {
         self.lost.take()
     }
@@ -160,7 +160,7 @@ impl<'a> Watch<'a> {
             Seen::Record(record) => self.record(&record),
             Seen::Progress(call, progress) => self.board.progress(&call, &progress),
             Seen::Gate(gate) if self.showing.interactive => self.open(gate),
-            // Nobody can be asked here: the run parks, and the result says how to answer.
+            // No person can answer here, so the run parks and the result explains how to answer.
             Seen::Gate(_) => {}
             Seen::Waiting(until) => {
                 let until = time::local_until(until, time::now());
@@ -177,7 +177,7 @@ impl<'a> Watch<'a> {
         self.remember(record);
         self.log(record);
         if let Entry::Fact(Fact::Answered(answer)) = &record.entry {
-            // It may have been answered from another terminal.
+            // Another terminal may have answered the gate.
             self.gate = self.gate.take().filter(|gate| gate.call != answer.call);
         }
         if self.showing.json && self.lost.is_none() {
@@ -198,7 +198,7 @@ impl<'a> Watch<'a> {
         self.keep(&lines);
     }
 
-    /// Writes down what happened where the definition wants it. A log that cannot be written stops no run.
+    /// Writes the record to the definition's log. A failed write does not stop the run.
     fn log(&mut self, record: &Record) {
         let Some(mut log) = self.log.take() else { return };
         match log.write(self.run, record, &words(record, &self.names)) {
@@ -210,13 +210,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether a program reads along and a person does not.
+    /// Returns true if a program reads the output and no person does.
     fn is_quiet(&self) -> bool {
         self.showing.json && self.live.is_none()
     }
 
-    /// Writes an event for programs. Where nobody can read it any more the run is parked: it could otherwise go on
-    /// spending for nobody.
+    /// Writes an event for programs. If stdout is closed, parks the run: otherwise it would spend money unobserved.
     fn write(&mut self, record: &Record) {
         let written = json::line(&mut self.streams.out, "event", EventObject::new(self.run, record));
         if let Err(error) = written {
@@ -225,7 +224,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether the result is about to say the same where the person looks.
+    /// Returns true if the result will repeat this record on the same screen.
     fn result_follows(&self, record: &Record) -> bool {
         let is_end =
             matches!(&record.entry, Entry::Decision(Decision::Finished { .. } | Decision::Parked { .. }));
@@ -240,12 +239,12 @@ impl<'a> Watch<'a> {
         self.gate = Some(gate);
     }
 
-    /// Takes in what was typed; `true` where the person leaves the gate open.
+    /// Handles a typed line. Returns true if the person leaves the gate open.
     fn typed(&mut self, typed: &Typed) -> bool {
         if matches!(typed, Typed::End) {
             self.keyboard = None;
         }
-        // Lines typed while nothing is asked mean nothing.
+        // Ignore lines typed while no question is open.
         let Some(gate) = &self.gate else {
             return false;
         };
@@ -266,13 +265,13 @@ impl<'a> Watch<'a> {
         false
     }
 
-    /// Takes in a signal; `true` where the process must end at once.
+    /// Handles a signal. Returns true if the process must exit at once.
     fn interrupted(&mut self, by: &'static str) -> bool {
         self.interrupts += 1;
         self.control.interrupt(by);
         self.take_frame_away();
         if self.gate.take().is_some() {
-            // Below what is being typed.
+            // Start below the line that is being typed.
             self.streams.err.line("");
         }
         match self.interrupts {
@@ -295,7 +294,7 @@ impl<'a> Watch<'a> {
             return;
         };
         let (columns, rows) = (self.streams.err.columns(), self.streams.err.rows());
-        // One column stays free: some terminals wrap as soon as the last one is written.
+        // Leave one column free: some terminals wrap when the last one is written.
         let frame = self.board.frame(time::now(), columns.saturating_sub(1), rows);
         live.draw(frame, &mut self.streams.err);
     }

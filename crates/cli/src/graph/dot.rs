@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Graph, Kind, Way};
 
-/// The drawing as a DOT digraph.
+/// Renders the graph as a DOT digraph.
 pub(crate) fn dot(graph: &Graph) -> String {
     let mut text = format!("digraph {} {{\n", quoted(&graph.title));
     text.push_str("    node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");

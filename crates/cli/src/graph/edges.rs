@@ -1,4 +1,4 @@
-//! The ways between stages, as their exits say them.
+//! Edges between stages, from their exits.
 
 use saihai_model::{Alarm, Ending, Exit, Holds, Label, Stage, Target, Topic, Watch, Workflow};
 
@@ -23,7 +23,8 @@ pub(super) fn draw(graph: &mut Graph, workflow: &Workflow) {
     }
 }
 
-/// What is done goes on where the definition says so, to a report or to delivery, unless it is there already.
+/// Redirects completion to the next stage of the definition, such as a report or delivery. Stages after that one keep
+/// their edges.
 fn lead_on(graph: &mut Graph, next: usize) {
     let Some(complete) = graph.index(COMPLETE) else { return };
     let mut there = vec![next];
@@ -43,7 +44,7 @@ fn lead(graph: &mut Graph, from: usize, target: &Target, label: String, kind: Wa
         Target::End(Ending::Completed(_)) => graph.index(COMPLETE),
         Target::End(_) => graph.index(ABORT),
         Target::Again(again) => {
-            // What may go on for ever is never exhausted.
+            // A loop without a limit is never exhausted.
             if again.at_most.is_some() && !matches!(again.exhausted, Target::Again(_)) {
                 lead(graph, from, &again.exhausted, "exhausted".to_owned(), kind);
             }
@@ -75,7 +76,7 @@ fn condition(when: &Holds) -> String {
     }
 }
 
-/// Who takes the place of a stage that takes no more visits.
+/// Adds the edge to the substitute for a stage that accepts no more visits.
 fn substitute(graph: &mut Graph, from: usize, stage: &Stage) {
     let Some(limit) = &stage.visits else { return };
     let to = limit.once_instead.as_ref().and_then(|id| graph.index(id.as_str()));
@@ -95,14 +96,14 @@ fn topics(graph: &mut Graph, from: usize, (stage, default): (&Stage, Option<&Top
         }
     }
     for word in directives.words.iter().filter(|word| !word.quiet) {
-        // What is done goes on where the definition says so: to a gate, to delivery.
+        // After completion the definition may continue with a gate or delivery.
         let afterwards = workflow.afterwards.clone().filter(|_| word.then == Target::Complete);
         let then = afterwards.map_or_else(|| word.then.clone(), Target::Stage);
         lead(graph, from, &then, word.word.clone(), Way::Forward);
     }
 }
 
-/// A monitor's alarm is an edge from the last stage of its cycle.
+/// Adds each monitor's alarm as an edge from the last stage of its cycle.
 fn monitors(graph: &mut Graph, workflow: &Workflow) {
     for monitor in &workflow.monitors {
         let (Watch::Cycle { stages, times }, Alarm::Go(target)) = (&monitor.watches, &monitor.then) else {

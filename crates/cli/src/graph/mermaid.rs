@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Graph, Kind, Way};
 
-/// The drawing as a Mermaid flowchart.
+/// Renders the graph as a Mermaid flowchart.
 pub(crate) fn mermaid(graph: &Graph) -> String {
     let mut text = String::from("flowchart TD\n");
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
     text
 }
 
-/// Mermaid reads quotes, angle brackets and `#` as its own.
+/// Escapes quotes, angle brackets and `#`, which Mermaid interprets.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

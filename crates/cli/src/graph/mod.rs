@@ -1,4 +1,4 @@
-//! A workflow as a drawing: Mermaid, DOT and our own SVG, with or without the path a run took.
+//! A workflow as a drawing: Mermaid, DOT and our own SVG, optionally with the path of a run.
 
 mod dot;
 mod edges;
@@ -17,31 +17,30 @@ use order::Order;
 pub(crate) use overlay::Overlay;
 pub(crate) use svg::svg;
 
-/// A workflow as nodes and edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Graph {
     pub(crate) title: String,
-    /// What it is for, in its author's words.
+    /// Description by its author.
     pub(crate) description: Option<String>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Vec<Edge>,
-    /// Whether a run's path is drawn in.
+    /// True if the path of a run is shown.
     pub(crate) traced: bool,
     pub(crate) order: Order,
 }
 
-/// A stage, or an end.
+/// A stage or an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) id: String,
     pub(crate) kind: Kind,
-    /// What it is for, in its author's words.
+    /// Description by its author.
     pub(crate) description: Option<String>,
-    /// Its turns, where there are several, or one of another name.
+    /// Its turns, if there are several or one with a different name.
     pub(crate) turns: Vec<Part>,
-    /// How often a run was here, and for how long.
+    /// Visit count and total time of a run.
     pub(crate) figures: Option<String>,
-    /// How often a run was here.
+    /// Number of visits by a run.
     pub(crate) visits: u32,
 }
 
@@ -57,34 +56,33 @@ pub(crate) enum Kind {
     Parallel,
     Gate,
     Action,
-    /// Beside the flow: a monitor's judge.
+    /// A monitor's judge, outside the flow.
     Aside,
     Complete,
     Abort,
 }
 
-/// A way from one node to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// The conditions, one a line.
+    /// The conditions, one per line.
     pub(crate) labels: Vec<String>,
     pub(crate) kind: Way,
-    /// How often a run went this way.
+    /// Number of times a run took this edge.
     pub(crate) taken: u32,
 }
 
-/// How an edge is drawn.
+/// The style of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Forward,
-    /// Back to where the work has been before.
+    /// An edge back to an earlier stage.
     Loop,
     Monitor,
 }
 
-/// Whether a stage says what it may publish: then somebody has written it, and it is no mere fall-back.
+/// Returns true if the stage declares topics. Its author wrote it then, so it is not just a fallback.
 fn is_written(workflow: &Workflow, id: &StageId) -> bool {
     let turns = workflow.stage(id).into_iter().flat_map(Stage::turns);
     turns.filter_map(|turn| turn.reads.directives.as_ref()).any(|directives| directives.declared.is_some())
@@ -94,7 +92,7 @@ pub(crate) const COMPLETE: &str = "COMPLETE";
 pub(crate) const ABORT: &str = "ABORT";
 
 impl Graph {
-    /// The drawing of a workflow.
+    /// Creates the drawing of a workflow.
     pub(crate) fn of(workflow: &Workflow, overlay: Option<&Overlay>) -> Self {
         let mut graph = Self {
             title: workflow.name.clone(),
@@ -109,7 +107,7 @@ impl Graph {
         if let Some(overlay) = overlay {
             overlay.lay_over(&mut graph);
         }
-        // Who takes what nobody takes is left out where nothing foreseen leads there and nobody has written it.
+        // Omit the stage for unclaimed topics if no edge leads to it and its author did not write it.
         let fallback = workflow.topics.as_ref().map(|topics| &topics.otherwise);
         let fallback = fallback.filter(|id| **id != workflow.entry && !is_written(workflow, id));
         graph.drop_unreached(fallback.map(StageId::as_str));
@@ -117,14 +115,13 @@ impl Graph {
         graph.arranged(workflow.entry.as_str())
     }
 
-    /// The same with its order, and with what leads back marked.
+    /// Computes the order of the nodes and marks the loops.
     fn arranged(mut self, entry: &str) -> Self {
         self.order = Order::of(&self, entry);
         self.order.clone().mark_loops(&mut self);
         self
     }
 
-    /// The same with what it is for.
     pub(crate) fn described(self, description: Option<String>) -> Self {
         Self { description, ..self }
     }
@@ -133,7 +130,7 @@ impl Graph {
         self.nodes.iter().position(|node| node.id == id)
     }
 
-    /// Adds a way; two rules that lead the same way are one edge with two labels.
+    /// Adds an edge. Two rules with the same target become one edge with two labels.
     pub(crate) fn connect(&mut self, from: usize, to: usize, label: String, kind: Way) {
         let present =
             self.edges.iter_mut().find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
@@ -149,12 +146,12 @@ impl Graph {
         }
     }
 
-    /// An end that no edge leads to is left out.
+    /// Removes ends without an incoming edge.
     fn drop_unreached_ends(&mut self) {
         self.drop_unreached([ABORT, COMPLETE]);
     }
 
-    /// Leaves out those of these nodes that no edge leads to, with every edge that leaves them.
+    /// Removes those of the given nodes that have no incoming edge, along with their outgoing edges.
     fn drop_unreached<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) {
         for id in ids {
             let Some(index) = self.index(id) else { continue };
@@ -181,7 +178,7 @@ impl Node {
         let (kind, turns) = match &stage.does {
             _ if stage.aside => (Kind::Aside, &[][..]),
             Activity::Turns { turns, .. } if turns.len() > 1 => (Kind::Parallel, turns.as_slice()),
-            // A stage is mostly called what its only turn is.
+            // Most stages have the same name as their only turn.
             Activity::Turns { turns, .. } if turns.iter().any(|turn| turn.id.as_str() != id) => {
                 (Kind::Turn, turns.as_slice())
             }
@@ -197,13 +194,13 @@ impl Node {
         }
     }
 
-    /// Its name, its turns and its figures, one a line.
+    /// Returns its name, turns and figures, one per line.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
         let turns = self.turns.iter().map(|turn| turn.name.as_str());
         std::iter::once(self.id.as_str()).chain(turns).chain(self.figures.as_deref())
     }
 
-    /// What it and its turns are for.
+    /// Returns the descriptions of the node and its turns.
     pub(crate) fn tooltip(&self) -> Option<String> {
         let of_turn = |turn: &Part| Some(format!("{}: {}", turn.name, turn.description.as_ref()?));
         let lines: Vec<String> =

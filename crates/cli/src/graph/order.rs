@@ -1,23 +1,23 @@
-//! Which stages are the flow, in what order they are drawn, and what stands beside them.
+//! The order of the stages in the flow, and the positions of side nodes.
 
 use super::{Graph, Kind, Way};
 
-/// The order of a drawing.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     /// The nodes of the flow, from top to bottom.
     pub(crate) flow: Vec<usize>,
-    /// Where each node stands in the flow, or beside which place of it; ends stand nowhere.
+    /// The row of each node. A side node has the row of its stage; ends have none.
     pub(crate) places: Vec<Option<usize>>,
 }
 
 impl Order {
-    /// The place of a node in the flow itself.
+    /// Returns the row of a node in the flow itself.
     pub(crate) fn in_flow(&self, node: usize) -> Option<usize> {
         self.places.get(node).copied().flatten().filter(|place| self.flow[*place] == node)
     }
 
-    /// The order of a graph: as the definition is written, where that reads from top to bottom; else by its edges.
+    /// Computes the order of a graph. The order of the definition is kept if it reads from top to bottom. Otherwise
+    /// the edges decide.
     pub(super) fn of(graph: &Graph, entry: &str) -> Self {
         let sources: Vec<Option<usize>> =
             (0..graph.nodes.len()).map(|node| beside(graph, node, entry)).collect();
@@ -48,7 +48,7 @@ impl Order {
         Self { flow, places }
     }
 
-    /// An edge that leads up, or to where it comes from, is a loop.
+    /// Marks edges that lead upwards or to their own source as loops.
     pub(super) fn mark_loops(&self, graph: &mut Graph) {
         for edge in graph.edges.iter_mut().filter(|edge| edge.kind == Way::Forward) {
             let (Some(from), Some(to)) = (self.places[edge.from], self.in_flow(edge.to)) else { continue };
@@ -59,7 +59,7 @@ impl Order {
     }
 }
 
-/// The one stage of the flow that a gate or a judge belongs to.
+/// Returns the only stage of the flow that a gate or a judge belongs to.
 fn beside(graph: &Graph, node: usize, entry: &str) -> Option<usize> {
     let is_aside = |node: usize| matches!(graph.nodes[node].kind, Kind::Gate | Kind::Aside);
     if !is_aside(node) || graph.nodes[node].id == entry {
@@ -70,14 +70,14 @@ fn beside(graph: &Graph, node: usize, entry: &str) -> Option<usize> {
     (!is_aside(first) && sources.all(|source| source == first)).then_some(first)
 }
 
-/// Whether the entry stands first, and everything else below something that leads to it.
+/// Returns true if the entry is first, and each other stage is below one that leads to it.
 fn reads_downwards(written: &[usize], entry: usize, leads: &[(usize, usize)]) -> bool {
     let [first, others @ ..] = written else { return true };
     *first == entry && others.iter().all(|node| leads.iter().any(|(from, to)| to == node && from < node))
 }
 
-/// Depth first from the entry: what leads on stands above what it leads to, wherever there is no cycle. What the entry
-/// does not reach comes last.
+/// Orders the nodes depth first from the entry. A source is above its target unless they form a cycle. Unreachable
+/// nodes come last.
 fn by_edges(written: &[usize], entry: usize, leads: &[(usize, usize)], count: usize) -> Vec<usize> {
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
     for (from, to) in leads {
@@ -92,12 +92,12 @@ fn by_edges(written: &[usize], entry: usize, leads: &[(usize, usize)], count: us
     flow
 }
 
-/// Lists nodes as they are left. Without recursion: a definition may have thousands of stages.
+/// Lists nodes in postorder. It avoids recursion, because a definition may have thousands of stages.
 fn walk(root: usize, next: &[Vec<usize>], seen: &mut [bool], left: &mut Vec<usize>) {
     if std::mem::replace(&mut seen[root], true) {
         return;
     }
-    // The first rule is tried last, so that it comes to stand next below.
+    // The first rule is visited last, so that its target is placed directly below.
     let mut stack = vec![(root, next[root].len())];
     while let Some((node, rest)) = stack.pop() {
         let Some(index) = rest.checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! What a run did, laid over the drawing of its workflow.
+//! The path of a run, shown on the drawing of its workflow.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use saihai_view::RunView;
 
 use super::{ABORT, COMPLETE, Graph};
 
-/// How often a run was where, for how long, and which ways it went.
+/// Visits, times and edges of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Overlay {
     visits: BTreeMap<String, u32>,
@@ -15,11 +15,11 @@ pub(crate) struct Overlay {
     ways: BTreeMap<(String, String), Way>,
 }
 
-/// A way that a run went.
+/// An edge that a run took.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Way {
     taken: u32,
-    /// By what it went there first, for ways that no rule draws.
+    /// The reason for its first use, as a label for edges that no rule draws.
     by: String,
 }
 
@@ -68,8 +68,8 @@ impl Overlay {
         }
         for ((from, to), way) in self.ways.clone() {
             let (Some(from), Some(to)) = (graph.index(&from), graph.index(&to)) else { continue };
-            // A run can leave by a way that no rule draws (no match, a limit, a topic nobody declared): then the edge is
-            // drawn for it.
+            // A run can leave a stage without a rule: no match, a limit, or an undeclared topic. Draw an extra edge
+            // for it.
             if !graph.edges.iter().any(|edge| edge.from == from && edge.to == to) {
                 graph.connect(from, to, way.by, super::Way::Forward);
             }
@@ -88,7 +88,7 @@ fn count(ways: &mut BTreeMap<(String, String), Way>, from: String, to: String, b
     way.taken = way.taken.saturating_add(1);
 }
 
-/// By what a stage was left.
+/// Returns the reason for leaving a stage.
 fn by(verdict: &Verdict) -> &str {
     match (&verdict.topic, verdict.by, &verdict.to) {
         (Some(topic), _, _) => topic.as_str(),

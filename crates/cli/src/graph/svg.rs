@@ -1,4 +1,4 @@
-//! Our own drawing: light or dark as the reader's screen is, no scripts, no fonts fetched.
+//! Our own SVG: it follows the reader's light or dark theme and needs no scripts and no web fonts.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ text{font:12px ui-sans-serif,system-ui,-apple-system,'Segoe UI','Noto Sans CJK J
 .untaken{opacity:.4}.taken .way{stroke:var(--path);stroke-width:2.6}.taken .label{fill:var(--path)}.taken .box{stroke:var(--path);stroke-width:2.2}\
 .taken.complete .box{stroke:var(--good)}.taken.abort .box{stroke:var(--bad)}";
 
-/// The drawing as an SVG document.
+/// Renders the graph as an SVG document.
 pub(crate) fn svg(graph: &Graph) -> String {
     let layout = layout(graph);
     let about = graph.description.as_deref().unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn svg(graph: &Graph) -> String {
         let _ = writeln!(text, "<text class=\"about\" x=\"24\" y=\"54\">{}</text>", escape(about));
     }
     draw_entry(&mut text, &layout);
-    // What a run took lies over what it did not take.
+    // Draw the edges of the run on top of the others.
     let is_taken = |wire: &&Wire| graph.edges[wire.edge].taken > 0;
     for wire in layout.wires.iter().filter(|wire| !is_taken(wire)).chain(layout.wires.iter().filter(is_taken))
     {
@@ -56,7 +56,7 @@ pub(crate) fn svg(graph: &Graph) -> String {
     text
 }
 
-/// A dot and an arrow where a run comes in.
+/// Draws a dot and an arrow at the entry.
 fn draw_entry(text: &mut String, layout: &Layout) {
     let Some((x, y)) = layout.entry else { return };
     let _ = writeln!(
@@ -75,7 +75,7 @@ fn trace(graph: &Graph, times: u32) -> &'static str {
     }
 }
 
-/// A line with its words above it.
+/// Draws an edge with its label above it.
 fn draw_wire(text: &mut String, graph: &Graph, wire: &Wire) {
     let edge = &graph.edges[wire.edge];
     let (kind, head) = match edge.kind {
@@ -106,7 +106,7 @@ fn draw_wire(text: &mut String, graph: &Graph, wire: &Wire) {
     text.push_str("</g>\n");
 }
 
-/// Straight lines with rounded corners.
+/// Draws straight lines with rounded corners.
 fn path(points: &[(f64, f64)]) -> String {
     const ROUND: f64 = 7.0;
     let Some(first) = points.first() else { return String::new() };
@@ -188,7 +188,7 @@ fn say(text: &mut String, class: &str, at: (f64, f64), words: &str) {
         write!(text, "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>", at.0, at.1, escape(words));
 }
 
-/// Escaped, but with its lines.
+/// Escapes a text and keeps its line breaks.
 fn escape_lines(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }

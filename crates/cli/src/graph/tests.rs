@@ -1,4 +1,4 @@
-//! Drawings of one small piece, whole.
+//! Complete drawings of one small piece.
 
 use std::path::Path;
 
@@ -135,7 +135,7 @@ fn an_svg_is_well_formed_and_nothing_overlaps() {
     check_apart(&graph);
 }
 
-/// No box stands on another, no words on a box, and no way runs through a box or words of another way.
+/// Checks that boxes do not overlap, and that labels and edges do not cross boxes or other labels.
 fn check_apart(graph: &Graph) {
     let layout = super::layout::layout(graph);
     let boxes: Vec<Area> = layout.boxes.iter().map(|placed| placed.area).collect();
@@ -185,7 +185,7 @@ fn between(points: &[(f64, f64)]) -> Area {
     Area { x, y, width: (one.0 - other.0).abs(), height: (one.1 - other.1).abs() }
 }
 
-/// A box less its border, which ways may touch.
+/// Shrinks a box by its border, which edges may touch.
 fn smaller(area: Area) -> Area {
     Area { x: area.x + 1.0, y: area.y + 1.0, width: area.width - 2.0, height: area.height - 2.0 }
 }

@@ -1,4 +1,4 @@
-//! Labels over several lines, by the columns they take.
+//! Wrapping of labels by display columns.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -7,11 +7,11 @@ use crate::terminal::{cut, width};
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Wrapped {
     pub(super) lines: Vec<String>,
-    /// Whether its end had to be left out.
+    /// True if the end is cut off.
     pub(super) cut: bool,
 }
 
-/// Breaks a text into at most so many lines of at most so many columns.
+/// Wraps a text into at most `most` lines of at most `columns` columns.
 pub(super) fn wrap(text: &str, columns: usize, most: usize) -> Wrapped {
     let mut lines = vec![String::new()];
     for piece in pieces(text) {
@@ -25,7 +25,7 @@ pub(super) fn wrap(text: &str, columns: usize, most: usize) -> Wrapped {
         }
         for character in piece.chars() {
             let line = lines.last_mut().expect("there is always a line");
-            // A word that is longer than a line is broken somewhere.
+            // Break a word that is longer than a line.
             if !line.is_empty() && width(line) + character.width().unwrap_or(0) > columns && character != ' '
             {
                 lines.push(String::new());
@@ -43,7 +43,7 @@ pub(super) fn wrap(text: &str, columns: usize, most: usize) -> Wrapped {
     Wrapped { lines, cut: is_cut }
 }
 
-/// What is not broken: a word with the blank behind it, a wide character with the marks that belong to it.
+/// Splits a text into unbreakable pieces: a word with its trailing space, or a wide character with its marks.
 fn pieces(text: &str) -> Vec<&str> {
     let (mut pieces, mut start) = (Vec::new(), 0);
     let mut before: Option<char> = None;
@@ -66,9 +66,9 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// What no line begins with.
+/// Characters that must not start a line.
 const CLOSING: &str = "、。，．・：；？！）」』】〉》ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ),.;:!?\"'」 ";
-/// What no line ends with.
+/// Characters that must not end a line.
 const OPENING: &str = "（「『【〈《(";
 
 #[cfg(test)]

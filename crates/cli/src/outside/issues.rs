@@ -1,4 +1,4 @@
-//! What a run asks of issues: a look at one, a new one, a comment, and that one is closed.
+//! Actions of a run on issues: read, open, comment and close.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::issue::{Tracker, Trouble};
 
-/// How many characters of a text become the title of an issue that has none (S-67).
+/// Maximum characters of a title derived from the text (S-67).
 const TITLE: usize = 50;
 
-/// Does what a run asks of issues.
+/// Performs a run's actions on issues.
 #[derive(Debug)]
 pub(super) struct Issues {
     tracker: Arc<Tracker>,
-    /// The issue the run is about.
+    /// The issue of the run.
     own: Option<IssueNumber>,
 }
 
@@ -35,7 +35,7 @@ impl Outside for Issues {
     fn perform(&self, deed: Deed, stop: CancellationToken) -> Performing {
         let (tracker, own) = (Arc::clone(&self.tracker), self.own);
         Box::pin(async move {
-            // What changes something is seen through: it has a deadline of its own, and half of it would be worse.
+            // An action with effects is not cancelled: it has its own timeout, and a partial effect would be worse.
             let does = perform(&tracker, own, &deed);
             if deed.does != Action::IssueState {
                 return does.await.unwrap_or_else(Outcome::Failed);
@@ -97,7 +97,7 @@ async fn look(tracker: &Tracker, number: IssueNumber) -> Result<Outcome, Failure
     })
 }
 
-/// What a block wants to be opened. What an agent wrote calls nobody and closes nothing.
+/// Builds the new issue from a block. Text by an agent must not mention users or close issues.
 fn new_issue(block: &Block) -> Result<NewIssue, Failure> {
     let content = text(block, "content").unwrap_or_default();
     let title = text(block, "title").unwrap_or_else(|| content.chars().take(TITLE).collect());
@@ -113,7 +113,7 @@ fn new_issue(block: &Block) -> Result<NewIssue, Failure> {
     })
 }
 
-/// Labels are a list of texts, or one text alone.
+/// Reads the labels: a list of strings, or a single string.
 fn labels(block: &Block) -> Result<Vec<String>, Failure> {
     let wrong = || refused("its `labels` are neither a text nor a list of texts");
     match block.value.get("labels") {
@@ -162,7 +162,7 @@ fn refused(why: impl Into<String>) -> Failure {
     Failure::new(FailureClass::Refused, why)
 }
 
-/// The failure of what may be done again.
+/// Converts the error of an action that may be repeated.
 fn repeatable(error: &ForgeError) -> Failure {
     let class = match error {
         ForgeError::Transient { .. } => FailureClass::Transient,
@@ -191,7 +191,7 @@ fn repeatable(error: &ForgeError) -> Failure {
     Failure { until, ..Failure::new(class, error.to_string()) }
 }
 
-/// The failure of what must not be done twice (P4).
+/// Converts the error of an action that must not be repeated (P4).
 fn once(error: &ForgeError) -> Failure {
     match error {
         ForgeError::Transient { .. } => {
@@ -213,7 +213,7 @@ fn once(error: &ForgeError) -> Failure {
 mod tests {
     use super::*;
 
-    /// What comes of a deed where issues are files.
+    /// Returns the result of an action on a folder of issues.
     async fn came(does: Action, value: Json, look_up: bool) -> String {
         let issues = Issues::new(Tracker::Folder("/nowhere".into()), IssueNumber::new(7));
         let given = Given::Block(Block { kind: "x".to_owned(), value });

@@ -1,4 +1,4 @@
-//! What a run does beyond its own files, by what the settings of this machine say.
+//! External actions of a run, configured by this machine's settings.
 
 mod issues;
 
@@ -17,7 +17,7 @@ use crate::prepared::insist_on_providers;
 use crate::project::Project;
 use crate::terminal::Streams;
 
-/// Who does what a run asks for beyond its own files; nobody where it asks for nothing.
+/// Creates the handler of a run's external actions. Returns nothing if the run has none.
 pub(crate) async fn reach(
     workflow: &Workflow,
     project: &Project,
@@ -34,19 +34,19 @@ pub(crate) async fn reach(
     Ok(Some(Arc::new(Issues::new(tracker, workflow.issue))))
 }
 
-/// The same where it is known who keeps the issues.
+/// Creates the handler for a known tracker.
 pub(crate) fn with_issues(workflow: &Workflow, tracker: Tracker) -> Option<Arc<dyn Outside>> {
     is_about_issue(workflow).then(|| Arc::new(Issues::new(tracker, workflow.issue)) as Arc<dyn Outside>)
 }
 
-/// Whether it itself wants something of an issue; what a delivery around it does is another matter.
+/// Returns true if the workflow itself uses an issue. Actions of its delivery do not count.
 fn is_about_issue(workflow: &Workflow) -> bool {
     let delivers = delivery::comments(workflow);
     let own = workflow.actions().into_iter().filter(|action| action.does.is_about_issue()).count();
     own > delivers
 }
 
-/// The driver, with somebody who does that for it.
+/// Adds the handler to the driver.
 pub(crate) fn reaching(driver: Driver, outside: Option<Arc<dyn Outside>>) -> Driver {
     match outside {
         Some(outside) => driver.reaching(outside),

@@ -1,4 +1,4 @@
-//! What is under way, as a few lines that are redrawn: the stage, its iteration, and one line for each turn.
+//! The live lines of a run: the stage, its iteration, and one line per turn.
 
 use saihai_model::{CallId, Decision, Entry, Fact, Millis, Moment, Progress, Record, Usage, Usd};
 
@@ -6,10 +6,10 @@ use super::{Names, cost, count};
 use crate::terminal::{cut, pad, visible_line, width};
 use crate::time;
 
-/// Shown one after the other, so that a person sees that something goes on.
+/// Animation frames that show activity.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const SPINNER_STEP: u64 = 100;
-/// The most that is kept of what an agent says meanwhile; a line shows less.
+/// Maximum characters kept of an agent's current output. A line shows fewer.
 const ACTIVITY_CHARS: usize = 200;
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ struct Call {
 }
 
 enum State {
-    /// Not asked yet: others go first.
+    /// Not asked yet, because other calls go first.
     Queued,
     Asked {
         since: Moment,
@@ -54,7 +54,7 @@ enum State {
 }
 
 impl Board {
-    /// Takes in a line of the journal, which `names` has learnt.
+    /// Updates the board with a record. `names` must know the record already.
     pub(crate) fn record(&mut self, record: &Record, names: &Names<'_>) {
         match &record.entry {
             Entry::Fact(fact) => self.fact(fact, record.at),
@@ -62,7 +62,7 @@ impl Board {
         }
     }
 
-    /// Takes in what an agent does meanwhile.
+    /// Updates the board with the progress of an agent.
     pub(crate) fn progress(&mut self, call: &CallId, progress: &Progress) {
         let Some(call) = self.calls.iter_mut().find(|line| line.id == *call) else {
             return;
@@ -76,7 +76,7 @@ impl Board {
         }
     }
 
-    /// The lines to be shown now, none of them wider than the terminal; none at all when nothing is under way.
+    /// Renders the current lines within the terminal's width. Returns none if nothing is running.
     pub(crate) fn frame(&self, now: Moment, columns: usize, rows: usize) -> Vec<String> {
         let Some(stage) = self.stage.as_ref().filter(|_| !self.idle) else {
             return Vec::new();
@@ -91,7 +91,7 @@ impl Board {
         lines.iter().map(|line| cut(line, columns).into_owned()).collect()
     }
 
-    /// As many calls as there is room for, in their order. Those that have ended give way first.
+    /// Returns as many calls as fit, in their order. Ended calls are dropped first.
     fn shown(&self, room: usize) -> Vec<&Call> {
         let mut too_many = self.calls.len().saturating_sub(room);
         let mut shown: Vec<&Call> = self.calls.iter().collect();
@@ -175,9 +175,9 @@ impl Board {
             }
             Decision::Retry { call, not_before, .. } => self.set(call, State::Waiting { until: *not_before }),
             Decision::Repeated { call, .. } => self.set(call, State::Queued),
-            // What was under way stays known: a resumed run goes on with it.
+            // Keep the running calls: a resumed run continues them.
             Decision::Exited { .. } | Decision::Parked { .. } | Decision::Finished { .. } => self.idle = true,
-            // Gates and actions show themselves, or are over at once.
+            // Gates have their own display, and actions end at once.
             Decision::Called { purpose: None, .. }
             | Decision::Correct { .. }
             | Decision::Unfit { .. }
@@ -224,7 +224,7 @@ impl Call {
         format!("  {title}  {state}  {}", self.activity).trim_end().to_owned()
     }
 
-    /// Keeps the last line of what is said.
+    /// Keeps the last line of the output.
     fn say(&mut self, text: &str) {
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         if !last.is_empty() {

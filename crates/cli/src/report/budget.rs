@@ -19,7 +19,7 @@ pub(crate) struct BudgetObject {
 }
 
 impl BudgetObject {
-    /// None where nothing is bounded.
+    /// Returns nothing if nothing is bounded.
     pub(crate) fn new(budget: &Budget) -> Option<Self> {
         (!budget.is_unlimited()).then(|| Self {
             usd: budget.usd.map(Usd::dollars),
@@ -30,7 +30,7 @@ impl BudgetObject {
     }
 }
 
-/// `$5.0000, 2,000,000 tokens`; none where nothing is bounded.
+/// Formats a budget: `$5.0000, 2,000,000 tokens`. Returns nothing if nothing is bounded.
 pub(crate) fn budget_words(budget: &Budget) -> Option<String> {
     let Budget { usd, tokens, turns, time: driven } = budget;
     let mut parts = Vec::new();

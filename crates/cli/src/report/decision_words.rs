@@ -11,9 +11,9 @@ use super::words::{Line, hold_words};
 use crate::terminal::visible_line;
 use crate::time;
 
-/// Longer waits are told by the time at which they end.
+/// Longer waits show the time of their end.
 const SOON: Millis = Millis(10 * 60 * 1000);
-/// From this many executions in a row on, a person should know (P-49).
+/// From this many executions in a row, a warning appears (P-49).
 const IN_A_ROW: u32 = 3;
 
 pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line> {
@@ -55,7 +55,7 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
             if *new_session {
                 text.push_str(", in a new session");
             }
-            // C-29 fixes the words.
+            // C-29 fixes the wording.
             let lost = *new_session && names.has_lost_session(call);
             let lost = lost.then(|| Line::warning("Session disconnected, starting new session"));
             lost.into_iter().chain([Line::step(text)]).collect()
@@ -88,7 +88,7 @@ pub(super) fn of(decision: &Decision, at: Moment, names: &Names<'_>) -> Vec<Line
     }
 }
 
-/// How a stage was left: where to, by which rule, found how.
+/// Describes an exit: its target, its rule and the method of the decision.
 pub(crate) fn exit_words(stage: &StageId, verdict: &Verdict, names: &Names<'_>) -> String {
     let to = match &verdict.to {
         Destination::Stage(next) => format!("`{}`", visible_line(next.as_str())),
@@ -99,7 +99,7 @@ pub(crate) fn exit_words(stage: &StageId, verdict: &Verdict, names: &Names<'_>) 
     format!("`{}` → {to}: {}", visible_line(stage.as_str()), verdict_words(stage, verdict, names))
 }
 
-/// By which rule a stage was left, and how that was found.
+/// Describes the rule of an exit and the method of the decision.
 pub(crate) fn verdict_words(stage: &StageId, verdict: &Verdict, names: &Names<'_>) -> String {
     let mut text = String::new();
     if let Some(rule) = verdict.rule {
@@ -109,7 +109,7 @@ pub(crate) fn verdict_words(stage: &StageId, verdict: &Verdict, names: &Names<'_
     } else if let Some(topic) = &verdict.topic {
         text.push_str(&format!("topic `{}`, ", visible_line(topic.as_str())));
     }
-    // H-48: a reply that directs nothing is no decision of its own.
+    // H-48: a reply without a directive is not a decision.
     let silent = (verdict.by, &verdict.to, &verdict.topic) == (By::Directive, &Destination::Again, &None);
     text.push_str(if silent { "nothing reported" } else { method(verdict.by) });
     let labels = labels(stage, verdict, names);
@@ -119,8 +119,8 @@ pub(crate) fn verdict_words(stage: &StageId, verdict: &Verdict, names: &Names<'_
     text
 }
 
-/// Why a call is made again. Of what is done outside the journal does not say whether it was begun: whoever answered a gate
-/// without going on with the run has only decided on it.
+/// Explains why a call is repeated. For an external action the journal does not record its start. An answered gate
+/// whose run was never resumed has only decided on it.
 fn repeated_words(call: &CallId, attempt: u32, names: &Names<'_>) -> String {
     let named = names.call(call);
     let stage = names.workflow().stage(&call.stage);
@@ -133,7 +133,7 @@ fn repeated_words(call: &CallId, attempt: u32, names: &Names<'_>) -> String {
     }
 }
 
-/// The method of a verdict in the words of the result and of `explain`.
+/// Names the method of a verdict, as the result and `explain` show it.
 fn method(by: By) -> &'static str {
     match by {
         By::Only => "the only way",
@@ -156,7 +156,7 @@ fn method(by: By) -> &'static str {
 pub(crate) fn ending_words(ending: &Ending) -> String {
     match ending {
         Ending::Completed(reason) | Ending::Failed(reason) | Ending::Incomplete(reason)
-            // `completed (complete)` says nothing twice.
+            // Avoid a repetition such as `completed (complete)`.
             if !ending.outcome().starts_with(reason) =>
         {
             format!("{} ({})", ending.outcome(), visible_line(reason))
@@ -170,7 +170,7 @@ pub(crate) fn ending_words(ending: &Ending) -> String {
     }
 }
 
-/// An iteration, and the warning that the same stage does not get on (P-49).
+/// Describes an iteration, with a warning if the same stage repeats without progress (P-49).
 fn counted(round: u32, iteration: u32, names: &Names<'_>) -> Vec<Line> {
     let mut lines = vec![Line::head(iteration_words(round, iteration, names))];
     let stage = names.current_stage().filter(|_| names.in_a_row() >= IN_A_ROW && round == 1);
@@ -192,7 +192,7 @@ fn iteration_words(round: u32, iteration: u32, names: &Names<'_>) -> String {
     format!("iteration {iteration}{of}{}{again}", stage.unwrap_or_default())
 }
 
-/// How a report was found. What a person should know of it is said with the reply.
+/// Describes the detection of a report. Warnings about it appear with the reply.
 fn report(found: &Found) -> Line {
     let file = visible_line(&found.file);
     let unclosed = if found.unclosed { ", never closed" } else { "" };
@@ -205,9 +205,9 @@ fn report(found: &Found) -> Line {
     })
 }
 
-/// What each turn said, where there are several; what a lone one said is the rule's own text.
+/// Lists the labels of several turns. The label of a single turn equals the rule's own text.
 fn labels(stage: &StageId, verdict: &Verdict, names: &Names<'_>) -> String {
-    // Where nothing is decided nobody failed to say something.
+    // A stage without a decision needs no labels.
     let undecided = verdict.by == By::Only && verdict.labels.iter().all(Option::is_none);
     if verdict.labels.len() < 2 || undecided {
         return String::new();

@@ -107,7 +107,7 @@ fn failure(failed: &CallFailed, at: Moment, names: &Names<'_>) -> Vec<Line> {
         first_line(&failure.message),
         until.unwrap_or_default()
     ));
-    // Where the run ends because of it, all lines follow at the end.
+    // If this ends the run, all lines appear at the end.
     let rest = failure.message.trim().lines().skip(1);
     let rest = rest.map(|line| Line::detail(format!("  {}", visible_line(line.trim_end()))));
     std::iter::once(first).chain(rest).collect()
@@ -137,9 +137,9 @@ fn performed(place: Option<Place>, call: &str, outcome: &Outcome) -> Vec<Line> {
     }
 }
 
-/// What an action came to beside its label: numbers as people write them, everything else as it is.
+/// Formats the output of an action in addition to its label. Numbers get words, other values stay unchanged.
 fn told(output: &BTreeMap<String, Json>) -> String {
-    // What is kept for later stages to compare is nothing to read.
+    // Objects are data for later stages, not for people.
     let told = output.iter().filter(|(_, value)| !value.is_object() && !value.is_null());
     let output: &BTreeMap<String, Json> = &told.map(|(name, value)| (name.clone(), value.clone())).collect();
     if !output.values().all(Json::is_number) {
@@ -150,8 +150,7 @@ fn told(output: &BTreeMap<String, Json>) -> String {
     format!("({})", counts.join(", "))
 }
 
-/// Whether a validator is satisfied, and else what it found first.
-/// `1 finding`, `2 findings`, `0 failed`.
+/// Formats a count with its unit: `1 finding`, `2 findings`, `0 failed`.
 fn counted(number: &Json, name: &str) -> String {
     let is_one = number.as_u64() == Some(1);
     let name = if is_one { name.strip_suffix('s').unwrap_or(name) } else { name };
@@ -176,7 +175,7 @@ fn answered(answer: &Answer, names: &Names<'_>) -> Line {
     };
     let text = answer.text.as_deref().map(|text| format!(": {}", first_line(text))).unwrap_or_default();
     let label = match answer.label.as_str() {
-        // That it was answered needs no saying twice.
+        // The line already says that the gate was answered.
         "answered" => String::new(),
         label => format!(" `{}`", visible_line(label)),
     };
@@ -198,7 +197,7 @@ fn compact(output: &std::collections::BTreeMap<String, Json>) -> String {
     serde_json::to_string(output).map(|text| visible_line(&text).into_owned()).unwrap_or_default()
 }
 
-/// The first line of a text, with a mark where there are more.
+/// Returns the first line of a text, with a mark if there are more.
 fn first_line(text: &str) -> String {
     let text = text.trim();
     match text.split_once('\n') {

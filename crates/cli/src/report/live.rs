@@ -1,21 +1,21 @@
-//! Progress on a terminal: lines that stay, and below them what is under way, redrawn in place.
+//! Progress on a terminal: permanent lines, and a live frame below them that is redrawn in place.
 //!
-//! A frame is written in one piece: up to where the last one began, each line and the rest of its row erased, the
-//! rest of the screen erased. The cursor is never hidden and no mode is changed, so there is nothing to restore
-//! however the process ends; `clear` takes the last frame away.
+//! A frame is written in one piece. It moves up to the start of the last frame, writes each line, and erases the rest
+//! of the screen. It never hides the cursor or changes a mode, so a crash leaves nothing to restore. `clear` erases
+//! the last frame.
 
 use std::fmt::Write as _;
 
 use crate::terminal::{Stream, width};
 
-/// The lines at the bottom of a terminal that are redrawn.
+/// The live lines at the bottom of a terminal.
 #[derive(Default)]
 pub(crate) struct Live {
     drawn: Vec<String>,
 }
 
 impl Live {
-    /// Writes lines that stay, above the frame.
+    /// Writes permanent lines above the frame.
     pub(crate) fn keep(&mut self, lines: &[String], err: &mut Stream) {
         if lines.is_empty() {
             return;
@@ -32,7 +32,7 @@ impl Live {
         self.drawn = frame;
     }
 
-    /// Draws a frame where the last one is; the same frame costs nothing.
+    /// Replaces the last frame. An unchanged frame writes nothing.
     pub(crate) fn draw(&mut self, frame: Vec<String>, err: &mut Stream) {
         if frame == self.drawn {
             return;
@@ -48,7 +48,7 @@ impl Live {
         self.draw(Vec::new(), err);
     }
 
-    /// To the beginning of the frame. A terminal made narrower since has wrapped its lines.
+    /// Returns the sequence that moves to the start of the frame. A narrower terminal may have wrapped its lines.
     fn up(drawn: &[String], columns: usize) -> String {
         let rows: usize = drawn.iter().map(|line| width(line).div_ceil(columns).max(1)).sum();
         if rows == 0 { String::new() } else { format!("\x1b[{rows}A\r") }

@@ -1,4 +1,4 @@
-//! What a person sees of a run, told from its records: live, from a pipe, or long afterwards.
+//! The output about a run, derived from its records: live, through a pipe, or later.
 
 mod board;
 mod budget;

@@ -1,4 +1,4 @@
-//! What things of a run are called.
+//! Display names of a run's calls and rules.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use saihai_model::{
 
 use crate::terminal::visible_line;
 
-/// The names of a run's calls and rules, from its frozen workflow and the calls made so far.
+/// The names of a run's calls and rules, from its frozen workflow and its calls so far.
 pub(crate) struct Names<'a> {
     workflow: &'a Workflow,
     calls: BTreeMap<CallId, (Place, Option<Purpose>)>,
@@ -33,12 +33,12 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Learns which calls are made. To be told every record before it is put into words.
+    /// Learns the calls of a record. Must see every record before it is formatted.
     pub(crate) fn learn(&mut self, record: &Record) {
         match &record.entry {
             Entry::Decision(Decision::Entered { stage, consecutive, .. }) => {
                 self.in_a_row = *consecutive;
-                // Nothing of an earlier stage is under way any more.
+                // No call of an earlier stage is still running.
                 self.calls.clear();
                 self.stage = Some(stage.clone());
             }
@@ -46,7 +46,7 @@ impl<'a> Names<'a> {
                 self.calls.insert(call.clone(), (*place, *purpose));
             }
             Entry::Fact(Fact::Replied(reply)) => self.replied = Some(reply.call.clone()),
-            // It corrects what was just said, wherever that belongs.
+            // A correction belongs to the same place as the reply it corrects.
             Entry::Decision(Decision::Correct { call, .. }) => {
                 if let Some(place) = self.replied.as_ref().and_then(|replied| self.place(replied)) {
                     self.calls.insert(call.clone(), (place, Some(Purpose::Correction)));
@@ -61,52 +61,50 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether a call failed just now because its session does not exist any more.
+    /// Returns true if the call just failed because its session no longer exists.
     pub(crate) fn has_lost_session(&self, call: &CallId) -> bool {
         self.lost_session.as_ref() == Some(call)
     }
 
-    /// The limit on iterations, as last raised.
+    /// Returns the current iteration limit.
     pub(crate) fn most_iterations(&self) -> Option<u32> {
         self.most_iterations
     }
 
-    /// Whether iterations mean something in this workflow (K-36): where nothing limits them they only go by.
+    /// Returns true if the workflow limits iterations (K-36). Without a limit their number has no meaning.
     pub(crate) fn counts_iterations(&self) -> bool {
         self.most_iterations.or(self.workflow.limits.hard_rounds).is_some()
     }
 
-    /// The stage the run is in.
     pub(crate) fn current_stage(&self) -> Option<&StageId> {
         self.stage.as_ref()
     }
 
-    /// How often the stage the run is in was entered in a row.
+    /// Returns the number of consecutive visits to the current stage.
     pub(crate) fn in_a_row(&self) -> u32 {
         self.in_a_row
     }
 
-    /// The workflow the names are from.
     pub(crate) fn workflow(&self) -> &'a Workflow {
         self.workflow
     }
 
-    /// What this workflow calls a stage.
+    /// Returns the workflow's word for a stage.
     pub(crate) fn kind_of_stage(&self) -> &str {
         self.workflow.words.get("stage").map_or("stage", String::as_str)
     }
 
-    /// Where the result of a call belongs.
+    /// Returns the place that a call's result belongs to.
     pub(crate) fn place(&self, call: &CallId) -> Option<Place> {
         self.calls.get(call).map(|(place, _)| *place)
     }
 
-    /// Why an agent is asked.
+    /// Returns the purpose of a call to an agent.
     pub(crate) fn purpose(&self, call: &CallId) -> Option<Purpose> {
         self.calls.get(call).and_then(|(_, purpose)| *purpose)
     }
 
-    /// A call, as short as it is clear: `plan`, `verify/tests`, `plan (judge)`, `plan (reports)`.
+    /// Returns a short, unique name of a call: `plan`, `verify/tests`, `plan (judge)`, `plan (reports)`.
     pub(crate) fn call(&self, call: &CallId) -> String {
         let stage = visible_line(call.stage.as_str());
         let Some(place) = self.place(call) else {
@@ -126,7 +124,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A call under its title, as providers see it too.
+    /// Returns the title of a call, which providers see too.
     pub(crate) fn title(&self, call: &CallId) -> String {
         let titled = match self.place(call) {
             Some(Place::Main(turn)) => {
@@ -147,7 +145,7 @@ impl<'a> Names<'a> {
             .map_or_else(|| self.call(call), |title| visible_line(title).into_owned())
     }
 
-    /// The condition of a rule: `done`, `all("ok")`.
+    /// Returns the condition of a rule: `done`, `all("ok")`.
     pub(crate) fn rule(&self, stage: &StageId, index: usize) -> Option<String> {
         let Exit::Rules { rules, .. } = &self.stage(stage)?.exit else {
             return None;
@@ -155,7 +153,7 @@ impl<'a> Names<'a> {
         rules.get(index).map(|rule| condition(&rule.when))
     }
 
-    /// The turns of a stage by their short names.
+    /// Returns the short names of a stage's turns.
     pub(crate) fn turns(&self, stage: &StageId) -> Vec<String> {
         let turns = self.stage(stage).map_or(&[][..], Stage::turns);
         turns.iter().map(|turn| visible_line(turn.id.as_str()).into_owned()).collect()

@@ -23,7 +23,7 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{} {what}{plural}", grouped(number))
 }
 
-/// `1,020 tokens`; nothing where the provider said nothing.
+/// Formats tokens: `1,020 tokens`. Returns nothing if the provider reports none.
 pub(crate) fn tokens(usage: &Usage) -> Option<String> {
     (usage.input.is_some() || usage.output.is_some()).then(|| count(usage.tokens(), "token"))
 }
@@ -32,7 +32,7 @@ pub(crate) fn cost(cost: Option<Usd>) -> Option<String> {
     cost.map(|usd| usd.to_string())
 }
 
-/// `$0.0123 (without codex, gemini)`: a total, and the providers that it lacks turns of.
+/// Formats a total: `$0.0123 (without codex, gemini)`. The listed providers have turns without a price.
 pub(crate) fn total_cost(total: Option<Usd>, unpriced: &BTreeSet<ProviderName>) -> Option<String> {
     let total = total?;
     if unpriced.is_empty() {

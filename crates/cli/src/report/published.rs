@@ -1,4 +1,4 @@
-//! The events of a run for programs (H-60).
+//! The published events of a run, for programs (H-60).
 
 use std::io;
 
@@ -9,14 +9,14 @@ use serde::Serialize;
 use crate::terminal::Stream;
 use crate::{json, time};
 
-/// Tells programs what a run publishes, as its records come by.
+/// Writes the events that a run publishes, from its records.
 #[derive(Debug)]
 pub(crate) struct Published<'w> {
     workflow: &'w Workflow,
     events: BusEvents<'w>,
 }
 
-/// One event: who published it, who takes it, and why.
+/// One event: its publisher, its receiver, and the reason.
 #[derive(Serialize)]
 struct PublishedObject<'a> {
     run: &'a str,
@@ -31,7 +31,7 @@ struct PublishedObject<'a> {
     to: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trigger: Option<&'a str>,
-    /// Where a person is asked before it leads there.
+    /// The gate before the receiver, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<&'a str>,
 }
@@ -75,7 +75,7 @@ impl<'w> Published<'w> {
         }
     }
 
-    /// By which pattern somebody takes an event; that of a gate on its way only diverts it.
+    /// Returns the pattern by which the receiver takes an event. A gate on the way only diverts it.
     fn trigger(&self, event: &BusEvent, to: &StageId) -> Option<&str> {
         let routes = self.workflow.topics.iter().flat_map(|topics| &topics.routes);
         let mut own = routes.filter(|route| route.to == *to);

@@ -1,4 +1,4 @@
-//! What was spent of a budget, for people and for programs.
+//! Spending of a budget, for people and programs.
 
 use saihai::project::Spending;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{BudgetObject, count, grouped};
 use crate::time;
 
-/// What was spent of it: `$1.2000 of $5.0000, 12 of 40 turns`.
+/// Formats the spending: `$1.2000 of $5.0000, 12 of 40 turns`.
 pub(crate) fn spending_words(spending: &Spending) -> Option<String> {
     let Spending { budget, spent, driven } = spending;
     let mut parts = Vec::new();
@@ -19,7 +19,7 @@ pub(crate) fn spending_words(spending: &Spending) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// A budget, and what was spent of each of its keys.
+/// A budget with the spending of each key.
 #[derive(Serialize)]
 pub(crate) struct SpendingObject {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ struct SpentObject {
 }
 
 impl SpendingObject {
-    /// Nothing where there is no bound.
+    /// Returns nothing without a bound.
     pub(crate) fn of(spending: &Spending) -> Option<Self> {
         let Spending { budget, spent, driven } = spending;
         let spent = SpentObject {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Two stages: a lone turn, and two in parallel.
+/// Builds two stages: one with a single turn, one with two parallel turns.
 fn workflow() -> Workflow {
     let turn = |id: &str| {
         json!({
@@ -94,7 +94,7 @@ fn records(entries: Vec<Entry>) -> Vec<Record> {
     numbered.map(|(seq, entry)| Record { seq, at: Moment(1_770_368_160_000 + seq * 1000), entry }).collect()
 }
 
-/// All words of the records, with their weight.
+/// Formats all lines of the records, with their weights.
 fn told(entries: Vec<Entry>) -> String {
     let workflow = workflow();
     let mut names = Names::new(&workflow);
@@ -108,7 +108,7 @@ fn told(entries: Vec<Entry>) -> String {
     text
 }
 
-/// The frame after the records, `seconds` after the first.
+/// Renders the frame after the records.
 fn frame(entries: Vec<Entry>, progress: &[(CallId, Progress)], columns: usize, rows: usize) -> String {
     let workflow = workflow();
     let mut names = Names::new(&workflow);
@@ -317,7 +317,7 @@ fn a_frame_fits_the_terminal() {
       レビュー - bug…  0:59  Bash…
     ");
     assert!(shown.lines().all(|line| crate::terminal::width(line) <= 30));
-    // What has ended gives way to what is under way.
+    // Running calls replace ended ones.
     let mut entries = parallel();
     entries.push(Entry::Fact(Fact::Replied(Box::new(replied("verify", 1, 41)))));
     insta::assert_snapshot!(frame(entries, &[], 60, 4), @r"
@@ -332,7 +332,7 @@ fn nothing_is_drawn_when_nothing_is_under_way() {
     let mut entries = parallel();
     entries.push(Entry::Decision(Decision::Parked { hold: Hold::Interrupted }));
     assert_eq!(frame(entries.clone(), &[], 80, 24), "");
-    // A resumed run goes on with the calls it had.
+    // A resumed run continues its calls.
     entries.push(asked("verify", 2));
     insta::assert_snapshot!(frame(entries, &[], 80, 24), @r"
     ⠋ verify  iteration 3 of 12  1:03

@@ -1,24 +1,24 @@
-//! What is worth knowing about published topics and closing words, in words.
+//! Messages about published topics and closing words.
 
 use saihai_model::{Remark, StageId, Topic, Watch, Workflow};
 
 use crate::terminal::visible_line;
 
-/// The most topics that are named.
+/// Maximum number of topics in a message.
 const NAMED: usize = 12;
 
-/// That a closing word came too early.
+/// Describes a closing word that came too early.
 pub(crate) fn refused_words(missing: &[Topic]) -> String {
     format!("not done yet: {} not published", listed(missing.iter().map(Topic::as_str)))
 }
 
-/// What is remarkable about a topic (H-29, H-42, H-50).
+/// Describes a remark about a topic (H-29, H-42, H-50).
 pub(crate) fn remark_words(topic: &Topic, remark: Remark, workflow: &Workflow) -> String {
     let shown = visible_line(topic.as_str());
     match remark {
         Remark::Orphaned => {
             let routes = workflow.topics.iter().flat_map(|topics| &topics.routes);
-            // A gate on the way of a topic that nobody takes does not take it either.
+            // A gate for unclaimed topics does not receive them.
             let routes = routes.filter(|route| !route.orphans);
             let mut valid: Vec<&str> = Vec::new();
             for pattern in routes.map(|route| route.pattern.as_str()) {
@@ -38,7 +38,7 @@ pub(crate) fn remark_words(topic: &Topic, remark: Remark, workflow: &Workflow) -
     }
 }
 
-/// That a stage takes no more visits (H-52).
+/// Describes a stage that accepts no more visits (H-52).
 pub(crate) fn exhausted_words(stage: &StageId, topic: &Topic, instead: Option<&StageId>) -> String {
     let (stage, topic) = (visible_line(stage.as_str()), visible_line(topic.as_str()));
     let follows = match instead {
@@ -48,7 +48,7 @@ pub(crate) fn exhausted_words(stage: &StageId, topic: &Topic, instead: Option<&S
     format!("`{stage}` has had all its visits; published `{topic}`: {follows}")
 }
 
-/// What a monitor has seen (H-49, H-51).
+/// Describes the alarm of a monitor (H-49, H-51).
 pub(crate) fn alarm_words(monitor: usize, count: u32, workflow: &Workflow) -> String {
     let times = super::count(u64::from(count), "time");
     match workflow.monitors.get(monitor).map(|monitor| &monitor.watches) {
@@ -60,7 +60,7 @@ pub(crate) fn alarm_words(monitor: usize, count: u32, workflow: &Workflow) -> St
     }
 }
 
-/// What looked like a directive and was none: a code for the reason, a colon, the line.
+/// Describes a line that resembles a directive. `what` is a reason code, a colon, and the line.
 pub(crate) fn near_miss_words(what: &str) -> String {
     let (code, line) = what.split_once(": ").unwrap_or((what, ""));
     let why = match code {

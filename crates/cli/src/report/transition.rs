@@ -1,4 +1,4 @@
-//! A transition as programs see it.
+//! Transitions, for programs.
 
 use saihai::RunDirectory;
 use saihai_model::{AnsweredBy, By, Destination, Json, Label, Workflow};
@@ -10,7 +10,6 @@ use super::Names;
 use crate::error::Error;
 use crate::time;
 
-/// A transition as programs see it.
 #[derive(Serialize)]
 pub(crate) struct TransitionObject<'a> {
     run: &'a str,
@@ -34,7 +33,7 @@ pub(crate) struct TransitionObject<'a> {
 }
 
 impl<'a> TransitionObject<'a> {
-    /// With the texts its evidence refers to.
+    /// Creates the object with the texts of its evidence.
     pub(crate) fn new(
         directory: &'a RunDirectory,
         workflow: &Workflow,

@@ -1,4 +1,4 @@
-//! Records in words.
+//! Records as text for people.
 
 use saihai_model::{Entry, FailureClass, Hold, Moment, ProviderName, Record};
 
@@ -7,17 +7,17 @@ use super::{decision_words, fact_words};
 use crate::terminal::{Stream, style};
 use crate::time;
 
-/// How much a line matters to whoever watches a run. `log` shows all of them.
+/// The importance of a line to a person who watches a run. `log` shows all lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
     Detail,
     Step,
     Head,
-    /// What a person should know.
+    /// A warning for the user.
     Warning,
 }
 
-/// One line about a record. It holds no control characters.
+/// One line about a record, without control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) weight: Weight,
@@ -41,7 +41,7 @@ impl Line {
         Self { weight: Weight::Warning, text: text.into() }
     }
 
-    /// The line as a stream shows it.
+    /// Formats the line for a stream.
     pub(crate) fn painted(&self, stream: &Stream) -> String {
         match self.weight {
             Weight::Head => stream.paint(style::STRONG, &self.text),
@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-/// What a record says, the main thing first.
+/// Describes a record, the main line first.
 pub(crate) fn words(record: &Record, names: &Names<'_>) -> Vec<Line> {
     match &record.entry {
         Entry::Fact(fact) => fact_words::of(fact, record.at, names),
@@ -60,12 +60,12 @@ pub(crate) fn words(record: &Record, names: &Names<'_>) -> Vec<Line> {
     }
 }
 
-/// Why a run waits, in words that follow "parked: ".
+/// Explains why a run waits. The text follows "parked: ".
 pub(crate) fn hold_words(hold: &Hold, now: Moment) -> String {
     parked_words(hold, None, now)
 }
 
-/// The same, where it is known which provider is to blame.
+/// Does the same for a known provider.
 pub(crate) fn parked_words(hold: &Hold, provider: Option<&ProviderName>, now: Moment) -> String {
     let blamed = |why: &str| match provider {
         Some(provider) => format!("{why}, {provider}"),

@@ -1,4 +1,4 @@
-//! The two streams a person or a program reads, and what may be written to them.
+//! The output streams, and the text that may be written to them.
 
 mod ruler;
 pub(crate) mod streams;

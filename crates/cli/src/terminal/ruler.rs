@@ -1,15 +1,15 @@
-//! How wide text is on a terminal: kana and kanji take two columns, combining marks none.
+//! Display width of text: kana and kanji take two columns, combining marks none.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The columns a text without control characters takes.
+/// Returns the display columns of a text without control characters.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text, cut to so many columns; `…` stands where something is missing.
+/// Cuts the text to so many columns. `…` marks the cut.
 pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -30,7 +30,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The text with blanks behind it up to so many columns.
+/// Pads the text with trailing spaces.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width(text));
     format!("{text}{:missing$}", "")

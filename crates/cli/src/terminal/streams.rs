@@ -8,12 +8,12 @@ use anstyle::Style;
 use super::style;
 use super::{defused, visible_line, visible_text};
 
-/// What a person or a program reads of a command.
+/// The output of a command.
 pub(crate) struct Streams {
     pub(crate) out: Stream,
     /// Progress, notes, warnings and errors.
     pub(crate) err: Stream,
-    /// Whether somebody could type an answer.
+    /// True if a person can type an answer.
     pub(crate) stdin_is_terminal: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Stream {
 }
 
 impl Streams {
-    /// Those of nobody: whatever is said is lost.
+    /// Creates streams that discard everything.
     pub(crate) fn silent() -> Self {
         let nowhere = || Stream::new(io::sink(), false);
         Self { out: nowhere(), err: nowhere(), ..Self::of_process() }
@@ -42,12 +42,12 @@ impl Streams {
         }
     }
 
-    /// Whether questions may be asked (K-4); the caller adds "and no `--json`".
+    /// Returns true if questions are possible (K-4). The caller also checks `--json`.
     pub(crate) fn can_ask(&self) -> bool {
         self.stdin_is_terminal && self.err.terminal
     }
 
-    /// Says what failed, and what to do.
+    /// Prints an error with hints.
     pub(crate) fn error(&mut self, message: &str, hints: &[String]) {
         self.say("error", style::ERROR, message);
         for hint in hints {
@@ -55,12 +55,11 @@ impl Streams {
         }
     }
 
-    /// Says what a person should know although the work goes on.
+    /// Prints a warning. The work continues.
     pub(crate) fn warning(&mut self, message: &str) {
         self.say("warning", style::WARNING, message);
     }
 
-    /// Says what is good to know.
     pub(crate) fn note(&mut self, message: &str) {
         self.say("note", style::NOTE, message);
     }
@@ -81,17 +80,16 @@ impl Stream {
         Self { sink: Box::new(sink), terminal, styled: terminal && wants_style() }
     }
 
-    /// Whether a person looks at it directly.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Whether colour and redrawing are wanted on it.
+    /// Returns true if the stream supports colour and redrawing.
     pub(crate) fn is_styled(&self) -> bool {
         self.styled
     }
 
-    /// The columns of the terminal; plenty where there is none.
+    /// Returns the terminal's columns, or a large number without a terminal.
     pub(crate) fn columns(&self) -> usize {
         if !self.terminal {
             return usize::MAX;
@@ -101,45 +99,43 @@ impl Stream {
             .map_or(80, |(width, _)| usize::from(width.0).max(20))
     }
 
-    /// The rows of the terminal.
     pub(crate) fn rows(&self) -> usize {
         terminal_size::terminal_size_of(io::stderr()).map_or(24, |(_, height)| usize::from(height.0).max(4))
     }
 
-    /// The text in a style, where styles are wanted.
+    /// Applies a style, if the stream supports it.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if self.styled { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// A line that must arrive, or the command ends.
+    /// Writes a line. A failure ends the command.
     pub(crate) fn data(&mut self, line: &str) -> io::Result<()> {
         self.sink.write_all(defused(line).as_bytes())?;
         self.sink.write_all(b"\n")
     }
 
-    /// Bytes that must arrive as they are, also where a CI service would obey them.
+    /// Writes exact bytes, even if a CI service would interpret them. A failure ends the command.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sink.write_all(bytes)
     }
 
-    /// What was written is on its way.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
     }
 
-    /// A line that nobody waits for: where it cannot be written, the work goes on all the same.
+    /// Writes a line and ignores failures, because the work matters more.
     pub(crate) fn line(&mut self, line: &str) {
         self.send(&format!("{line}\n"));
     }
 
-    /// The same for any text, in one piece.
+    /// Does the same for any text, in one write.
     pub(crate) fn send(&mut self, text: &str) {
         let _ = self.sink.write_all(defused(text).as_bytes());
         let _ = self.sink.flush();
     }
 }
 
-/// <https://no-color.org>: set and not empty means no. A terminal that calls itself dumb cannot.
+/// Follows <https://no-color.org>: a non-empty `NO_COLOR` disables styles. So does a dumb terminal.
 fn wants_style() -> bool {
     env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
@@ -147,7 +143,7 @@ fn wants_style() -> bool {
 
 #[cfg(test)]
 pub(crate) mod captured {
-    //! Streams whose text a test can look at.
+    //! Streams that tests can inspect.
 
     use std::cell::RefCell;
     use std::io::{self, Write};
@@ -174,7 +170,7 @@ pub(crate) mod captured {
         }
     }
 
-    /// Streams that are no terminals, and what is written to stdout and stderr.
+    /// Creates streams without a terminal, with the captured stdout and stderr.
     pub(crate) fn streams() -> (Streams, Captured, Captured) {
         let (out, err) = (Captured::default(), Captured::default());
         let streams = Streams {
@@ -185,7 +181,7 @@ pub(crate) mod captured {
         (streams, out, err)
     }
 
-    /// A terminal with styles, whatever the environment says.
+    /// Creates a styled terminal, independent of the environment.
     pub(crate) fn styled() -> (Stream, Captured) {
         let written = Captured::default();
         (Stream { sink: Box::new(written.clone()), terminal: true, styled: true }, written)

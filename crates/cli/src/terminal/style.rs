@@ -1,4 +1,4 @@
-//! The few styles there are. Meaning never rests on them alone.
+//! The text styles. No meaning depends on a style alone.
 
 use anstyle::{AnsiColor, Style};
 

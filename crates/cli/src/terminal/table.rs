@@ -1,4 +1,4 @@
-//! Columns that line up, also with wide characters.
+//! Tables with aligned columns, also for wide characters.
 
 use super::ruler::{pad, width};
 
@@ -12,12 +12,12 @@ impl Table {
         Self { head: head.to_vec(), rows: Vec::new() }
     }
 
-    /// One more row; its cells hold no control characters.
+    /// Adds a row. Its cells contain no control characters.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    /// Its lines, the head first. The last column is not padded.
+    /// Returns the lines, the header first. The last column is not padded.
     pub(crate) fn lines(&self) -> Vec<String> {
         let head: Vec<String> = self.head.iter().map(|&title| title.to_owned()).collect();
         let widths: Vec<usize> = (0..head.len()).map(|column| self.column_width(column)).collect();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::terminal::streams::captured;
 
-/// What is said on stderr about arguments, and the exit code.
+/// Returns the error output for the arguments, with the exit code.
 #[track_caller]
 fn complaint(arguments: &str) -> String {
     let (mut streams, out, err) = captured::streams();
@@ -47,7 +47,7 @@ fn commands_and_flags_of_later_versions_are_refused_by_name() {
     for command in LATER_COMMANDS {
         let expected = format!("error: `saihai {command}` is not part of this version yet\nexit 2");
         assert_eq!(complaint(command), expected);
-        // Their own flags do not matter.
+        // The flags of a later command do not matter.
         assert_eq!(complaint(&format!("{command} --json x")), expected);
     }
     for (flag, commands) in LATER_FLAGS {
@@ -56,7 +56,7 @@ fn commands_and_flags_of_later_versions_are_refused_by_name() {
             assert_eq!(said, format!("error: `{flag}` is not part of this version yet\nexit 2"));
         }
     }
-    // A flag of one command is no later flag of another.
+    // A later flag of one command is unknown to the others.
     insta::assert_snapshot!(complaint("runs --issue 3"), @r"
     error: there is no flag `--issue` of `saihai runs`
       = help: see `saihai runs --help`

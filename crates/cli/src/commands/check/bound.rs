@@ -1,4 +1,4 @@
-//! What can be said beforehand of what a run of a definition costs.
+//! Upper bounds on the cost of a run of a definition.
 
 use saihai_config::check::{Charge, Money, most_calls, most_money};
 use saihai_config::{Definition, Settings, TextUse};
@@ -9,11 +9,11 @@ use crate::project::Project;
 use crate::report::{BudgetObject, budget_words, count};
 use crate::terminal::visible_line;
 
-/// Upper bounds of one definition (P-56), retries not counted.
+/// Upper bounds of one definition (P-56), without retries.
 pub(super) struct Bound {
     definition: String,
     file: Option<String>,
-    /// The most iterations, where they have a hard limit (S-10).
+    /// Hard limit on iterations, if the definition has one (S-10).
     iterations: Option<u32>,
     calls: Option<u64>,
     money: Option<Money>,
@@ -39,12 +39,12 @@ impl Bound {
         }
     }
 
-    /// The same with the texts that are said (S-71).
+    /// Adds the texts that the definition uses (S-71).
     pub(super) fn with_texts(self, texts: Vec<TextUse>) -> Self {
         Self { texts, ..self }
     }
 
-    /// The bound in one line, and the texts below it.
+    /// Formats the bound as one line, followed by its texts.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.line()];
         for TextUse { text, variables } in &self.texts {
@@ -114,7 +114,7 @@ impl Bound {
     }
 }
 
-/// The most iterations of a workflow that has a hard limit on them.
+/// Returns the hard iteration limit of a workflow, if it has one.
 fn most_iterations(limits: &Limits) -> Option<u32> {
     let hard = limits.hard_rounds?;
     Some(limits.rounds.map_or(hard, |own| own.min(hard)))
@@ -141,7 +141,7 @@ pub(super) struct BoundObject<'a> {
     texts: Vec<TextObject<'a>>,
 }
 
-/// A text that a stage says.
+/// A text used by a stage.
 #[derive(Serialize)]
 struct TextObject<'a> {
     stage: &'a str,
@@ -150,7 +150,7 @@ struct TextObject<'a> {
     variables: Vec<SupplyObject<'a>>,
 }
 
-/// A variable and who supplies it.
+/// A variable and its supplier.
 #[derive(Serialize)]
 struct SupplyObject<'a> {
     name: &'a str,
@@ -168,7 +168,7 @@ impl<'a> TextObject<'a> {
     }
 }
 
-/// Why there is no bound on money.
+/// A reason why the cost in money has no bound.
 #[derive(Serialize)]
 struct OpenObject {
     provider: String,

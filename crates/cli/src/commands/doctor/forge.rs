@@ -1,4 +1,4 @@
-//! The forge of the project, as far as it can be known without asking it.
+//! The project's forge, determined without contacting it.
 
 use std::path::Path;
 
@@ -8,18 +8,17 @@ use serde::Serialize;
 use crate::repository::{OWN_HOST, Repository};
 use crate::terminal::visible_line;
 
-/// What is known of the forge.
 pub(super) struct Forge {
     repository: Option<Repository>,
-    /// Whether it is on GitHub, or on a server of one's own that is known to be like it.
+    /// True for GitHub and for a known GitHub Enterprise server.
     is_github: bool,
-    /// Whether the variable with a token for it holds something.
+    /// True if the token variable is not empty.
     has_token: bool,
-    /// Whether there is a program that can be asked for one.
+    /// True if the `gh` program exists, which can supply a token.
     has_gh: bool,
 }
 
-/// The variable in which a token is looked for.
+/// The environment variable with the token.
 const TOKEN: &str = "GITHUB_TOKEN";
 
 impl Forge {

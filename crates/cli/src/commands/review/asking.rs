@@ -1,4 +1,4 @@
-//! A review that asks its agents: from what was selected to the report.
+//! A review from the selected agents to the report.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::project::Project;
 use crate::terminal::{Streams, visible_line};
 use crate::{diagnostics, ours, script};
 
-/// A review that is about to be run.
+/// A review that is ready to start.
 pub(super) struct Asking<'a> {
     pub(super) project: &'a Project,
     pub(super) settings: &'a Settings,
@@ -35,7 +35,7 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Asks everybody who was selected and says what they found.
+    /// Asks all selected agents and prints the report.
     pub(super) fn run(self, streams: &mut Streams) -> Result<u8, Error> {
         let strict = self.flags.strict || self.settings.strict;
         let lowered = self.lowered(strict, streams)?;
@@ -81,16 +81,16 @@ impl Asking<'_> {
             if is_first {
                 ours::hide_quietly(self.project, self.settings);
             }
-            // From now on the directory is the run's.
+            // From here on the run owns the directory.
             place.keep();
             drive(driver, &workflow, showing, streams).await
         })
     }
 
-    /// says that there is nothing to do. Programs are given a report in which nothing is.
+    /// reports that there is nothing to review. Programs get an empty report.
     pub(super) fn end_at_once(self, why: &str, streams: &mut Streams) -> Result<u8, Error> {
         let strict = self.flags.strict || self.settings.strict;
-        // What could not be used with a change is wrong without one, too.
+        // Report configuration errors even without a change to review.
         let LoweredReview { loaded, plan, .. } = lower(self.reviewing());
         diagnostics::insist(&loaded.diagnostics, strict, streams)?;
         self.check_script(strict, streams)?;
@@ -126,7 +126,7 @@ impl Asking<'_> {
     fn lowered(&self, strict: bool, streams: &mut Streams) -> Result<LoweredReview, Error> {
         let mut lowered = lower(self.reviewing());
         diagnostics::insist(&std::mem::take(&mut lowered.loaded.diagnostics), strict, streams)?;
-        // K-25: a review on made-up replies would look like a real one.
+        // K-25: a review with generated replies would look like a real one.
         if lowered.loaded.rehearsal {
             let error = Error::usage("nothing says who reviews: no provider is configured");
             return Err(error
@@ -142,7 +142,7 @@ impl Asking<'_> {
         Ok(lowered)
     }
 
-    /// a stranger's files are not run by whoever reviews them.
+    /// refuses to run code from the files under review.
     fn insist_on_no_code(&self, workflow: &Workflow, place: &Path) -> Result<(), Error> {
         if self.options.checkout.is_none() && self.options.definitions_from.is_none() {
             return Ok(());
@@ -166,7 +166,7 @@ impl Asking<'_> {
         Before { project: self.project, flags: self.report, branch, revision }
     }
 
-    /// That there is a script to answer from, where one would be needed.
+    /// Checks that a script exists if the `script` provider is used.
     fn check_script(&self, strict: bool, streams: &mut Streams) -> Result<(), Error> {
         if self.options.provider.as_ref().is_none_or(|provider| provider.as_str() != "script") {
             return Ok(());
@@ -195,8 +195,8 @@ fn no_script() -> Error {
     Error::usage("the provider `script` has nothing to answer from").hint("name a file: `--script FILE`")
 }
 
-/// Says what was found, in the forms that were asked for when the review began. Of one that was stopped, as much as there
-/// is. Gives the exit code: something that was found and counts comes before a limit that was met.
+/// Prints the report in the forms requested at the start; a stopped review prints a partial report. Returns the exit
+/// code. Findings take precedence over an exceeded limit.
 pub(crate) fn say(
     directory: &RunDirectory,
     workflow: &Workflow,
@@ -212,7 +212,7 @@ pub(crate) fn say(
     said.tell(form, &files, streams)?;
     if finish.ending.is_none() {
         let usually = || format!("saihai resume {}", directory.id());
-        // A disk that failed may have kept too little to say what it needs.
+        // After a disk failure the journal may be too incomplete to name the resume command.
         let known = Conclusion::of(directory).ok().and_then(|stands| stands.resume_command());
         streams.note(&format!("continue with `{}`", known.unwrap_or_else(usually)));
     }
@@ -220,7 +220,7 @@ pub(crate) fn say(
     Ok(if finish.ending.is_none() && is_limited && report.summary.failing > 0 { exit::FAILED } else { usual })
 }
 
-/// The report of a review that has been driven, whether or not it came to its end. Nothing for other runs.
+/// Builds the report of a finished or stopped review. Returns nothing for other runs.
 fn report(directory: &RunDirectory, finish: &Finish) -> Result<Option<Report>, Error> {
     let is_over = finish.ending.is_some();
     let saved = if is_over { saihai::review::saved_report(directory)? } else { None };

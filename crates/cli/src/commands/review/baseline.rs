@@ -1,4 +1,4 @@
-//! What was found before, and therefore does not count again.
+//! The baseline: earlier findings that do not count again.
 
 use std::path::Path;
 
@@ -13,19 +13,19 @@ use crate::error::Error;
 use crate::project::Project;
 use crate::terminal::Streams;
 
-/// Where what was found before is looked for.
+/// Possible sources of the baseline.
 #[derive(Clone, Copy)]
 pub(super) struct Before<'a> {
     pub(super) project: &'a Project,
     pub(super) flags: &'a ReportFlags,
-    /// The branch that is reviewed.
+    /// The branch under review.
     pub(super) branch: Option<&'a str>,
-    /// The revision that decides, where it is not the change itself.
+    /// The revision whose configuration applies, if it is not the change itself.
     pub(super) revision: Option<&'a str>,
 }
 
 impl Before<'_> {
-    /// What was found before, if anything says so: a file, a run, or the last review of the branch.
+    /// Reads the baseline from a file, a run, or the last review of the branch.
     pub(super) fn read(self, streams: &mut Streams) -> Result<Option<Json>, Error> {
         if self.flags.since_last {
             return self.last(streams);
@@ -86,8 +86,8 @@ impl Before<'_> {
         }
     }
 
-    /// a file of the project as the revision has it that decides about the review. Nothing where that is the change
-    /// itself, and for what lies elsewhere.
+    /// reads a project file from the revision whose configuration applies. Returns nothing if that is the
+    /// change itself, or if the file is outside the project.
     fn decided(self, named: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some(revision) = self.revision else { return Ok(None) };
         let places = &self.project.places;
@@ -103,7 +103,7 @@ impl Before<'_> {
         Ok(found)
     }
 
-    /// Why no run of the project is believed: a change could bring what was found in it before.
+    /// Explains why the project's runs are not trusted: a change could add fake earlier findings.
     fn why_no_run(self) -> Option<String> {
         let root = &self.project.places.root;
         match Git::open(root) {

@@ -1,4 +1,4 @@
-//! Whether answers of before are used again.
+//! The decision to reuse cached replies.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -10,12 +10,12 @@ use saihai_config::review::Cached;
 use super::committed;
 use crate::terminal::Streams;
 
-/// Where answers are kept, from the project's root.
+/// Cache directory, relative to the project root.
 const DIRECTORY: &str = ".saihai/cache";
 
-/// What can be used again in a project. Answers that came with its files are not to be believed: a change could bring the
-/// answers about itself. Where a commit is looked at, what can be seen is its files. What the review itself writes changes
-/// nothing.
+/// Returns the cache state, which depends on the files that agents see. For a review of a commit, these are the
+/// commit's files. Files written by the review itself do not count. Replies under version control are not trusted: a
+/// change could include replies about itself.
 pub(super) fn state(root: &Path, head: Option<&str>, written: &[String], streams: &mut Streams) -> Cached {
     let git = match Git::open(root) {
         Ok(git) => git,

@@ -1,13 +1,13 @@
-//! What Saihai keeps in a project and is not to be believed where it came with the project's files.
+//! Saihai's own data in a project, which is not trusted if it is under version control.
 
 use std::path::Path;
 
 use saihai::Git;
 
-/// Why nothing in one of these directories counts, the first of which holds the others: a change could bring what speaks for
-/// itself. Nothing where it does.
+/// Explains why these directories are not trusted: a change could add data in its own favour. The first directory
+/// contains the others. Returns nothing if they are trusted.
 pub(super) fn why_not(git: &Git, root: &Path, ways: &[&str]) -> Option<String> {
-    // What a link leads to may well be under version control under another name.
+    // The target of a link may be under version control with another name.
     if let Some(link) = ways.iter().find(|way| root.join(way).is_symlink()) {
         return Some(format!("`{link}` is a link"));
     }

@@ -1,4 +1,4 @@
-//! `--explain-selection`: which agents a change needs, and why.
+//! `--explain-selection`: the agents selected for a change, and the reasons.
 
 use saihai_config::review::{AgentOrigin, Considered, Selection, Why, WhyNot};
 use serde::Serialize;
@@ -37,7 +37,7 @@ struct WhyObject<'a> {
     text: Option<&'a str>,
 }
 
-/// Says it: to people as a table, to programs as one object.
+/// Prints the selection: a table for people, one object for programs.
 pub(super) fn say(
     selection: &Selection<'_>,
     project: &Project,

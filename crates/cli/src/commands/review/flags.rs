@@ -1,4 +1,4 @@
-//! What can be said about a review on the command line (R-41, K-20).
+//! Command-line flags of a review (R-41, K-20).
 
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ pub(super) struct AskingFlags {
 }
 
 impl AskingFlags {
-    /// What `saihai run` was told, where what it runs is a review agent.
+    /// Converts the flags of `saihai run` for a review agent.
     pub(super) fn of_run(flags: &RunFlags) -> Self {
         Self {
             provider: flags.provider.clone(),
@@ -169,7 +169,7 @@ impl Severity {
 }
 
 impl ReportFlags {
-    /// Nothing but how the report is printed.
+    /// Uses the defaults, except for the output form.
     pub(super) fn of_run(flags: &RunFlags) -> Self {
         Self {
             fail_on: None,
@@ -185,19 +185,19 @@ impl ReportFlags {
         }
     }
 
-    /// Every file it is written to.
+    /// Lists every report file.
     pub(super) fn files(&self) -> Vec<Written> {
         let baseline = self.write_baseline.iter().map(|file| Written::baseline(file));
         self.out.iter().cloned().chain(baseline).collect()
     }
 
-    /// How the report is printed.
+    /// Returns the form for stdout.
     pub(super) fn form(&self) -> Form {
         if self.json { Form::Json } else { self.format }
     }
 }
 
-/// What both say, for whoever lowers the review.
+/// Converts both groups of flags into options for lowering the review.
 pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<ReviewOptions, Error> {
     let provider = match (&asking.provider, &asking.script) {
         (Some(name), Some(_)) if name != SCRIPT => {

@@ -1,4 +1,4 @@
-//! The forms of a report, and where each of them goes.
+//! Report forms and their destinations.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -26,31 +26,31 @@ pub(crate) enum Form {
     Github,
 }
 
-/// A form and the file it is written to.
+/// A report form with its file.
 #[derive(Debug, Clone)]
 pub(super) struct Written {
     form: Form,
     file: PathBuf,
-    /// It is what later reviews are compared with.
+    /// True if later reviews use this file as their baseline.
     is_baseline: bool,
-    /// The root of the project, where it lies in there.
+    /// The project root, if the file is inside the project.
     root: Option<PathBuf>,
 }
 
 impl Written {
-    /// What later reviews are compared with: one JSON object.
+    /// Creates a baseline for later reviews: one JSON object.
     pub(super) fn baseline(file: &Path) -> Self {
         Self { form: Form::Json, file: file.to_owned(), is_baseline: true, root: None }
     }
 
-    /// As it was planned when a review began. A form that nobody knows any more is what people read.
+    /// Restores a file from the review's plan. An unknown form falls back to the one for people.
     pub(super) fn planned(planned: &PlannedFile) -> Self {
         let form = Form::named(&planned.format).unwrap_or(Form::Md);
         let root = planned.root.as_ref().map(PathBuf::from);
         Self { form, file: PathBuf::from(&planned.path), is_baseline: planned.baseline, root }
     }
 
-    /// With its whole path, for whoever is called elsewhere later.
+    /// Makes the path absolute, because a later command may have another working directory.
     pub(super) fn from(&self, places: &Places) -> Self {
         let file = places.current.join(&self.file);
         let own = Some(plain(&file)).filter(|own| own.starts_with(&places.root));
@@ -62,7 +62,7 @@ impl Written {
         &self.file
     }
 
-    /// Refuses a file that could not be written, before anybody is asked and paid.
+    /// Rejects a file that is not writable, before any paid request.
     pub(super) fn insist(&self) -> Result<(), Error> {
         self.insist_on_no_link()?;
         let why = match self.file.parent() {
@@ -75,8 +75,8 @@ impl Written {
         Err(Error::usage(format!("the report cannot be written to `{}`: {why}", self.file.display())))
     }
 
-    /// Refuses to follow a link of the project: a change under review can hold one, and what lies behind it is whatever the
-    /// user may write to. Where a path outside of the project leads is the user's own business.
+    /// Rejects links inside the project. A change under review could contain one that leads to any file the user can
+    /// write. Links outside the project are the user's choice.
     fn insist_on_no_link(&self) -> Result<(), Error> {
         let Some(root) = &self.root else { return Ok(()) };
         let below = self.file.ancestors().take_while(|place| place != root);
@@ -96,15 +96,15 @@ impl Written {
     }
 }
 
-/// Refuses two reports for one file, whatever it is called: the second would take the place of the first.
+/// Rejects two reports for the same file, because the second would overwrite the first.
 pub(super) fn insist_on_different(files: &[Written]) -> Result<(), Error> {
     let mut seen: Vec<PathBuf> = Vec::new();
     for one in files {
-        // A file that is not there yet is known by its directory.
+        // A missing file is identified by its directory and name.
         let parent = one.file.parent().and_then(|parent| parent.canonicalize().ok());
         let named = parent.zip(one.file.file_name()).map(|(parent, name)| parent.join(name));
         let real = one.file.canonicalize().ok().or(named).unwrap_or_else(|| one.file.clone());
-        // What takes everything and keeps nothing may do so twice.
+        // Devices such as `/dev/null` may occur twice.
         let is_kept = real.metadata().map_or(true, |metadata| metadata.is_file());
         if is_kept && seen.contains(&real) {
             let message = format!("two reports cannot be written to `{}`", one.file.display());
@@ -125,7 +125,6 @@ pub(super) fn written(text: &str) -> Result<Written, String> {
 }
 
 impl Form {
-    /// The form of that name.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::from_str(name, false).ok()
     }
@@ -149,7 +148,7 @@ impl Form {
     }
 }
 
-/// A report, and the language in which people read it.
+/// A report and its language.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Said<'a> {
     pub(crate) report: &'a Report,
@@ -157,7 +156,7 @@ pub(crate) struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// Prints it; people at a terminal see it in colour.
+    /// Prints the report, with colour on a terminal.
     pub(crate) fn print(self, form: Form, out: &mut Stream) -> Result<(), Error> {
         let text = form.of(self.report, self.language);
         let text = if form == Form::Md && out.is_styled() { painted(&text, out) } else { text };
@@ -166,8 +165,8 @@ impl Said<'_> {
         Ok(())
     }
 
-    /// Tells it in every way that was asked for. Files come first, and one that cannot be written takes none of the others
-    /// away; that nobody reads what is printed is no reason to end otherwise.
+    /// Writes all files, then prints the report. One failed file does not prevent the others. A closed stdout does
+    /// not change the exit code.
     pub(super) fn tell(self, form: Form, files: &[Written], streams: &mut Streams) -> Result<(), Error> {
         let written: Vec<_> = files.iter().map(|file| self.write(file, streams)).collect();
         self.summarise(form, streams);
@@ -179,22 +178,22 @@ impl Said<'_> {
         printed
     }
 
-    /// Writes it to a file. What is no whole review is no baseline: what it does not speak of would be new the next time.
+    /// Writes the report to a file. An incomplete review is not saved as a baseline: unreviewed findings would look
+    /// new next time.
     pub(super) fn write(self, written: &Written, streams: &mut Streams) -> Result<(), Error> {
         let Written { form, file, is_baseline, root: _ } = written;
         if let Some(why) = self.report.is_no_baseline().filter(|_| *is_baseline) {
             streams.warning(&format!("the baseline `{}` is not written: {why}", file.display()));
             return Ok(());
         }
-        // One may have been put there since.
+        // A link may have appeared since the first check.
         written.insist_on_no_link()?;
         std::fs::write(file, form.of(self.report, self.language)).map_err(|error| {
             Error::unavailable(format!("cannot write the report to `{}`: {error}", file.display()))
         })
     }
 
-    /// Adds it to the summary of a job that GitHub runs, where it is printed for that. That nobody can read it there is no
-    /// reason to fail.
+    /// Appends the report to the GitHub job summary if the form is meant for GitHub. A failed write is not an error.
     fn summarise(self, form: Form, streams: &mut Streams) {
         let summary = std::env::var("GITHUB_STEP_SUMMARY").ok();
         let Some(path) = summary.filter(|path| form == Form::Github && !path.is_empty()) else { return };

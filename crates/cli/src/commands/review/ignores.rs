@@ -1,4 +1,4 @@
-//! What the project decided not to hear of.
+//! Findings that the project suppresses.
 
 use saihai_config::review::{IGNORE_FILE, PlannedIgnore, load_ignores};
 use saihai_config::{Area, Diagnostic, Diagnostics, FileKind, Source};
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::project::Project;
 use crate::terminal::Streams;
 
-/// What the project decided not to hear of.
+/// Reads the project's suppressed findings.
 pub(super) fn read(
     source: &dyn Source,
     project: &Project,
@@ -22,7 +22,7 @@ pub(super) fn read(
     Ok(ignores)
 }
 
-/// What is wrong where something else than a file has the name: to be without any decision must be wanted.
+/// Reports a path that is not a regular file: running without suppressions must be intended.
 fn not_a_file(source: &dyn Source, project: &Project) -> Option<Diagnostic> {
     let path = project.places.root.join(IGNORE_FILE);
     let is_named = || {

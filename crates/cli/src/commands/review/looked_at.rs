@@ -1,4 +1,4 @@
-//! A review agent where definitions are looked at: a review of what has changed by it alone.
+//! A review agent used as a definition: a review of the current changes by this agent only.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,15 @@ use crate::prepared::Wanted;
 use crate::project::Project;
 use crate::terminal::Streams;
 
-/// A review by one agent, as a definition.
 pub(crate) struct LookedAt {
     pub(crate) definition: Definition,
     pub(crate) loaded: Loaded,
-    /// What is reviewed, by the names that prompts have for it.
+    /// The subject of the review, by prompt variable.
     pub(crate) subject: BTreeMap<String, Json>,
 }
 
 impl LookedAt {
-    /// The review that is meant, where a review agent is: by its file, or by its name where nothing else has it (K-11).
+    /// Finds the review agent by its file, or by its name if no definition has that name (K-11).
     pub(crate) fn find(
         project: &Project,
         wanted: Wanted<'_>,
@@ -51,7 +50,7 @@ impl LookedAt {
         agent.map(|agent| Self::of(agent, &loaded, project, wanted, streams)).transpose()
     }
 
-    /// Whether a review agent has the name that is wanted.
+    /// Returns true if a review agent has this name.
     pub(crate) fn is_named(project: &Project, wanted: Wanted<'_>) -> bool {
         let loaded = load(&project.source, &project.places, wanted.settings.language).unwrap_or_default();
         loaded.names().contains(&wanted.definition)
@@ -91,7 +90,7 @@ impl LookedAt {
     }
 }
 
-/// The agent that a file of the project defines.
+/// Returns the agent defined by a project file.
 pub(super) fn agent_of<'a>(
     loaded: &'a LoadResult,
     file: &Path,
@@ -112,7 +111,7 @@ fn place(origin: &AgentOrigin) -> (Origin, Option<PathBuf>) {
     }
 }
 
-/// What has changed, as `review` takes it; a placeholder where that is nothing, or where nobody can say.
+/// Returns the changes as `review` sees them, or a placeholder if there are none or git fails.
 fn changed(project: &Project, wanted: Wanted<'_>, streams: &mut Streams) -> Subject {
     let usual = wanted.settings.review.base.as_deref();
     let taken = subject::Wanted { what: &[], base: None, usual, no_untracked: false }.take(&project.places);

@@ -83,13 +83,13 @@ pub(crate) struct Review {
 }
 
 impl Review {
-    /// A review by one agent, which is named by its file: `saihai run FILE.toml`.
+    /// Creates a review by one agent, given by its file: `saihai run FILE.toml`.
     pub(crate) fn by(file: &Path, flags: &RunFlags, streams: &mut Streams) -> Result<Self, Error> {
         let project = Project::find()?;
         let settings = project.settings(flags.trust_project, streams)?;
         let found = check_agent(&project.source, &project.places, file);
         let strict = flags.strict || settings.strict;
-        // What is only worth knowing is said when all agents are loaded for the review itself.
+        // Mere warnings appear when the review loads all agents.
         if found.has_errors() {
             diagnostics::insist(&found, strict, streams)?;
         }
@@ -137,7 +137,7 @@ impl Review {
             Some(proposed) => proposed.subject.clone(),
             None => {
                 let mut subject = wanted.take(&project.places)?;
-                // What the review before this one wrote is no change of anybody's.
+                // Files written by an earlier review are not part of the change.
                 subject.files.retain(|file| !own.contains(&file.path) || baseline.contains(&file.path));
                 subject
             }
@@ -189,7 +189,7 @@ impl Review {
         }
     }
 
-    /// Where agents, settings and ignores are read from.
+    /// Returns the source of agents, settings and ignores.
     fn source(&self, project: &Project) -> Result<Box<dyn Source>, Error> {
         match &self.asking.definitions_from {
             None => Ok(Box::new(project.source.clone())),
@@ -226,7 +226,7 @@ impl Review {
     }
 }
 
-/// The agents there are. Those that cannot be used are said, and stop nobody.
+/// Loads the agents. Invalid agents are reported and do not stop the review.
 fn agents(
     source: &dyn Source,
     project: &Project,
@@ -261,7 +261,7 @@ fn agents(
     Ok(loaded)
 }
 
-/// Why there is nothing to do.
+/// Explains why there is nothing to review.
 fn nothing(subject: &Subject) -> String {
     match &subject.mode {
         SubjectMode::Changes { base, .. } => format!("nothing to review against `{base}`"),
@@ -269,7 +269,7 @@ fn nothing(subject: &Subject) -> String {
     }
 }
 
-/// where everybody must deliver, an agent that cannot even be read ends it before anybody is paid for.
+/// with `--require-all`, an unreadable agent ends the review before any paid request.
 fn insist_on_all(loaded: &LoadResult, require_all: bool) -> Result<(), Error> {
     if loaded.errors.is_empty() || !require_all {
         return Ok(());
@@ -278,7 +278,7 @@ fn insist_on_all(loaded: &LoadResult, require_all: bool) -> Result<(), Error> {
     Err(error.hint("mend their files, or leave `--require-all` out"))
 }
 
-/// What a person should know of the files.
+/// Prints notes about the files under review.
 fn remark_on(subject: &Subject, streams: &mut Streams) {
     for file in &subject.files {
         if file.lossy {

@@ -1,10 +1,10 @@
-//! A report's Markdown for people at a terminal: headings, severities and code stand out, marks that only say so go.
+//! Rendering of a Markdown report for a terminal: styles replace the emphasis marks.
 
 use anstyle::Style;
 
 use crate::terminal::{Stream, style};
 
-/// The text in colour. Nothing but marks of emphasis is taken away.
+/// Adds colour to the text. Only emphasis marks are removed.
 pub(super) fn painted(markdown: &str, out: &Stream) -> String {
     let mut text = String::with_capacity(markdown.len() * 2);
     let mut fence: Option<&str> = None;
@@ -42,7 +42,7 @@ fn line_of(line: &str, is_outcome: bool, out: &Stream) -> String {
     }
 }
 
-/// The style of a severity, in either language; anything else that is emphasised is simply strong.
+/// Returns the style of a severity in English or Japanese. Other emphasised words are bold.
 fn of(word: &str) -> Style {
     match word {
         "critical" | "重大" => style::ERROR,

@@ -1,4 +1,4 @@
-//! `--pr`: a pull request, fetched as objects and looked at in a directory of its own.
+//! `--pr`: a pull request, fetched as objects and checked out in its own directory.
 
 use std::path::{Path, PathBuf};
 
@@ -18,14 +18,14 @@ use crate::repository::Repository;
 use crate::terminal::Streams;
 use crate::{diagnostics, issue};
 
-/// A pull request whose commits are here.
+/// A fetched pull request.
 #[derive(Debug)]
 pub(super) struct Proposed {
     pub(super) subject: Subject,
     pub(super) head: String,
 }
 
-/// Fetches a pull request. Nothing is checked out, and no branch is made.
+/// Fetches a pull request without a checkout or a new branch.
 pub(super) fn fetch(
     number: u64,
     project: &Project,
@@ -60,12 +60,12 @@ pub(super) fn fetch(
     Ok(Proposed { subject, head: head.clone() })
 }
 
-/// Where such directories are made, and what their names begin with.
+/// Parent directory and name prefix of review checkouts.
 const WORKTREES: &str = ".worktrees";
 const KIND: &str = "review";
 
-/// Removes the directories of reviews whose processes were killed before there was a run that knows of them. What cannot
-/// be removed is no reason not to review.
+/// Deletes checkouts of reviews that were killed before their run existed. A failed deletion does not prevent the
+/// review.
 fn sweep(project: &Project) {
     let root = &project.places.root;
     let mut abandoned = abandoned_checkouts(&root.join(WORKTREES), KIND);
@@ -82,8 +82,8 @@ fn sweep(project: &Project) {
     }
 }
 
-/// Where agents look: the project itself, or the files of the commit that is reviewed, put into a new directory. That is
-/// removed again, unless it is kept.
+/// The directory that agents read: the project, or a new checkout of the reviewed commit. A checkout is deleted on
+/// drop unless it is kept.
 #[derive(Debug)]
 pub(super) struct Place {
     root: PathBuf,
@@ -108,7 +108,7 @@ impl Place {
         &self.path
     }
 
-    /// Leaves it to the run.
+    /// Hands the checkout over to the run.
     pub(super) fn keep(mut self) {
         self.is_removed = false;
     }
@@ -117,25 +117,25 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if self.is_removed {
-            // Whatever ended the review is what is said.
+            // The error that ended the review matters more than a failed cleanup.
             drop(open(&self.root).map(|git| git.map(|git| git.remove_checkout(&self.path))));
         }
     }
 }
 
-/// Puts the files of a commit back where a review that goes on looks for them.
+/// Restores the checkout for a resumed review.
 pub(crate) fn check_out_again(directory: &RunDirectory, workflow: &Workflow) -> Result<(), Error> {
     let Some(commit) = Plan::of(workflow).and_then(|plan| plan.checkout) else { return Ok(()) };
     let place = PathBuf::from(directory.start()?.directory);
     if place.exists() {
         return Ok(());
     }
-    // Git may still believe that it is there.
+    // Git may still list a deleted checkout.
     drop(open(root_of(directory))?.map(|git| git.remove_checkout(&place)));
     check_out(root_of(directory), &commit, &place)
 }
 
-/// Removes the directory of a review that is over. What is in it is the commit's.
+/// Deletes the checkout of a finished review. It contains only committed files.
 pub(crate) fn clean_up(
     directory: &RunDirectory,
     workflow: &Workflow,
@@ -158,7 +158,6 @@ fn check_out(root: &Path, commit: &str, directory: &Path) -> Result<(), Error> {
     git.check_out(commit, directory).map_err(failed)
 }
 
-/// The project of a run.
 fn root_of(directory: &RunDirectory) -> &Path {
     directory.path().ancestors().nth(3).unwrap_or(directory.path())
 }

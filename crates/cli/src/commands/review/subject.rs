@@ -1,4 +1,4 @@
-//! What is to be reviewed, from what was typed.
+//! The subject of a review, resolved from the arguments.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::project::Project;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) what: &'a [String],
-    /// The revision that was named as one.
+    /// The revision given by a flag.
     pub(super) base: Option<&'a str>,
-    /// The one that the settings name.
+    /// The revision from the settings.
     pub(super) usual: Option<&'a str>,
-    /// Whether files count that git does not track.
+    /// True if untracked files are excluded.
     pub(super) no_untracked: bool,
 }
 
-/// The remote whose branch is compared with where nothing else is said.
+/// The remote for the default base branch.
 const REMOTE: &str = "origin";
 
 impl Wanted<'_> {
@@ -46,15 +46,14 @@ impl Wanted<'_> {
         };
         let untracked = if self.no_untracked { Untracked::LeftOut } else { Untracked::Counted };
         changes(&places.root, &base, untracked).map_err(|error| match (&base, &error) {
-            // Nobody typed it.
+            // This base comes from the settings, not from the command line.
             (Base::Usual(_), SubjectError::NoRevision(_)) => refusal(error)
                 .hint("`[review] base` names it: `saihai config review.base --explain` says in which file"),
             _ => refusal(error),
         })
     }
 
-    /// what is said where the settings of the change itself name what it is compared with. Those it left said
-    /// something else, and what they said would count.
+    /// returns a message if the change itself changes `[review] base`. The value before the change would apply.
     pub(super) fn decided(&self, project: &Project, settings: &Settings) -> Result<Option<String>, Error> {
         let ([], None, Some(usual)) = (self.what, self.base, self.usual) else { return Ok(None) };
         let parted = parted_from(&project.places.root, REMOTE).map_err(refusal)?;
@@ -81,7 +80,7 @@ impl Wanted<'_> {
     }
 }
 
-/// The branch that is checked out, where there is one.
+/// Returns the checked-out branch, if any.
 pub(super) fn branch(places: &Places) -> Option<String> {
     Git::open(&places.root).ok().flatten()?.branch().ok().flatten()
 }
@@ -91,7 +90,7 @@ enum Meant {
     File,
 }
 
-/// Whether one word is a revision or a file; both and neither are refused.
+/// Decides if a word is a revision or a file. Rejects a word that is both or neither.
 fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
     let git = Git::open(&places.root).map_err(|error| refusal(SubjectError::Git(error)))?;
     let commit = git.map(|git| git.commit(word)).transpose();
@@ -118,7 +117,7 @@ fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
     }
 }
 
-/// Where in the repository lies what decides about a review, as far as links lead there.
+/// Lists the link targets in the repository of files that configure a review.
 pub(super) fn led_to(places: &Places) -> Vec<String> {
     const FILES: [&str; 2] = [".saihai/config.toml", ".saihai/review-ignore.toml"];
     const DIRECTORIES: [&str; 2] = [".hachimoku/agents", ".saihai/agents"];
@@ -134,7 +133,8 @@ pub(super) fn led_to(places: &Places) -> Vec<String> {
     led
 }
 
-/// Where a file lies in the project, from its root, by its name and by where links lead; nothing for what lies elsewhere.
+/// Lists the paths of a file relative to the project root, by its name and by its link target. Empty for files
+/// outside the project.
 pub(super) fn inside(places: &Places, named: &Path) -> Vec<String> {
     let path = places.current.join(named);
     let by_name =
@@ -149,7 +149,7 @@ fn real(places: &Places, path: &Path) -> Option<String> {
     Some(path.canonicalize().ok()?.strip_prefix(root).ok()?.to_str()?.to_owned())
 }
 
-/// What to do about it.
+/// Converts the error and adds hints.
 pub(super) fn refusal(error: SubjectError) -> Error {
     let message = sentence(&error);
     match error {

@@ -1,4 +1,4 @@
-//! Reviewers only look: what changed in the files all the same, phase by phase.
+//! A check that reviewers do not change files, phase by phase.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use saihai_model::{Decision, Entry, Fact, Record, StageId, Workflow};
 
 use crate::terminal::visible_line;
 
-/// How many files a warning names.
+/// Maximum number of files named in a warning.
 const NAMED: usize = 5;
 
-/// The files that reviewers look at, held against what they were when the phase under way began.
+/// The files under review, compared with their state at the start of the current phase.
 pub(crate) struct Untouched<'a> {
     workflow: &'a Workflow,
     phase: Option<StageId>,
-    /// Nothing before the review has begun, and where git cannot say how files were.
+    /// `None` before the review starts, and if git cannot report the state of files.
     tracked: Option<Tracked>,
 }
 
 impl<'a> Untouched<'a> {
-    /// Those of a review; nothing for other runs.
+    /// Creates the check for a review. Returns nothing for other runs.
     pub(crate) fn of(workflow: &'a Workflow) -> Option<Self> {
         Plan::of(workflow).map(|_| Self { workflow, phase: None, tracked: None })
     }
 
-    /// Learns where the agents look, and in which phase the review is. Nobody has been asked yet by whoever says so.
+    /// Reads the directory and the current phase from an earlier record. The caller has not asked any agent yet.
     pub(crate) fn remember(&mut self, record: &Record) {
         match &record.entry {
             Entry::Fact(Fact::Started(start)) => {
@@ -37,7 +37,7 @@ impl<'a> Untouched<'a> {
         }
     }
 
-    /// Hears what happens. When a phase has ended and before the next one asks anybody, says what changed in it.
+    /// Handles a record. Returns a warning about changed files when a phase ends, before the next one starts.
     pub(crate) fn hear(&mut self, record: &Record) -> Option<String> {
         let is_next = matches!(&record.entry, Entry::Decision(Decision::Entered { .. }));
         let said = if is_next { self.said() } else { None };
@@ -45,7 +45,7 @@ impl<'a> Untouched<'a> {
         said
     }
 
-    /// What changed since the phase began, as a warning; from now on it is no news.
+    /// Returns a warning about changes since the phase started, and resets the comparison.
     pub(crate) fn said(&mut self) -> Option<String> {
         let phase = self.phase.as_ref()?;
         self.workflow.stages.get(phase)?.turns().first()?;

@@ -16,7 +16,7 @@ fn parsed(name: &str) -> Json {
     serde_json::from_str(&text(name).unwrap()).unwrap()
 }
 
-/// The same schema, but no object may have more than it names: what it leaves out is found.
+/// Closes a schema: an object may have only the named fields. This reveals missing ones.
 fn closed(mut schema: Json) -> Json {
     match &mut schema {
         Json::Object(map) => {
@@ -70,7 +70,7 @@ fn misspelt_schemas_are_refused_by_name() {
     ");
 }
 
-/// Every object that the page about `--json` shows; `[..]` stands for anything there.
+/// Returns every object on the manual page about `--json`, where `[..]` matches anything.
 fn shown() -> Vec<Json> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/json.md");
     let page = std::fs::read_to_string(page).unwrap();
@@ -93,7 +93,7 @@ fn every_object_of_the_manual_is_described_completely() {
             check(&journal, &line(&object["event"]), true);
         }
     }
-    // A diagnostic stands inside of `check`.
+    // A diagnostic is part of `check`.
     seen.insert("diagnostic".to_owned());
     let kinds = output["oneOf"].as_array().unwrap().iter();
     let kinds: BTreeSet<String> =
@@ -112,11 +112,11 @@ fn an_object_that_lacks_something_is_no_output() {
         wrong[key] = value;
         check(&output, &wrong, false);
     }
-    // Fields are only ever added, so a reader must bear one it does not know.
+    // New versions add fields, so a reader must accept unknown ones.
     check(&output, &json!({"v": 1, "type": "cancelled", "run": "x", "since": 1}), true);
 }
 
-/// A line of the journal with this entry.
+/// Creates a journal line with this entry.
 fn line(entry: &Json) -> Json {
     let mut line =
         json!({"v": 1, "seq": 1, "batch": 1, "left": 0, "at": "2026-02-06T08:56:00.123Z", "sum": "9a3f01c2"});
@@ -227,7 +227,7 @@ fn replied() -> Replied {
     }
 }
 
-/// One of each fact, with everything that can be in it.
+/// Returns one of each fact, with all optional fields.
 fn facts() -> Vec<Fact> {
     let performed = |outcome| Fact::Performed { call: call(), outcome };
     let output = [("a".to_owned(), json!(1))].into();
@@ -263,7 +263,7 @@ fn facts() -> Vec<Fact> {
     ]
 }
 
-/// One of each decision, with everything that can be in it.
+/// Returns one of each decision, with all optional fields.
 fn decisions() -> Vec<Decision> {
     let exited = |to| {
         let verdict = Verdict {
@@ -314,7 +314,7 @@ fn decisions() -> Vec<Decision> {
     ]
 }
 
-/// The names of a tagged union: those that are words and those that have a body.
+/// Returns the names of a tagged union, with and without a body.
 fn names(schema: &Json) -> BTreeSet<String> {
     let forms = schema["anyOf"].as_array().unwrap();
     let words = forms.iter().filter_map(|form| form["enum"].as_array()).flatten().filter_map(Json::as_str);
@@ -327,8 +327,8 @@ fn name(body: &Json) -> String {
     body.as_str().map_or_else(key, str::to_owned)
 }
 
-/// The name of a fact. A new one does not compile until it is named here, and then wants a place among [`facts`] and in
-/// the schema.
+/// Returns the name of a fact. A new fact does not compile until it is listed here. It then also belongs in [`facts`]
+/// and in the schema.
 fn fact_name(fact: &Fact) -> &'static str {
     match fact {
         Fact::Started(_) => "started",
@@ -346,7 +346,7 @@ fn fact_name(fact: &Fact) -> &'static str {
     }
 }
 
-/// The name of a decision, likewise.
+/// Does the same for a decision.
 fn decision_name(decision: &Decision) -> &'static str {
     match decision {
         Decision::Entered { .. } => "entered",

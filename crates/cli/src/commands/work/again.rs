@@ -1,4 +1,4 @@
-//! What is done about an issue that was worked on before (I-72).
+//! Decisions about an issue that had an earlier run (I-72).
 
 use saihai::delivery::Past;
 use saihai_config::delivery::stage;
@@ -7,21 +7,21 @@ use saihai_model::{Issue, StatusLabel, WorkOutcome};
 use super::Work;
 use super::ground::Ground;
 
-/// What there is of an issue before it is looked at again, and what comes of that.
+/// State of an issue before this invocation, which decides the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     Nothing,
-    /// The run there is goes on.
+    /// The existing run continues.
     GoesOn {
-        /// Agents have done their part.
+        /// True if the agents have finished.
         finished: bool,
     },
-    /// It is told of, and nothing is done.
+    /// The result is reported again, without any work.
     Told,
 }
 
 impl Before {
-    /// By the last run on an issue and what is asked for now.
+    /// Derives the state from the issue's last run and the flags.
     pub(super) fn of(ground: &Ground, issue: &Issue, flags: &Work, reworked: bool) -> Self {
         let Ok(past) = ground.past(issue) else { return Self::Told };
         let Some(last) = past.into_iter().find(|past| past.delivers) else { return Self::Nothing };
@@ -34,7 +34,7 @@ impl Before {
     }
 }
 
-/// How an issue stands, by the labels that say so on a forge. A folder is only read, so they are shown instead (I-54).
+/// Returns the status labels of an issue. A folder of issues is read-only, so they are only displayed (I-54).
 pub(super) fn standing(ground: &Ground, issue: &Issue) -> &'static [StatusLabel] {
     let Ok(past) = ground.past(issue) else {
         return WorkOutcome::Unknown.labels(false).unwrap_or_default();
@@ -48,14 +48,16 @@ pub(super) fn standing(ground: &Ground, issue: &Issue) -> &'static [StatusLabel]
     }
 }
 
-/// What `saihai work` does when it is asked again about an issue of which this came (I-72).
+/// The reaction of `saihai work` to an issue with an earlier outcome (I-72).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Again {
-    /// Its run goes on: it was answered, a person has merged or reviewed, the forge knows more now, the provider serves again.
+    /// Continue the run. The gate may be answered, a person may have merged or reviewed, or the forge or provider may
+    /// work again.
     GoesOn,
-    /// Its run goes on once something has moved, for only then can it come out otherwise (I-64); `--retry` makes a new one.
+    /// Continue the run after a branch has moved, because only then can the outcome differ (I-64). `--retry` starts a
+    /// new run.
     GoesOnOnceMoved,
-    /// It is told of; `--retry` makes a new run.
+    /// Report the result. `--retry` starts a new run.
     Retried,
     Told,
 }
@@ -78,7 +80,7 @@ fn again(outcome: WorkOutcome) -> Again {
     }
 }
 
-/// Whether a run goes on when it is driven.
+/// Returns true if the run continues when it is driven.
 pub(super) fn goes_on(past: &Past, ground: &Ground) -> bool {
     match past.came().map(|came| again(came.outcome)) {
         None | Some(Again::GoesOn) => true,
@@ -87,7 +89,7 @@ pub(super) fn goes_on(past: &Past, ground: &Ground) -> bool {
     }
 }
 
-/// Whether the branch or what it is merged into is not where it was when they conflicted, here or on the forge.
+/// Returns true if the branch or its base has moved since the conflict, locally or on the forge.
 fn has_moved(past: &Past, ground: &Ground) -> bool {
     let assignment = &past.assignment;
     let (branch, base) = (&assignment.branch, &assignment.base.branch);
@@ -105,13 +107,13 @@ fn has_moved(past: &Past, ground: &Ground) -> bool {
     !tips.into_iter().all(|tip| tip.is_some_and(|commit| reason.contains(&commit)))
 }
 
-/// Whether `--adopt` makes a new run of it: all that was in its way was that a branch is somebody else's.
+/// Returns true if `--adopt` starts a new run: the only obstacle was a foreign branch.
 pub(super) fn can_be_adopted(past: &Past) -> bool {
     past.came()
         .is_some_and(|came| came.outcome == WorkOutcome::Blocked && is_not_ours(came.reason.as_deref()))
 }
 
-/// Whether the reason is a branch that can be taken over.
+/// Returns true if the reason is a branch that can be adopted.
 pub(super) fn is_not_ours(reason: Option<&str>) -> bool {
     let why = reason.and_then(|reason| reason.strip_prefix("not-ours: "));
     why.is_some_and(|why| {
@@ -119,7 +121,7 @@ pub(super) fn is_not_ours(reason: Option<&str>) -> bool {
     })
 }
 
-/// Whether `--retry` makes a new run of it.
+/// Returns true if `--retry` starts a new run.
 pub(super) fn can_be_retried(past: &Past) -> bool {
     let again = past.came().map(|came| again(came.outcome));
     matches!(again, Some(Again::Retried | Again::GoesOnOnceMoved))
@@ -129,7 +131,7 @@ pub(super) fn can_be_retried(past: &Past) -> bool {
 mod tests {
     use super::*;
 
-    // What I-72 says of each outcome, in one table
+    // The reaction to each outcome, as I-72 defines it
     #[test]
     fn what_is_done_again_follows_from_the_outcome() {
         let named = |wanted: Again| {

@@ -1,4 +1,4 @@
-//! What a person types at a gate of the work on issues (I-41).
+//! Answers typed at a gate of `saihai work` (I-41).
 
 use saihai::{Given, RunDirectory};
 use saihai_model::{IssueNumber, Moment, StageId, Wants};
@@ -12,21 +12,21 @@ pub(super) struct Question {
     pub(super) gate: StageId,
     pub(super) text: String,
     pub(super) wants: Wants,
-    /// When nobody need answer it any more.
+    /// The timeout of the gate.
     pub(super) expires: Option<Moment>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Given(Given),
-    /// Yes, also for every other issue that comes to this gate.
+    /// Yes, and yes to the same gate of all other issues.
     YesToAll,
-    /// Nothing that can be understood: it is asked again.
+    /// Not understood, so the question is repeated.
     Unclear,
 }
 
 impl Question {
-    /// What is asked, ending where the person types.
+    /// Formats the question, which ends with the input prompt.
     pub(super) fn ask(&self) -> String {
         let gate = visible_line(self.gate.as_str().rsplit('/').next().unwrap_or_default()).into_owned();
         let mut text = format!("? {} {gate}\n", self.number);
@@ -37,7 +37,7 @@ impl Question {
         text
     }
 
-    /// Where the person types, once more.
+    /// Returns the input prompt for a repeated question.
     pub(super) fn ask_again(&self) -> &'static str {
         match self.wants {
             Wants::YesNo => "Continue? [Y/n] > ",
@@ -46,7 +46,7 @@ impl Question {
     }
 }
 
-/// What a line means at a gate that takes such answers.
+/// Parses a typed line as an answer of the wanted kind.
 pub(super) fn understood(wants: Wants, line: &str) -> Typed {
     let line = line.trim();
     match (wants, line.to_lowercase().as_str()) {

@@ -1,4 +1,4 @@
-//! The branch that the work on an issue begins at and goes to, and whether git can make another one for it.
+//! The base branch of an issue, and the check that git can create the issue's branch.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use super::ground::{Ground, refused_by_git};
 use super::item::as_item;
 use crate::error::Error;
 
-/// The branch that the work on an issue goes to, and who named it.
+/// The base branch of an issue and the source of its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BaseChoice {
     pub(super) branch: String,
-    /// Who named it, as the plan says it.
+    /// The source of the name, as the plan shows it.
     pub(super) by: String,
 }
 
-/// Bases and beginnings of names that were found to be right, so that a server is asked once about each; and where the base is,
-/// if that is here.
+/// Checked pairs of base branch and branch prefix, with the base's commit if it is available locally. A server is
+/// asked only once about each pair.
 pub(super) type Checked = BTreeMap<(String, String), Option<String>>;
 
 impl BaseChoice {
-    /// By whoever names one first (I-13).
+    /// Returns the base from the first source that names one (I-13).
     pub(super) fn of(issue: &Issue, ground: &Ground, flag: Option<&String>) -> Result<Self, Error> {
         let chosen = |branch: &String, by: &str| Self { branch: branch.clone(), by: by.to_owned() };
         let flag = flag.map(|branch| chosen(branch, "`--base`"));
@@ -41,7 +41,8 @@ impl BaseChoice {
         })
     }
 
-    /// Makes sure that it is there, and that the branch of the issue can be made, before anything is. Where it is, if that is here.
+    /// Checks that the base exists and the issue's branch can be created, before any change. Returns the local commit
+    /// of the base, if it exists.
     pub(super) fn check(
         &self,
         issue: &Issue,

@@ -1,4 +1,4 @@
-//! Beginning with an issue: where, with what is there of it, and whether there is any sense in it.
+//! The start of work on an issue: its base, existing work, and possible obstacles.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::over::Over;
 use super::seen::Seen;
 use crate::error::Error;
 
-/// What the reason begins with where another repository was among the files.
+/// Prefix of the reason for a nested git repository among the files.
 const EMBEDDED: &str = "embedded-repository";
 
 impl Job {
@@ -73,15 +73,15 @@ impl Job {
         {
             return Ok(Err(over));
         }
-        // A branch that is there began where it began, whatever has been added to its base since.
+        // An existing branch keeps its starting point, even if its base has new commits.
         let branch = self.issue.number.branch(prefix);
         let base = ground.repository.forked(base, &branch).map_err(not_begun)?;
         let assignment = Assignment { delivered, ..self.assignment(title, base)? };
         self.start(assignment, lock, known, tell).await.map(Ok)
     }
 
-    /// Whether another clone has finished and pushed the work, and nobody was told of it: no pull request could be opened then, or
-    /// none was wanted. Only what is finished is pushed, so that no agent is asked again (I-72).
+    /// Returns true if another clone has pushed finished work without a pull request. Only finished work is pushed,
+    /// so no agent runs again (I-72).
     fn is_left_to_hand_over(&self, known: bool, base: &Base) -> Result<bool, Error> {
         let ground = &self.ground;
         if ground.forge == ForgeKind::Local || known || self.retry || self.reworks || self.adopt {
@@ -92,13 +92,13 @@ impl Job {
         ground.repository.is_pushed_by_us(&item, base, &url, token.as_ref()).map_err(not_begun)
     }
 
-    /// Whether a conflict on this machine is tried anew: from where its branch began, it would only conflict again.
+    /// Returns true if `--retry` repeats a local conflict. The old starting point would only conflict again.
     fn conflicted_here(&self, last: &Past) -> bool {
         let is_conflict = last.came().is_some_and(|came| came.outcome == WorkOutcome::Conflict);
         self.retry && is_conflict && last.assignment.forge.is_none() && self.ground.forge == ForgeKind::Local
     }
 
-    /// Makes room for a beginning at the base as it is now; why that cannot be, if so.
+    /// Moves the old branch aside, so that work restarts at the current base. Returns the obstacle, if any.
     fn make_room(
         &self,
         last: &Past,
@@ -119,7 +119,7 @@ impl Job {
             Room::Done { reference } => {
                 let kept = format!("what conflicted is kept: `git worktree add DIR {reference}`");
                 let note = format!("begins anew at `{}`; {kept}", self.base);
-                // Nobody listens any more: then nobody misses it.
+                // Without a receiver this note does not matter.
                 tell.send(Told::Seen { number: self.issue.number, seen: Seen::Note(note) }).unwrap_or(());
                 Ok(None)
             }
@@ -134,7 +134,8 @@ impl Job {
         }
     }
 
-    /// What is in the way of handing the work over before anything is paid for it, where an earlier run has found that out.
+    /// Returns the obstacle to delivery that an earlier run found, if it still exists. This avoids paying for work
+    /// that cannot be delivered.
     async fn undeliverable(&self, known: bool, last: Option<&Past>) -> Result<Option<Over>, Error> {
         let (ground, work) = (&self.ground, &self.ready.work);
         if let Some(came) = last.and_then(Past::came)
@@ -159,7 +160,7 @@ impl Job {
         Ok(None)
     }
 
-    /// Takes in what the server holds of the branch, or begins anew where that is merged; why it cannot be worked on, if so.
+    /// Fetches the branch from the server, or restarts it if it is merged. Returns a refusal if it is not usable.
     fn follow(&self, base: &Base, known: bool) -> Result<Option<Refusal>, Error> {
         let ground = &self.ground;
         let item = as_item(&self.issue, &self.ready.work.branch_prefix);
@@ -180,7 +181,7 @@ impl Job {
         followed.map_err(not_begun)
     }
 
-    /// Where the branch begins: on the server as it is now, or here (I-13).
+    /// Returns the start of the branch: the current base on the server, or the local one (I-13).
     fn base(&self) -> Result<Base, Error> {
         let ground = &self.ground;
         let found = match ground.forge {

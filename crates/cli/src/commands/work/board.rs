@@ -1,4 +1,4 @@
-//! The table of all issues that are worked on, as it is while they are.
+//! The live table of the issues in progress.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use super::seen::Seen;
 use crate::terminal::{Table, cut, visible_line};
 use crate::time;
 
-/// An issue on the board.
 struct Row {
     title: String,
     state: String,
@@ -16,7 +15,7 @@ struct Row {
     cost: Cost,
 }
 
-/// All of them, in the order of the plan.
+/// All issues, in the order of the plan.
 #[derive(Default)]
 pub(super) struct Board {
     order: Vec<IssueNumber>,
@@ -24,7 +23,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// An issue that waits for its turn.
+    /// Adds a waiting issue.
     pub(super) fn add(&mut self, number: IssueNumber, title: &str) {
         if !self.rows.contains_key(&number) {
             self.order.push(number);
@@ -34,7 +33,7 @@ impl Board {
         self.rows.entry(number).or_insert(row);
     }
 
-    /// It has begun, or goes on.
+    /// Marks an issue as started or resumed.
     pub(super) fn begin(&mut self, number: IssueNumber) {
         if let Some(row) = self.rows.get_mut(&number) {
             row.state = "begins".to_owned();
@@ -52,13 +51,13 @@ impl Board {
         self.rows.get(&number).map_or_else(Cost::default, |row| row.cost)
     }
 
-    /// How long it has been worked on.
+    /// Returns the active time of an issue.
     pub(super) fn time(&self, number: IssueNumber) -> Millis {
         let since = self.rows.get(&number).and_then(|row| row.since);
         since.map_or(Millis(0), |since| time::now().since(since))
     }
 
-    /// Something has happened in its run.
+    /// Updates the row with an event of the run.
     pub(super) fn see(&mut self, number: IssueNumber, seen: &Seen) {
         let Some(row) = self.rows.get_mut(&number) else { return };
         match seen {
@@ -75,7 +74,7 @@ impl Board {
         }
     }
 
-    /// The table, at most so wide and so high. Those that are done leave first where there is no room.
+    /// Renders the table within the given size. Finished issues are dropped first if space runs out.
     pub(super) fn frame(&self, columns: usize, rows: usize) -> Vec<String> {
         let now = time::now();
         let mut table = Table::new(&["ISSUE", "STATE", "TURNS", "COST", "TIME", "TITLE"]);

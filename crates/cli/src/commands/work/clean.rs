@@ -1,4 +1,4 @@
-//! `saihai work --clean`: what is left of work on issues, and what of it can go (I-66).
+//! `saihai work --clean`: leftover worktrees, and the deletion of those that are safe to delete (I-66).
 
 use std::path::{Path, PathBuf};
 
@@ -24,14 +24,14 @@ struct Leftover {
     said: String,
 }
 
-/// Where leftovers are looked for. No forge is needed for that.
+/// The data needed to find leftovers. A forge is not needed.
 struct Place<'a> {
     repository: Repository,
     runs: Runs,
     work: &'a WorkSettings,
 }
 
-/// Lists leftovers, and removes those nothing would be lost with: of these issues, or of all.
+/// Lists leftovers of these issues, or of all, and deletes those that are safe to delete.
 pub(super) fn clean(
     project: &Project,
     work: &WorkSettings,
@@ -62,8 +62,7 @@ pub(super) fn clean(
     Ok(exit::DONE)
 }
 
-/// The worktrees of issues that the repository still has: where the settings put them, and where a run had its own, by
-/// whatever settings, flags or definition that was.
+/// Lists the existing worktrees of issues. They are in the configured directory, or where an earlier run put its own.
 fn leftovers(place: &Place<'_>) -> Result<Vec<(IssueNumber, PathBuf)>, Error> {
     let root = place.repository.root().join(&place.work.worktree_root);
     let root = root.canonicalize().unwrap_or(root);
@@ -86,7 +85,7 @@ fn same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| one == other)
 }
 
-/// All runs on issues of a number, the newest first of each source.
+/// Returns all runs on an issue number, the newest first for each source.
 fn runs_on(place: &Place<'_>, number: IssueNumber) -> Result<Vec<Past>, saihai::Error> {
     let mut past = Vec::new();
     for source in [IssueSource::Folder, IssueSource::Github] {
@@ -124,7 +123,7 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
             Taken::Elsewhere { .. } => return told(false, "kept: it is being worked on".to_owned()),
         };
     let last = past.first().map(|last| last.directory.id().to_owned());
-    // Whatever was delivered before it: what is there now is what the last one left.
+    // Earlier deliveries do not matter: the last run left the current files.
     let Some(past) = past.into_iter().next().filter(|past| past.delivers) else {
         return told(
             false,
@@ -134,7 +133,7 @@ fn clean_up(place: &Place<'_>, number: IssueNumber, path: &Path) -> Result<Optio
             },
         );
     };
-    // What a person has merged after a conflict need not be handed over any more.
+    // Work that a person has merged after a conflict needs no delivery.
     let commit = past.deeds.text(stage::FINALIZE, "commit");
     let has_merged = |commit| place.repository.has_merged(&past.assignment.base.branch, commit);
     let is_merged = commit.map(has_merged).transpose().map_err(refused_by_git)?.unwrap_or(false);

@@ -1,4 +1,4 @@
-//! The definitions that issues are worked on with.
+//! The definitions for the work on issues.
 
 use saihai::delivery::Delivered;
 use saihai_config::check::{Money, most_calls, most_money};
@@ -17,7 +17,7 @@ use crate::report::count;
 use crate::terminal::{Streams, visible_line};
 use crate::{diagnostics, own_programs, script};
 
-/// A definition, ready to be worked with.
+/// A loaded definition, ready to run.
 #[derive(Debug, Clone)]
 pub(super) struct Ready {
     pub(super) name: String,
@@ -25,19 +25,19 @@ pub(super) struct Ready {
     pub(super) workflow: Workflow,
     pub(super) script: Option<Script>,
     pub(super) language: Language,
-    /// The files its texts came from.
+    /// The source files of its texts.
     pub(super) texts: Vec<TextFile>,
-    /// What is set about work, with what the definition itself says of it.
+    /// The settings of `work`, combined with those of the definition.
     pub(super) work: WorkSettings,
-    /// What it says of it.
+    /// The definition's own settings of `work`.
     pub(super) wishes: Wishes,
-    /// It says yes at every gate.
+    /// True if the definition answers every gate with yes.
     pub(super) auto: bool,
-    /// It wants what an issue depends on to be worked on as well.
+    /// True if the definition also works on an issue's dependencies.
     pub(super) resolve: bool,
 }
 
-/// Which definition an issue is worked on with.
+/// Chooses the definition for an issue.
 pub(super) fn chosen(issue: &Issue, ground: &Ground, flag: Option<&str>) -> Result<ChosenDefinition, Error> {
     choose_definition(issue, flag, &ground.work).ok_or_else(|| {
         let title = visible_line(&issue.title);
@@ -46,7 +46,7 @@ pub(super) fn chosen(issue: &Issue, ground: &Ground, flag: Option<&str>) -> Resu
     })
 }
 
-/// Where the name of a definition comes from, as the plan says it.
+/// Names the source of the definition's name, as the plan shows it.
 pub(super) fn origin(by: &ChosenBy) -> String {
     match by {
         ChosenBy::Flag => "`--definition`".to_owned(),
@@ -57,7 +57,7 @@ pub(super) fn origin(by: &ChosenBy) -> String {
 }
 
 impl Ready {
-    /// Finds and reads a definition; whatever forbids to run it is said.
+    /// Finds and loads a definition, and reports everything that prevents a run.
     pub(super) fn load(
         name: &str,
         issue: IssueNumber,
@@ -68,13 +68,13 @@ impl Ready {
     ) -> Result<Self, Error> {
         let (project, settings) = (&ground.project, &ground.settings);
         let strict = flags.strict || settings.strict;
-        // What all may cost together is shared out when each begins.
+        // The total budget is divided when each issue starts.
         let mut options = flags.options(false)?;
         options.budget = saihai_model::Budget::default();
         (options.delivers, options.issue) = (true, Some(issue));
         let wanted = Wanted { definition: name, options: &options, settings, strict };
         let prepared = Prepared::of_files(files, project, wanted, streams)?;
-        // Whoever only looks at the plan needs nobody.
+        // A plan alone needs no provider.
         if prepared.rehearsal && !ground.only_lists {
             let error = Error::usage(format!("nobody is configured who could work with `{name}`"));
             return Err(error.hint("name a provider with `--provider`, or in the settings; `saihai doctor` lists those there are"));
@@ -120,13 +120,13 @@ impl Ready {
         Ok(ready)
     }
 
-    /// The definition with its delivery around it; `about` is what a person is shown of the issue.
+    /// Wraps the definition in its delivery. `about` describes the issue for a person.
     pub(super) fn around(&self, about: &str, ground: &Ground) -> Result<ValidatedDefinition, Error> {
         let workflow = deliver(self.workflow.clone(), &self.delivery(about, ground));
         ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
     }
 
-    /// What is left of the delivery of something that was finished before.
+    /// Returns the rest of the delivery of finished work.
     pub(super) fn later(
         &self,
         about: &str,
@@ -142,12 +142,12 @@ impl Ready {
         ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
     }
 
-    /// Whether work is merged. Without a pull request there is nothing to merge on a forge.
+    /// Returns true if work is merged. A forge merges only pull requests.
     pub(super) fn merges(&self, ground: &Ground) -> bool {
         self.work.merge && self.handing(ground) != Handing::Push
     }
 
-    /// Whether it is handed over by a pull request.
+    /// Returns true if the work is delivered as a pull request.
     pub(super) fn opens_requests(&self, ground: &Ground) -> bool {
         matches!(self.handing(ground), Handing::PullRequest { .. })
     }
@@ -173,7 +173,6 @@ impl Ready {
         }
     }
 
-    /// The same with this budget.
     pub(super) fn limited(
         around: ValidatedDefinition,
         budget: &saihai_model::Budget,
@@ -184,14 +183,14 @@ impl Ready {
         ValidatedDefinition::validate(workflow).map_err(|unsound| saihai::Error::from(unsound).into())
     }
 
-    /// The provider whose quota matters to it: that of its first turn.
+    /// Returns the provider whose quota matters: that of the first turn.
     pub(super) fn provider(&self) -> Option<ProviderName> {
         let entry = self.workflow.stage(&self.workflow.entry);
         let first = entry.into_iter().chain(self.workflow.stages.values()).flat_map(|stage| stage.turns());
         first.map(|turn| turn.provider.clone()).next()
     }
 
-    /// What a person is told of the cost before anything is done (I-40).
+    /// Describes the cost before the run starts (I-40).
     fn bound(&self, ground: &Ground) -> String {
         let turns = match self.most_calls() {
             Some(most) => format!("0 of at most {}", count(most, "turn")),
@@ -204,12 +203,12 @@ impl Ready {
         format!("{turns}, {cost}")
     }
 
-    /// The most calls a run of it makes.
+    /// Returns the maximum number of calls of a run.
     pub(super) fn most_calls(&self) -> Option<u64> {
         most_calls(&self.workflow)
     }
 
-    /// The most that a run of it costs, where prices say so.
+    /// Returns the maximum cost of a run, if the prices are known.
     pub(super) fn most_usd(&self, ground: &Ground) -> Option<Usd> {
         match most_money(&self.workflow, &ground.settings)? {
             Money::AtMost(usd) | Money::WithinTokens(usd) => Some(usd),
@@ -217,13 +216,13 @@ impl Ready {
         }
     }
 
-    /// The gates it is asked at.
+    /// Lists the gates of the delivery.
     pub(super) fn gates(&self) -> Vec<WorkGate> {
         self.work.gates.clone()
     }
 }
 
-/// On a forge pull requests are merged, so that without them nothing is: who asks for both is not left to find that out.
+/// Rejects `merge` without pull requests on a forge: a forge merges only pull requests.
 fn insist_on_something_to_merge(work: &WorkSettings, wishes: &Wishes, ground: &Ground) -> Result<(), Error> {
     if ground.forge != ForgeKind::Github || !work.merge || work.pull_request {
         return Ok(());
@@ -237,7 +236,7 @@ fn insist_on_something_to_merge(work: &WorkSettings, wishes: &Wishes, ground: &G
     Err(Error::usage(said).hint("leave it out, or leave out `--merge` (`work.merge`)"))
 }
 
-/// What is set about work with what a definition says of it, unless a flag says otherwise.
+/// Combines the settings of `work` with those of the definition. Flags override both.
 fn wished(mut work: WorkSettings, wishes: &Wishes, ground: &Ground) -> WorkSettings {
     if let Some(gates) = &wishes.gates {
         work.gates.clone_from(gates);

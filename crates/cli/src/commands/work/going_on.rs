@@ -1,4 +1,4 @@
-//! Going on with a run that was begun before.
+//! Continuing an earlier run.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use super::item::{Job, deliverer, not_begun};
 use crate::error::Error;
 
 impl Job {
-    /// Only agents are paid for: what they have finished is handed over though nothing is left of the budget.
+    /// Returns true if the run may continue. Only agents cost money, so finished work is delivered even with a spent
+    /// budget.
     pub(super) fn may_go_on(&self, past: &Past) -> bool {
         !self.spent || past.finished
     }
 
-    /// Why a run does not go on here, where it would otherwise.
+    /// Returns the reason why the run cannot continue in this checkout, if any.
     pub(super) fn begun_elsewhere(&self, past: &Past) -> Result<Option<Refusal>, Error> {
         if !goes_on(past, &self.ground) {
             return Ok(None);
@@ -29,13 +30,13 @@ impl Job {
         found.map_err(not_begun)
     }
 
-    /// The run, to be driven from where it stands.
+    /// Returns a driver that continues the run.
     pub(super) fn resume(&self, past: Past, lock: &Arc<ItemLock>) -> Result<Driver, Error> {
         let placed = past.deeds.has(stage::WORKTREE);
         let workflow = past.directory.workflow()?;
         let own = past.assignment.own_budget.clone().unwrap_or_else(|| workflow.limits.budget.clone());
         let budget = allowed(&own, &self.budget.more(past.cost, past.time));
-        // Of what the run began with this is the only thing that a person mends by setting it anew.
+        // This is the only frozen setting that a person can fix by changing the settings.
         let assignment = Assignment { verify: self.ready.work.verify.clone(), ..past.assignment };
         let deliverer = deliverer(&self.ground, &workflow, assignment, lock, true)?;
         if placed && !past.deeds.has(stage::CLEAN_UP) {
@@ -53,8 +54,9 @@ impl Job {
     }
 }
 
-/// What a run may cost in all, of whatever this invocation bounds: its part of that takes the place of what another invocation gave
-/// the run, and what holds for the run itself holds all the same. What nobody bounds now stays as it was.
+/// Returns the total budget of a run for the keys that this invocation bounds. Its part replaces the budget of an
+/// earlier invocation. The run's own budget still applies. Keys without a bound in this invocation keep their earlier
+/// value.
 fn allowed(own: &Budget, part: &Budget) -> Budget {
     let both = own.and(part);
     Budget {

@@ -1,4 +1,4 @@
-//! Where work is done: everything that is known before anything begins.
+//! The environment of `saihai work`: everything known before work starts.
 
 use std::sync::Arc;
 
@@ -23,23 +23,23 @@ use crate::terminal::{Streams, visible_line};
 pub(crate) struct Ground {
     pub(crate) project: Project,
     pub(crate) settings: Settings,
-    /// What is set about work, flags taken in.
+    /// The settings of `work`, including flags.
     pub(crate) work: WorkSettings,
     pub(crate) repository: Arc<Repository>,
     pub(crate) source: IssueSource,
     pub(crate) forge: ForgeKind,
-    /// The forge, where issues come from it or work goes to it.
+    /// The forge, if issues come from it or results go to it.
     pub(crate) access: Option<ForgeAccess>,
-    /// The branch that work goes to where nothing else is said.
+    /// The base branch if nothing else names one.
     pub(crate) default_base: Option<String>,
-    /// Nothing is done: it is only said what would be.
+    /// True for `--list`, which only prints the plan.
     pub(crate) only_lists: bool,
-    /// A flag forbids pull requests.
+    /// True if a flag disables pull requests.
     pub(crate) no_pull_request: bool,
 }
 
 impl Ground {
-    /// Looks at everything. What is wrong is said before anything has been changed.
+    /// Collects and checks the environment. Errors are reported before any change.
     pub(crate) async fn find(
         project: Project,
         settings: Settings,
@@ -47,7 +47,7 @@ impl Ground {
         streams: &mut Streams,
     ) -> Result<Self, Error> {
         diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
-        // Who set it relies on it: another machine may be at the same issue, and would not be asked.
+        // Users of this setting rely on it: another machine may work on the same issue.
         let elsewhere = settings.find("distributed.server").unwrap_or_default();
         if elsewhere.iter().any(|set| !set.value.is_null()) {
             streams.warning(
@@ -62,7 +62,7 @@ impl Ground {
             github_named: flags.names_github(),
             set: work.source,
             folder_exists: work.from.is_dir(),
-            // A repository that the settings name is one that there is.
+            // A repository named in the settings counts as existing on GitHub.
             remote_on_github: work.repo.is_some()
                 || remote.as_ref().is_some_and(|remote| remote.is_on_github(&with)),
         };
@@ -115,24 +115,23 @@ impl Ground {
         Ok(ground)
     }
 
-    /// The runs of the project.
     pub(crate) fn runs(&self) -> Runs {
         self.project.runs()
     }
 
-    /// The repository whose issues they are, where they are those of one.
+    /// Returns the repository of the issues, if they belong to one.
     pub(crate) fn home(&self) -> Option<&RepositoryName> {
         let access = self.access.as_ref().filter(|_| self.source == IssueSource::Github);
         access.map(|access| &access.repository)
     }
 
-    /// What was done about an issue before, the newest first. A run that cannot be read is an error: it may have cost something
-    /// and handed something over.
+    /// Returns the runs on an issue, the newest first. An unreadable run is an error: it may have spent money or
+    /// delivered work.
     pub(crate) fn past(&self, issue: &Issue) -> Result<Vec<Past>, saihai::Error> {
         Past::of(&self.runs(), issue.source, issue.number, self.home())?.into_iter().collect()
     }
 
-    /// What may still be spent on one issue, after all that its runs have cost.
+    /// Returns the remaining budget of an issue after all its runs.
     pub(crate) fn left_for(&self, issue: &Issue) -> Result<Budget, saihai::Error> {
         let whole = &self.work.budget_per_issue;
         if whole.is_unlimited() {
@@ -149,8 +148,8 @@ impl Ground {
         Connections { token, ..connections(&self.settings) }
     }
 
-    /// The address that is spoken to, as it was before the first agent. A password in it would stand on command lines for
-    /// everybody to read, so it is left out (I-18).
+    /// Returns the remote address as it was before the first agent. It omits a password, because command lines are
+    /// visible to other users (I-18).
     pub(crate) fn url(&self) -> Result<String, Error> {
         let name = &self.work.remote;
         self.repository.frozen().remote_url(name).map(Destination::address).ok_or_else(|| {
@@ -159,19 +158,19 @@ impl Ground {
         })
     }
 
-    /// Opens the way to the forge, on the runtime of whoever asks.
+    /// Connects to the forge on the caller's runtime.
     pub(crate) fn github(&self) -> Result<Option<Github>, ForgeError> {
         self.access.clone().map(Github::open).transpose()
     }
 
-    /// What the forge is shown where something is pushed.
+    /// Returns the credentials for a push.
     pub(crate) fn push_token(&self) -> Option<repository::Token> {
         let access = self.access.as_ref()?;
         Some(repository::Token::new(access.token.secret(), access.address.host()))
     }
 }
 
-/// Agents are not paid for what could never be merged.
+/// Rejects a missing program before agents are paid for work that could never be merged.
 fn insist_on_program(work: &WorkSettings, with: &Connections) -> Result<(), Error> {
     let program = work.verify.as_ref().and_then(|argv| argv.first());
     match program.filter(|program| !Surroundings::of(with).has(program)) {
@@ -185,7 +184,7 @@ fn insist_on_program(work: &WorkSettings, with: &Connections) -> Result<(), Erro
     }
 }
 
-/// The way to the forge that settings, flags and the remote name.
+/// Returns the access to the forge, from the settings, the flags and the remote.
 pub(crate) async fn access(
     work: &WorkSettings,
     remote: Option<Remote>,
@@ -205,7 +204,7 @@ pub(crate) async fn access(
     Ok(ForgeAccess::new(address, repository, token))
 }
 
-/// What a forge would not give, as the person hears it.
+/// Converts an error of the forge for the user.
 pub(crate) fn refused_by_forge(error: &ForgeError) -> Error {
     match error {
         ForgeError::NotFound { .. } | ForgeError::IsPullRequest(_) | ForgeError::Transferred { .. } => {
@@ -221,7 +220,7 @@ pub(crate) fn refused_by_forge(error: &ForgeError) -> Error {
     }
 }
 
-/// Makes sure that every file of `copy_files` can be copied, before there is anything to copy it into.
+/// Checks that every file of `copy_files` can be copied, before a worktree exists.
 pub(crate) fn insist_on_copies(
     repository: &Repository,
     work: &WorkSettings,
@@ -237,7 +236,7 @@ pub(crate) fn insist_on_copies(
     Ok(())
 }
 
-/// What git would not do, as the person hears it.
+/// Converts an error of git for the user.
 pub(crate) fn refused_by_git(error: repository::Error) -> Error {
     let said = visible_line(&error.to_string()).to_string();
     let is_away = matches!(error, repository::Error::Unreachable { .. });

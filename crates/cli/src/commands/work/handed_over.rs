@@ -1,4 +1,4 @@
-//! What the forge knows of the work on an issue that no journal here knows of.
+//! The forge's knowledge about work on an issue that has no journal here.
 
 use saihai::delivery::{Came, Past};
 use saihai_config::ForgeKind;
@@ -13,8 +13,9 @@ use super::over::Over;
 use super::selection::patiently;
 use crate::error::Error;
 
-/// The pull request that Saihai made for an issue, from whichever clone: those of a CI keep no journals. It is the open or else the
-/// last one to its base (I-70). One that is open to another branch is told of as well, because whatever is pushed becomes part of it.
+/// Returns the pull request that Saihai made for an issue in any clone. CI clones keep no journals. It is the open
+/// one for the base, or otherwise the last one (I-70). An open one for another base is returned too, because every
+/// push becomes part of it.
 pub(super) async fn pull_request(
     ground: &Ground,
     issue: &Issue,
@@ -33,7 +34,8 @@ pub(super) async fn pull_request(
     Ok(told.max_by_key(|one| (one.base == base, is_open(one), one.number)))
 }
 
-/// The pull request of a branch that a person has closed without merging it: nothing is handed over in its place (I-53).
+/// Returns a pull request of the branch that a person closed without merging. Saihai does not open another one
+/// (I-53).
 pub(super) async fn closed_by_person(
     ground: &Ground,
     branch: &str,
@@ -47,7 +49,7 @@ pub(super) async fn closed_by_person(
     })
 }
 
-/// A pull request that is told of.
+/// A pull request shown in the result.
 #[derive(Debug, Clone)]
 pub(super) struct Opened {
     pub(super) address: String,
@@ -60,7 +62,7 @@ impl Opened {
     }
 }
 
-/// What is said of an issue for `base` that has one already, of this branch (I-53, I-72).
+/// Returns the result of an issue that already has a pull request from this branch (I-53, I-72).
 pub(super) fn told(found: &PullRequest, branch: String, base: &str) -> Over {
     let (outcome, why) = match found.state {
         PullRequestState::Open if found.base != base => (WorkOutcome::Waiting, goes_elsewhere(found, base)),
@@ -73,7 +75,7 @@ pub(super) fn told(found: &PullRequest, branch: String, base: &str) -> Over {
 }
 
 impl Job {
-    /// What came of a run, unless a person has closed its pull request since (I-53).
+    /// Returns the outcome of a run, corrected if a person has closed its pull request since (I-53).
     pub(super) async fn closed_since(&self, past: &Past, came: Came) -> Result<Came, Error> {
         let is_open = came.outcome == WorkOutcome::PrCreated && past.assignment.forge.is_some();
         let github = self.ground.github().map_err(|error| refused_by_forge(&error))?;

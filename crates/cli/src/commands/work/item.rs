@@ -1,4 +1,4 @@
-//! One issue, worked on: on a thread of its own, so that whatever happens to it happens to no other.
+//! The work on one issue. Each issue has its own thread, so that a failure does not affect the others.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,35 +28,35 @@ use crate::issue::Tracker;
 use crate::outside;
 use crate::report::count;
 
-/// What is to be done with an issue now.
+/// The work to do on an issue now.
 pub(super) struct Job {
     pub(super) ground: Arc<Ground>,
     pub(super) issue: Issue,
     pub(super) ready: Ready,
-    /// The branch it goes to.
+    /// The base branch.
     pub(super) base: String,
     pub(super) budget: Budget,
-    /// Nothing is left of it for agents.
+    /// True if the agents' budget is used up.
     pub(super) spent: bool,
     pub(super) batch: String,
-    /// A run that failed or met a limit is not the last word.
+    /// True if a failed or limited run is started again.
     pub(super) retry: bool,
-    /// It was merged, and is worked on all the same.
+    /// True if a merged issue is worked on again.
     pub(super) reworks: bool,
-    /// A branch that is there is taken over, whoever made it.
+    /// True if an existing branch is adopted, regardless of its author.
     pub(super) adopt: bool,
-    /// It was not tried in this invocation yet.
+    /// True for the first attempt in this invocation.
     pub(super) first: bool,
-    /// What it depends on must be part of what it begins with.
+    /// True if the base must contain the issue's dependencies.
     pub(super) follows_dependencies: bool,
-    /// The ownership of the issue, where it was kept over a pause.
+    /// The issue's lock, if it was kept during a pause.
     pub(super) lock: Option<Arc<ItemLock>>,
     pub(super) stopped: Arc<AtomicBool>,
 }
 
-/// What a thread tells of its issue.
+/// A message from the thread of an issue.
 pub(super) enum Told {
-    /// It is driven, and can be told to stop.
+    /// The run is driven and can be stopped.
     Begun {
         number: IssueNumber,
         run: String,
@@ -66,7 +66,7 @@ pub(super) enum Told {
         number: IssueNumber,
         seen: Seen,
     },
-    /// It is over, or pauses.
+    /// The run ended or paused.
     Over {
         number: IssueNumber,
         over: Box<Over>,
@@ -74,12 +74,12 @@ pub(super) enum Told {
     Listed(Box<Result<super::selection::Listing, super::selection::Unlisted>>),
 }
 
-/// Works on an issue to its end or its next pause; what came of it is told.
+/// Works on an issue until its end or its next pause, and sends the result.
 pub(super) fn work_on(job: Job, tell: &UnboundedSender<Told>) {
     let (number, stopped) = (job.issue.number, Arc::clone(&job.stopped));
     let over = match catch_unwind(AssertUnwindSafe(|| block_on(job.go(tell)))) {
         Ok(Ok(over)) => over,
-        // What it waited for before it began is waited for again the next time.
+        // The next invocation repeats a wait that was interrupted before the run started.
         Ok(Err(Error::Refused(refusal)))
             if refusal.exit == exit::UNAVAILABLE && stopped.load(Ordering::Relaxed) =>
         {
@@ -98,7 +98,7 @@ pub(super) fn work_on(job: Job, tell: &UnboundedSender<Told>) {
     tell.send(Told::Over { number, over: Box::new(over) }).unwrap_or(());
 }
 
-/// What an error comes to: what the world cannot serve now it may serve later (I-20).
+/// Maps an error to an outcome. An unavailable service may work again later (I-20).
 fn outcome_of(error: &Error) -> WorkOutcome {
     match error {
         Error::Refused(refusal) if refusal.exit == exit::UNAVAILABLE => WorkOutcome::Provider,
@@ -107,7 +107,7 @@ fn outcome_of(error: &Error) -> WorkOutcome {
     }
 }
 
-/// What git would not do before the run of an issue began. Nothing is lost by that, so it is tried again once git would (I-72).
+/// Converts an error of git before the run started. Nothing is lost, so the next invocation tries again (I-72).
 pub(super) fn not_begun(error: saihai::repository::Error) -> Error {
     let lasts = error.lasts();
     match super::ground::refused_by_git(error) {
@@ -141,12 +141,12 @@ impl Job {
                 Err(over) => return Ok(over),
             },
         };
-        // Looked at again, now that it is ours: somebody may have been here meanwhile.
+        // Read again under the lock: another process may have worked on it in the meantime.
         let all = match self.ground.past(&self.issue) {
             Ok(all) => all,
             Err(error) => return Ok(Over { acted: false, ..unread(&error) }),
         };
-        // A run that was refused its branch says nothing of whose it is.
+        // A run that was refused its branch does not prove ownership of it.
         let known = all.iter().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some());
         let last = all.into_iter().find(|past| past.delivers);
         let elsewhere = last.as_ref().map(|past| self.begun_elsewhere(past)).transpose()?.flatten();
@@ -168,7 +168,7 @@ impl Job {
             Some(_) | None if self.is_stopped() => return Ok(Over::stopped()),
             Some(past) if !self.begins_again(&past) => self.merge(past, &lock, tell).await?,
             Some(_) | None if self.spent => return Ok(Over::told(WorkOutcome::Limited, "budget")),
-            // A run that may ask nobody would only be one more.
+            // A run without a budget would only add one more run.
             Some(_) | None if self.ground.left_for(&self.issue)?.is_spent() => {
                 return Ok(Over::told(WorkOutcome::Limited, PER_ISSUE));
             }
@@ -185,7 +185,7 @@ impl Job {
         self.merge_as_well(over, tell).await
     }
 
-    /// Whether there is a new run, though there was one before.
+    /// Returns true if a new run starts although there was one before.
     fn begins_again(&self, past: &Past) -> bool {
         let adopts = self.adopt && self.first && can_be_adopted(past);
         adopts || self.reworks || (self.retry && can_be_retried(past))
@@ -195,7 +195,7 @@ impl Job {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Takes the issue, if nobody has it.
+    /// Locks the issue, if it is free.
     fn take(&self) -> Result<Result<Arc<ItemLock>, Over>, Error> {
         let item = as_item(&self.issue, &self.ready.work.branch_prefix);
         let taken = ItemLock::take(&self.ground.repository, &item, "", Clock::system().now());
@@ -209,7 +209,7 @@ impl Job {
         })
     }
 
-    /// A new run that does what is assigned.
+    /// Starts a new run for the assignment.
     pub(super) async fn start(
         &self,
         assignment: Assignment,
@@ -250,7 +250,7 @@ impl Job {
         Ok(driver.reaching(Arc::new(deliverer)))
     }
 
-    /// What is to be done: the issue, and what those say about it whom its settings trust.
+    /// Returns the task: the issue and the comments of trusted authors.
     async fn task(&self, tell: &UnboundedSender<Told>) -> Result<String, Error> {
         let mut issue = self.issue.clone();
         let github = self.ground.github().map_err(|error| refused_by_forge(&error))?;
@@ -303,7 +303,7 @@ impl Job {
         tell: &UnboundedSender<Told>,
     ) -> Result<Over, Error> {
         let (number, directory) = (self.issue.number, driver.directory().clone());
-        // Only for messages: whoever is refused hears of it or does not.
+        // The run id serves only for messages, so a failure does not matter.
         lock.name_run(directory.id(), Clock::system().now()).unwrap_or(());
         let say = |told| tell.send(told).unwrap_or(());
         say(Told::Begun { number, run: directory.id().to_owned(), control: driver.control() });
@@ -319,9 +319,9 @@ impl Job {
     }
 }
 
-/// How a run stands that was driven.
+/// Returns the state of a driven run.
 fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Over {
-    // It is not driven any more, though its owner's mark may take a moment to vanish.
+    // The run is no longer driven, but its owner file may take a moment to disappear.
     let past = match Past::read(directory) {
         Ok(past) => past,
         Err(error) => return Over { finish: Some(finish), lock: Some(lock), ..unread(&error) },
@@ -334,18 +334,18 @@ fn over(directory: &RunDirectory, finish: Finish, lock: Arc<ItemLock>) -> Over {
     Over { past, finish: Some(finish), lock: Some(lock), ..Over::came(came) }
 }
 
-/// Why nothing is begun about an issue whose runs have cost all that it may.
+/// Reason for an issue whose runs have used up its budget.
 pub(super) const PER_ISSUE: &str = "budget_per_issue";
 
-/// Why nothing is done about an issue whose past is not known.
+/// Reason for an issue with an unreadable run.
 pub(super) const UNREAD: &str = "a run of it cannot be read";
 
-/// What comes of an issue with a run that cannot be read: what that has cost and handed over is not known, so nothing is begun.
+/// Returns the result of an issue with an unreadable run. Its cost and deliveries are unknown, so no new run starts.
 fn unread(error: &saihai::Error) -> Over {
     Over::told(WorkOutcome::Unknown, format!("{UNREAD}: {error}"))
 }
 
-/// Whoever hands the work on an issue over.
+/// Creates the deliverer of the work on an issue.
 pub(super) fn deliverer(
     ground: &Ground,
     workflow: &Workflow,
@@ -354,7 +354,7 @@ pub(super) fn deliverer(
     known: bool,
 ) -> Result<Deliverer, Error> {
     let connections = ground.connections();
-    // The repository it was begun for, whatever is asked for now.
+    // Use the repository from the start of the run, regardless of the current settings.
     let meant = assignment.forge.as_ref().map(|forge| forge.repository.clone());
     let access = ground.access.clone();
     let access = access.map(|access| match meant {
@@ -382,7 +382,7 @@ pub(super) fn deliverer(
     Ok(Deliverer::new(assignment, means, known))
 }
 
-/// An issue as the repository knows it.
+/// Converts an issue into an item of the repository crate.
 pub(super) fn as_item(issue: &Issue, branch_prefix: &str) -> Item {
     Item::Issue {
         number: issue.number.get(),
@@ -391,7 +391,6 @@ pub(super) fn as_item(issue: &Issue, branch_prefix: &str) -> Item {
     }
 }
 
-/// Where its number comes from.
 pub(super) fn source_of(issue: &Issue) -> saihai::repository::Source {
     match issue.source {
         saihai_model::IssueSource::Folder => saihai::repository::Source::Folder,

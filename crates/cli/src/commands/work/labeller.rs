@@ -1,5 +1,6 @@
-//! Labels on the forge that show how issues stand (I-54). They are set beside the work, on a thread of their own: whatever
-//! goes wrong with them is said, and stops nothing.
+//! Status labels on the forge (I-54).
+//!
+//! A separate thread sets them during the work. A failure is reported and stops nothing.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -13,7 +14,7 @@ use super::ground::Ground;
 use crate::driving::block_on;
 use crate::error::Error;
 
-/// How long a forge that does not answer is waited for in the end.
+/// Maximum wait for the forge at the end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Wanted {
@@ -22,15 +23,15 @@ struct Wanted {
     prefix: String,
 }
 
-/// Sets labels, one change after the other.
+/// Sets labels, one change at a time.
 pub(super) struct Labeller {
     wanted: Option<UnboundedSender<Wanted>>,
     wrong: Option<Receiver<Vec<String>>>,
 }
 
 impl Labeller {
-    /// One that sets labels where issues have them: a folder is only read, and with the forge `local` nothing leaves the
-    /// machine (I-61).
+    /// Starts the labeller if the issues have labels. A folder is read-only, and with the forge `local` nothing
+    /// leaves the machine (I-61).
     pub(super) fn start(ground: &Arc<Ground>) -> Self {
         if ground.source != IssueSource::Github || ground.forge != ForgeKind::Github {
             return Self { wanted: None, wrong: None };
@@ -57,7 +58,7 @@ impl Labeller {
         Self { wanted: Some(tell).filter(|_| thread.is_ok()), wrong: Some(told) }
     }
 
-    /// An issue has these labels of ours from now on.
+    /// Queues the status labels of an issue.
     pub(super) fn set(&self, number: IssueNumber, labels: &[StatusLabel], prefix: &str) {
         if let Some(wanted) = &self.wanted {
             let wish = Wanted { number, labels: labels.to_vec(), prefix: prefix.to_owned() };
@@ -65,7 +66,7 @@ impl Labeller {
         }
     }
 
-    /// Waits until all of it is done, but not for ever; what went wrong comes back.
+    /// Waits for all changes, up to a timeout, and returns the failures.
     pub(super) fn finish(mut self) -> Vec<String> {
         self.wanted = None;
         let Some(wrong) = self.wrong.take() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Whether the work on an issue is part of a branch, whoever put it there.
+//! Checks if the work on an issue is part of a branch, regardless of who merged it.
 
 use saihai::delivery::Past;
 use saihai::repository::Base;
@@ -12,12 +12,12 @@ use super::item::{Job, as_item, not_begun};
 use super::selection::patiently;
 use crate::error::Error;
 
-/// Whether a person has merged what our run did not bring there: it failed, was declined or met a limit (I-29).
+/// Returns true if a person has merged the work of a run that failed, was declined or met a limit (I-29).
 pub(super) async fn by_hand(ground: &Ground, issue: &Issue, last: &Past) -> Result<bool, Error> {
     let (branch, base) = (&last.assignment.branch, &last.assignment.base);
     if ground.forge == ForgeKind::Local {
         let tip = ground.repository.tip(&format!("refs/heads/{branch}")).map_err(refused_by_git)?;
-        // A branch that is no further than where it began shows nothing.
+        // A branch without new commits proves nothing.
         let done = finalized(last).map(str::to_owned).or(tip).filter(|commit| *commit != base.commit);
         let Some(done) = done else { return Ok(false) };
         return ground.repository.has_merged(&base.branch, &done).map_err(refused_by_git);
@@ -35,7 +35,7 @@ pub(super) async fn by_hand(ground: &Ground, issue: &Issue, last: &Past) -> Resu
     let is_of_now =
         |one: &PullRequest| !is_marked(&one.body, issue.number) || is_of(&runs, issue.number, one);
     for one in merged.iter().filter(|one| is_of_now(one)) {
-        // What was part of the base before the run began is of an earlier life of the issue.
+        // A commit that the base contained before the run started belongs to earlier work on the issue.
         if !ground.repository.holds(&base.commit, &one.head_commit).map_err(refused_by_git)? {
             return Ok(true);
         }
@@ -43,13 +43,13 @@ pub(super) async fn by_hand(ground: &Ground, issue: &Issue, last: &Past) -> Resu
     Ok(false)
 }
 
-/// Whether what was merged on this machine is not there any more: its branch was set back, or the one beside it was removed before
-/// anybody took it in.
+/// Returns true if a local merge is gone. The base was reset, or `saihai/merge/BASE` was deleted before it reached
+/// the base.
 pub(super) fn is_undone(ground: &Ground, past: &Past) -> Result<bool, Error> {
     let base = &past.assignment.base.branch;
     let Some(commit) = finalized(past).filter(|_| past.assignment.forge.is_none()) else { return Ok(false) };
     let tip = |branch: &str| ground.repository.tip(&format!("refs/heads/{branch}")).map_err(refused_by_git);
-    // Where there is no such branch nothing can be said of what it holds.
+    // Without the base branch its content is unknown.
     let Some(base_tip) = tip(base)? else { return Ok(false) };
     for tip in [Some(base_tip), tip(&format!("saihai/merge/{base}"))?].into_iter().flatten() {
         if ground.repository.holds(&tip, commit).map_err(refused_by_git)? {
@@ -59,7 +59,7 @@ pub(super) fn is_undone(ground: &Ground, past: &Past) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Where the work of a run can be looked at that is handed over and waits to be merged.
+/// Returns the pull request or branch of delivered work that waits to be merged.
 pub(super) fn waits(past: &Past) -> Option<String> {
     let came = past.came().map(|came| came.outcome);
     let is_over = matches!(came, Some(WorkOutcome::PrCreated | WorkOutcome::BranchReady));
@@ -68,7 +68,7 @@ pub(super) fn waits(past: &Past) -> Option<String> {
     (is_over || is_asked).then(|| request.unwrap_or_else(|| past.assignment.branch.clone()))
 }
 
-/// Whether a pull request is that of a run which has not come to its end by it.
+/// Returns true if the pull request belongs to an unmerged run.
 fn is_of(runs: &[Past], number: IssueNumber, request: &PullRequest) -> bool {
     let is_open = |past: &&Past| past.came().is_none_or(|came| came.outcome != WorkOutcome::Merged);
     runs.iter().filter(is_open).any(|past| request.body.contains(&marker(number, past.directory.id())))
@@ -79,7 +79,8 @@ fn finalized(past: &Past) -> Option<&str> {
 }
 
 impl Job {
-    /// Whether a merge of ours has brought the issue into its base: another checkout was here since it was listed.
+    /// Returns true if Saihai has merged the issue into its base. Another checkout may have done so since the issue
+    /// was listed.
     pub(super) fn has_landed(&self) -> Result<bool, Error> {
         if self.ground.forge != ForgeKind::Local {
             return Ok(false);
@@ -88,17 +89,18 @@ impl Job {
         Ok(landed.holds(&as_item(&self.issue, &self.ready.work.branch_prefix)))
     }
 
-    /// What the issue depends on and does not find where it would begin: that was merged elsewhere (I-31).
+    /// Returns a dependency that the base does not contain, because it was merged elsewhere (I-31).
     pub(super) fn lacking(&self, base: &Base) -> Result<Option<String>, Error> {
         if !self.follows_dependencies {
             return Ok(None);
         }
         for number in &self.issue.depends_on {
             let runs = Past::of(&self.ground.runs(), self.issue.source, *number, self.ground.home())?;
-            // One that cannot be read shows nothing, neither this nor that; whether it is done was decided before.
+            // An unreadable run proves nothing here. The listing has already decided if the dependency is done.
             let Some(past) = runs.into_iter().flatten().find(|past| past.delivers) else { continue };
             let into = &past.assignment.base.branch;
-            // A forge may have made other commits of it, which only the forge knows to be its own.
+            // A forge may have rewritten the commits, for example in a squash merge, so the local commit proves
+            // nothing.
             let is_told = *into != base.branch || past.assignment.forge.is_none();
             let Some(commit) = finalized(&past).filter(|_| is_told) else { continue };
             if !self.ground.repository.holds(&base.commit, commit).map_err(not_begun)? {

@@ -1,4 +1,4 @@
-//! Merging what was handed over before anybody wanted it merged. Of the definition nothing is asked any more.
+//! Merging work that was delivered by an earlier invocation without a merge. The definition does not run again.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::over::Over;
 use crate::error::Error;
 
 impl Job {
-    /// Whether work that was handed over is to be merged now. It goes where it went then: what stayed on this machine is not
-    /// brought to a forge by that, nor the other way round.
+    /// Returns true if delivered work is to be merged now. The destination stays the same: local work does not move
+    /// to a forge, or the reverse.
     pub(super) fn merges(&self, past: &Past) -> bool {
         let came = past.came().map(|came| came.outcome);
         let is_handed_over = matches!(came, Some(WorkOutcome::PrCreated | WorkOutcome::BranchReady));
@@ -23,7 +23,7 @@ impl Job {
         is_handed_over && is_there && self.ready.merges(&self.ground)
     }
 
-    /// What an earlier call began and only wanted handed over is merged where this one wants that, once it is handed over.
+    /// Merges the work of an earlier invocation after its delivery, if this invocation asks for a merge.
     pub(super) async fn merge_as_well(
         &self,
         over: Over,
@@ -37,7 +37,8 @@ impl Job {
         self.drive(driver, Arc::clone(lock), tell).await
     }
 
-    /// A run that only merges: where the work began and what it is called stay as they were, how it is merged is said now.
+    /// Starts a run that only merges. Base and names come from the earlier run, the merge settings from this
+    /// invocation.
     pub(super) async fn merge(
         &self,
         past: Past,

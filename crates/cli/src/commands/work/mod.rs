@@ -1,8 +1,8 @@
 //! `saihai work`: from issues to branches, pull requests and merges.
 //!
-//! It has no journal and no engine of its own (I-8): what is begun next is decided by `engine::work`, each issue is one run
-//! with a delivery around its definition, and whatever must be remembered stands in those runs' journals, in git and on
-//! the forge.
+//! It has no journal and no engine of its own (I-8). `engine::work` decides which issue starts next. Each issue is
+//! one run, with a delivery around its definition. All state is in the journals of those runs, in git and on the
+//! forge.
 
 mod again;
 mod answer;
@@ -206,7 +206,7 @@ impl Work {
     async fn work(&self, ground: Ground, unbegun: Unbegun, streams: &mut Streams) -> Result<u8, Error> {
         let mut selection = self.selection(&ground)?;
         let mut planned = Planned::none(&ground.project);
-        // What is added because a definition says so may have a definition that says so as well.
+        // An added dependency may have a definition that adds its own dependencies.
         let mut listing = loop {
             let listing = self.listed(&selection, &ground, streams).await?;
             planned.plan_all(&listing, &ground, self, streams)?;
@@ -241,7 +241,7 @@ impl Work {
         Batch::new(ground, self, selection, streams)?.work(listing, planned, unbegun).await
     }
 
-    /// Says what is odd about issues.
+    /// Prints warnings about issues.
     fn say_odd(
         &self,
         listing: &mut selection::Listing,
@@ -255,7 +255,7 @@ impl Work {
         Ok(())
     }
 
-    /// Lists issues, and says what is wrong with them.
+    /// Lists issues and reports their errors.
     async fn listed(
         &self,
         selection: &Selection,
@@ -272,7 +272,8 @@ impl Work {
         }
     }
 
-    /// Which issues are meant. Those of a stranger are named, by number or by label (I-19).
+    /// Returns the selected issues. Strangers can open issues on GitHub, so the user must select them explicitly
+    /// (I-19).
     fn selection(&self, ground: &Ground) -> Result<Selection, Error> {
         let numbers = match (&self.issues, self.event) {
             (Some(Numbers(numbers)), _) => Some(numbers.clone()),
@@ -305,12 +306,12 @@ impl Work {
         })
     }
 
-    /// Whether flags say that issues are on GitHub.
+    /// Returns true if the flags select issues on GitHub.
     pub(crate) fn names_github(&self) -> bool {
         self.repo.is_some() || self.project.is_some() || self.event
     }
 
-    /// What is set about work, with what flags say.
+    /// Combines the settings of `work` with the flags.
     pub(crate) fn merged(&self, project: &Project, work: WorkSettings) -> WorkSettings {
         let from = self.from.as_ref().map(|from| project.places.current.join(from));
         let budget = self.flags.limits.budget.clone().unwrap_or_default();
@@ -330,7 +331,7 @@ impl Work {
     }
 }
 
-/// The issue that an event of GitHub Actions is about.
+/// Reads the issue number from the event of GitHub Actions.
 fn event(ground: &Ground) -> Result<IssueNumber, Error> {
     let variable = "GITHUB_EVENT_PATH";
     let path = ground.project.variables.get(variable).ok_or_else(|| {

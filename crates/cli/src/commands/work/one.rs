@@ -1,4 +1,4 @@
-//! One run on an issue that no invocation of `saihai work` drives: begun by `run`, gone on with by `resume`.
+//! A run on an issue outside `saihai work`: started by `run`, continued by `resume`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::repository::Repository as Remote;
 use crate::terminal::Streams;
 use crate::{ours, outside};
 
-/// The worktree of an issue, where a definition works without delivering anything (I-9, K-23).
+/// Assigns a worktree to an issue, for a definition that delivers nothing (I-9, K-23).
 pub(crate) async fn assigned(
     issue: &Issue,
     project: &Project,
@@ -46,7 +46,8 @@ pub(crate) async fn assigned(
     Ok(Assignment::new(issue, title, base, repository.root(), work, settings.language))
 }
 
-/// Where the branch of an issue begins: on the server as it is now where results go to one, else here (I-9, I-13).
+/// Returns the start of the issue's branch. It is the current base on the server if results go there, otherwise the
+/// local one (I-9, I-13).
 async fn begins_at(
     issue: &Issue,
     project: &Project,
@@ -84,7 +85,8 @@ async fn begins_at(
     Ok((base, Some((url, token))))
 }
 
-/// Takes in what the server holds of the branch of the issue, as `work` does: nothing is paid for what could not be pushed (I-34).
+/// Fetches the issue's branch from the server, as `work` does. This avoids paying for work that cannot be pushed
+/// (I-34).
 fn take_in(
     issue: &Issue,
     base: &Base,
@@ -94,7 +96,7 @@ fn take_in(
     repository: &Repository,
 ) -> Result<(), Error> {
     let item = as_item(issue, &work.branch_prefix);
-    // Who has the issue has its branch as well, and whoever comes next is told so.
+    // The owner of the issue also owns its branch, and the caller reports the lock.
     if ItemLock::is_taken(repository, &item).map_err(refused_by_git)? {
         return Ok(());
     }
@@ -109,8 +111,8 @@ fn take_in(
     }
 }
 
-/// Whether a journal says that the branch of an issue is ours. A run that cannot be read shows nothing: the branch then counts by
-/// what stands on it.
+/// Returns true if a journal proves that the issue's branch is ours. An unreadable run proves nothing; then the
+/// commits on the branch decide.
 fn is_known(
     project: &Project,
     source: IssueSource,
@@ -121,8 +123,7 @@ fn is_known(
     Ok(past.iter().flatten().any(|past| past.deeds.text(stage::WORKTREE, "path").is_some()))
 }
 
-/// Whoever does what a run on an issue asks for, having made sure that nobody else works on it. What is found of the forge's
-/// token is told to whoever asks agents.
+/// Locks the issue and returns the handler of the run's external actions. It passes the forge's token to `with`.
 pub(crate) async fn outside(
     assignment: Assignment,
     workflow: &Workflow,
@@ -145,7 +146,7 @@ pub(crate) async fn outside(
             let address = ForgeAddress::parse(&destination.api).map_err(|error| bad(&error))?;
             let found = find_token(address.host(), &with.environment).await.map_err(|error| bad(&error))?;
             let shown = repository::Token::new(found.secret(), address.host());
-            // It may have come from elsewhere than our environment, and is a secret all the same (I-18, I-50).
+            // A token from another source than our environment is a secret too (I-18, I-50).
             with.token = Some(found.clone());
             let github = Github::open(ForgeAccess::new(address, destination.repository.clone(), found));
             Some(Forge { github: github.map_err(|error| refused_by_forge(&error))?, token: shown })
@@ -153,7 +154,7 @@ pub(crate) async fn outside(
     };
     let beyond: Option<Arc<dyn Outside>> = match Tracker::of(project, settings, with).await {
         Ok(tracker) => outside::with_issues(workflow, tracker),
-        // Only a definition that wants something of the issue minds.
+        // This matters only to a definition that uses the issue.
         Err(_) => None,
     };
     let known = is_known(project, assignment.source, number, assignment.home.as_ref())?;
@@ -162,13 +163,14 @@ pub(crate) async fn outside(
     Ok(Deliverer::new(assignment, means, known))
 }
 
-/// Refuses to go on with what was begun before the repository was moved. `roots`: where worktrees were kept, and are now.
+/// Refuses to continue a run after the repository was moved. `roots`: the old and the new parent directory of
+/// worktrees.
 pub(crate) fn insist_on_here(repository: &Repository, item: &Item, roots: [&Path; 2]) -> Result<(), Error> {
     let elsewhere = repository.begun_elsewhere(item, roots[0], roots[1]).map_err(refused_by_git)?;
     elsewhere.map_or(Ok(()), |refusal| Err(Error::usage(refusal.to_string())))
 }
 
-/// The same for a run that goes on.
+/// Does the same for a resumed run.
 pub(crate) async fn again(
     past: Past,
     project: &Project,

@@ -1,4 +1,4 @@
-//! What counts for the work on issues, each with who says so (I-6).
+//! The effective settings of `work`, each with its source (I-6).
 
 use saihai_config::ForgeKind;
 use saihai_config::delivery::Wishes;
@@ -9,19 +9,19 @@ use serde_json::json;
 use super::Work;
 use super::ground::Ground;
 
-/// One of the settings of work, as it counts.
+/// One effective setting of `work`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Said {
     pub(super) key: &'static str,
     pub(super) value: Json,
-    /// A flag, the definition, a file of settings, a variable, or `default`.
+    /// A flag, the definition, a settings file, a variable, or `default`.
     pub(super) origin: String,
 }
 
-/// Who says what a definition says of the work with it.
+/// Source name for settings of the definition.
 pub(super) const DEFINITION: &str = "the definition";
 
-/// Those that count for every issue.
+/// Settings that apply to every issue.
 const KEYS: [&str; 16] = [
     "source",
     "from",
@@ -41,7 +41,7 @@ const KEYS: [&str; 16] = [
     "cleanup",
 ];
 
-/// Those that mean something only where a forge is.
+/// Settings that apply only with a forge.
 const OF_FORGES: [&str; 8] = [
     "repo",
     "api",
@@ -53,7 +53,7 @@ const OF_FORGES: [&str; 8] = [
     "merge_without_checks",
 ];
 
-/// Everything that counts, in the order of the manual. What is neither said nor has a default is left out.
+/// Lists all effective settings, in the order of the manual. Unset keys without a default are omitted.
 pub(super) fn all(ground: &Ground, flags: &Work, wishes: &Wishes) -> Vec<Said> {
     let is_on_forge = ground.source == IssueSource::Github || ground.forge == ForgeKind::Github;
     let forge = OF_FORGES.into_iter().filter(|_| is_on_forge);
@@ -92,7 +92,7 @@ fn flagged(key: &str, ground: &Ground, flags: &Work) -> Option<(Json, &'static s
     }
 }
 
-/// What a definition says of its own work.
+/// Returns the definition's own value of a setting.
 fn wished(key: &str, wishes: &Wishes) -> Option<Json> {
     match key {
         "auto" => wishes.auto.map(Json::from),
@@ -109,7 +109,7 @@ fn wished(key: &str, wishes: &Wishes) -> Option<Json> {
     }
 }
 
-/// What was found where nobody says anything.
+/// Returns a detected value for an unset key.
 fn found(key: &str, ground: &Ground) -> Option<(Json, &'static str)> {
     match key {
         "source" => Some((json!(ground.source.name()), "default")),
@@ -130,7 +130,7 @@ fn found(key: &str, ground: &Ground) -> Option<(Json, &'static str)> {
     }
 }
 
-/// The same in lines, one for each who says something: whatever is a default comes last.
+/// Formats the settings with one line for each source. Defaults come last.
 pub(super) fn lines(all: &[Said], leave_out: &[&str]) -> Vec<String> {
     let mut origins: Vec<&str> = Vec::new();
     let shown = || all.iter().filter(|said| !leave_out.contains(&said.key));

@@ -1,4 +1,4 @@
-//! How the driving of an issue came to an end.
+//! The result of driving an issue.
 
 use std::sync::Arc;
 
@@ -9,19 +9,18 @@ use saihai_model::{Cost, Millis, WorkOutcome};
 
 use super::handed_over::Opened;
 
-/// How the driving of an issue came to an end.
 pub(super) struct Over {
     pub(super) came: Came,
-    /// The run, where there is one.
+    /// The run, if there is one.
     pub(super) past: Option<Past>,
-    /// How the driver left it, where it was driven at all.
+    /// The driver's result, if the run was driven.
     pub(super) finish: Option<Finish>,
-    /// What it has cost as far as it was heard, where its run cannot be read.
+    /// Known cost and time of an unreadable run.
     pub(super) heard: Option<(Cost, Millis)>,
     pub(super) lock: Option<Arc<ItemLock>>,
-    /// The pull request that another clone opened for it.
+    /// A pull request opened by another clone.
     pub(super) opened: Option<Opened>,
-    /// Something was done or decided now; else it is only told how it stands since before.
+    /// True if this invocation did or decided something. False if it only reports an earlier result.
     pub(super) acted: bool,
     pub(super) panicked: bool,
 }
@@ -45,7 +44,7 @@ impl Over {
         }
     }
 
-    /// It was stopped before its run began.
+    /// Returns the result of an issue that was stopped before its run started.
     pub(super) fn stopped() -> Self {
         Self::told(WorkOutcome::Cancelled, "interrupted")
     }

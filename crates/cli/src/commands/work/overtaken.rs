@@ -1,5 +1,7 @@
-//! Runs whose pull request was merged before they had come to their end: their process died in the middle of it, or a person was
-//! faster. The merge has closed the issue as well, yet comment, labels and worktree are still to be seen to (I-70, I-72).
+//! Runs whose pull request was merged before they ended.
+//!
+//! Their process died, or a person merged first. The merge has closed the issue, but comment, labels and worktree
+//! still need cleanup (I-70, I-72).
 
 use saihai::delivery::Past;
 use saihai_config::ForgeKind;
@@ -10,7 +12,7 @@ use super::ground::Ground;
 use super::selection::{Unlisted, patiently};
 use crate::error::Error;
 
-/// Whether a run is one of these. Nothing is asked of agents any more when it goes on.
+/// Returns true for such a run. It continues without asking agents.
 pub(super) async fn is_overtaken(ground: &Ground, past: &Past) -> Result<bool, Unlisted> {
     let came = past.came().map(|came| came.outcome);
     let goes_on =
@@ -19,7 +21,7 @@ pub(super) async fn is_overtaken(ground: &Ground, past: &Past) -> Result<bool, U
     if past.finished && goes_on && !at_gate { is_merged(ground, past).await } else { Ok(false) }
 }
 
-/// Whether the pull request of a run is merged, whoever did it.
+/// Returns true if the run's pull request is merged, regardless of who merged it.
 pub(super) async fn is_merged(ground: &Ground, past: &Past) -> Result<bool, Unlisted> {
     if ground.forge != ForgeKind::Github {
         return Ok(false);
@@ -29,7 +31,7 @@ pub(super) async fn is_merged(ground: &Ground, past: &Past) -> Result<bool, Unli
     Ok(matches!(standing(all, &past.assignment.base.branch)?, PullRequestStanding::Merged(_)))
 }
 
-/// Closed issues of such runs, which no list of open ones has: journals know of them.
+/// Lists the closed issues of such runs from the journals. A list of open issues does not contain them.
 pub(super) async fn closed(
     ground: &Ground,
     github: &Github,

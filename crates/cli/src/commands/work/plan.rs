@@ -1,4 +1,4 @@
-//! What will be done, said before anything is.
+//! The plan, printed before any work starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,21 +24,21 @@ use crate::project::Project;
 use crate::report::{budget_words, count};
 use crate::terminal::{Stream, Streams, Table, visible_line};
 
-/// How the items of a plan are worked on.
+/// The plans of all items.
 pub(super) struct Planned {
     pub(super) items: BTreeMap<IssueNumber, PlannedItem>,
     checked: Checked,
-    /// The files of definitions as they were at the start, which count for everything that is begun later (I-76).
+    /// The definition files as they were at the start. They apply to all runs that start later (I-76).
     files: RememberedSource<ProjectSource>,
 }
 
-/// How one of them is.
+/// The plan of one item.
 #[derive(Clone)]
 pub(super) struct PlannedItem {
     pub(super) definition: String,
     pub(super) by: String,
     pub(super) base: BaseChoice,
-    /// The definition itself, as it is for this issue.
+    /// The definition, prepared for this issue.
     pub(super) ready: Ready,
 }
 
@@ -59,16 +59,15 @@ struct PlanObject<'a> {
     most_turns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     most_usd: Option<f64>,
-    /// How it stands, where no forge shows it.
+    /// Status labels, if no forge shows them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     labels: Vec<String>,
-    /// What else counts for it, each with who says so.
+    /// Other effective settings, each with its source.
     settings: Vec<origins::Said>,
 }
 
 impl Planned {
-    /// Finds out how each item is worked on of which that is not known yet. What is wrong ends the command before anything has
-    /// begun.
+    /// Plans each item that has no plan yet. An error ends the command before any work starts.
     pub(super) fn plan_all(
         &mut self,
         listing: &Listing,
@@ -90,7 +89,7 @@ impl Planned {
         Self { items: BTreeMap::new(), checked: Checked::new(), files }
     }
 
-    /// Reads whatever definition may be asked for later. What is wrong with one is said to whoever needs it.
+    /// Reads all definitions that may be needed later. Their errors appear when they are used.
     pub(super) fn remember_definitions(&self, ground: &Ground, flags: &Work) {
         let work = &ground.work;
         let set = work.definition.iter().chain(work.definitions.iter().map(|(_, name)| name));
@@ -101,7 +100,6 @@ impl Planned {
         }
     }
 
-    /// Finds out how one more issue is worked on.
     pub(super) fn plan(
         &mut self,
         issue: &Issue,
@@ -118,7 +116,7 @@ impl Planned {
                 visible_line(label)
             ));
         }
-        // What is odd about a definition is said once.
+        // Print the warnings of a definition only once.
         let is_known = self.items.values().any(|item| item.definition == chosen.name);
         let mut silent = Streams::silent();
         let said = if is_known { &mut silent } else { streams };
@@ -135,7 +133,7 @@ impl Planned {
         Ok(())
     }
 
-    /// Makes sure that everybody is there who will be asked, before a branch, a worktree or a label is made (H-54).
+    /// Checks that all providers exist, before creating a branch, worktree or label (H-54).
     pub(super) fn find_all(&self, listing: &Listing, ground: &Ground, flags: &Work) -> Result<(), Error> {
         let mut found = BTreeSet::new();
         for (number, item) in &self.items {
@@ -149,7 +147,7 @@ impl Planned {
         Ok(())
     }
 
-    /// The issues whose definitions say that what they depend on is worked on as well.
+    /// Returns the issues whose definitions also work on their dependencies.
     pub(super) fn resolving(&self) -> BTreeSet<IssueNumber> {
         let resolving = self.items.iter().filter(|(_, item)| item.ready.resolve);
         resolving.map(|(number, _)| *number).collect()
@@ -159,7 +157,7 @@ impl Planned {
         self.items.get(&number).map(|item| (item, &item.ready))
     }
 
-    /// Says what will be done, and by whose word (I-6, I-9).
+    /// Prints the plan with the sources of its settings (I-6, I-9).
     pub(super) fn print(
         &self,
         listing: &Listing,
@@ -241,7 +239,7 @@ impl Planned {
         Ok(())
     }
 
-    /// What else counts for all of them, each with who says so.
+    /// Lists the other settings that apply to all items, with their sources.
     fn settings(&self, ground: &Ground, flags: &Work) -> Vec<String> {
         let work = &ground.work;
         let flagged = [
@@ -281,13 +279,13 @@ impl Planned {
 }
 
 impl Planned {
-    /// Where work begins, each once.
+    /// Returns the distinct base branches.
     fn bases(&self) -> BTreeSet<String> {
         let bases = self.items.values().map(|item| &item.base);
         bases.map(|base| format!("work begins at `{}` ({})", visible_line(&base.branch), base.by)).collect()
     }
 
-    /// What definitions say themselves of the work with them.
+    /// Lists the definitions' own settings.
     fn own_words(&self, ground: &Ground, flags: &Work) -> BTreeSet<String> {
         let mut words = BTreeSet::new();
         for item in self.items.values() {
@@ -301,7 +299,7 @@ impl Planned {
     }
 }
 
-/// Whether a plan says how issues stand: where it is all that is asked for, and no forge shows it.
+/// Returns true if the plan shows status labels: only for a plan without work, and if no forge shows them.
 fn shows_labels(ground: &Ground) -> bool {
     ground.only_lists && ground.source == IssueSource::Folder
 }
@@ -312,7 +310,7 @@ fn labels(number: IssueNumber, listing: &Listing, ground: &Ground, ready: &Ready
     labels.iter().map(|label| label.name(&ready.work.label_prefix)).collect()
 }
 
-/// Why an item cannot begin.
+/// Explains why an item cannot start.
 pub(super) fn obstacle_words(obstacle: Obstacle) -> String {
     match obstacle {
         Obstacle::NotSelected(number) => format!("{number} is open"),

@@ -1,4 +1,4 @@
-//! What came of issues, for people and programs (I-75).
+//! Results of issues, for people and programs (I-75).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,10 +19,9 @@ use crate::report::budget_words;
 use crate::terminal::{Stream, Table, visible_line};
 use crate::time;
 
-/// The most characters of a reason in its column.
+/// Maximum characters of a reason in its column.
 const REASON: usize = 48;
 
-/// What came of one issue.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ItemResult {
     pub(super) issue: IssueNumber,
@@ -36,23 +35,23 @@ pub(super) struct ItemResult {
     pub(super) branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pull_request: Option<String>,
-    /// Where its files are, as long as they are.
+    /// The worktree, if it still exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) worktree: Option<String>,
     pub(super) turns: u64,
     pub(super) cost_usd: f64,
     pub(super) time_ms: u64,
-    /// What a person is asked.
+    /// The question to a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) asks: Option<String>,
-    /// What a person can do now.
+    /// Possible next steps for a person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) hints: Vec<String>,
     pub(super) exit: u8,
-    /// How what was merged beside a branch gets into it.
+    /// The command that merges `saihai/merge/BASE` into the base.
     #[serde(skip)]
     pub(super) way: Option<String>,
-    /// Its run is held by something outside.
+    /// True if something external blocks the run.
     #[serde(skip)]
     pub(super) outside: bool,
     #[serde(skip)]
@@ -63,7 +62,6 @@ pub(super) struct ItemResult {
     pub(super) time: Millis,
 }
 
-/// What came of all of them.
 #[derive(Debug, Serialize)]
 struct BatchResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +72,7 @@ struct BatchResult<'a> {
     exit: u8,
 }
 
-/// All results of an invocation, written out.
+/// The complete results file of an invocation.
 #[derive(Debug, Serialize)]
 struct Whole<'a> {
     v: u32,
@@ -84,12 +82,12 @@ struct Whole<'a> {
 }
 
 impl ItemResult {
-    /// Where it can be looked at: its pull request, else its branch.
+    /// Returns the pull request, or otherwise the branch.
     pub(super) fn place(&self) -> Option<String> {
         self.pull_request.clone().or_else(|| self.branch.clone())
     }
 
-    /// What came of an issue. `allowed`: what it may cost with all its runs, where they have cost that.
+    /// Creates the result of an issue. `allowed`: its total budget, if its runs have used it up.
     pub(super) fn new(issue: IssueNumber, title: &str, over: &Over, allowed: Option<&Budget>) -> Self {
         let past = over.past.as_ref();
         let text =
@@ -126,18 +124,17 @@ impl ItemResult {
     }
 }
 
-/// What a person is asked at the gate that a run waits at (I-40).
+/// Returns the question at the gate of a waiting run (I-40).
 fn asks(past: &Past) -> Option<String> {
     let at_gate = past.state.reason() == Some("person") && !is_late(past);
     at_gate.then(|| open_gate(&past.directory).ok()).flatten().map(|(_, text, _)| text)
 }
 
-/// Whether nobody has answered in time the gate that a run waits at.
+/// Returns true if the gate of a waiting run has timed out.
 fn is_late(past: &Past) -> bool {
     is_gate_closed(&past.directory, &Clock::system()).unwrap_or(false)
 }
 
-/// What a person can do now.
 fn hints(came: &Came, past: Option<&Past>, allowed: Option<&Budget>) -> Vec<String> {
     let adopted =
         is_not_ours(came.reason.as_deref()).then(|| "`saihai work --adopt` takes it over".to_owned());
@@ -209,7 +206,7 @@ fn hints(came: &Came, past: Option<&Past>, allowed: Option<&Budget>) -> Vec<Stri
     hints
 }
 
-/// What a person can do about an issue that has no run, or none that can be read.
+/// Returns the next step for an issue without a readable run.
 fn without_run(came: &Came, allowed: Option<&Budget>) -> Option<String> {
     if came.outcome == WorkOutcome::Limited {
         let more = || "`saihai work` with more `--budget` begins it".to_owned();
@@ -221,7 +218,7 @@ fn without_run(came: &Came, allowed: Option<&Budget>) -> Option<String> {
     })
 }
 
-/// How a run that met a limit goes on, and what it had of what it must have more of.
+/// Returns the command that continues a limited run, with the current value of the limit.
 fn raised(run: &Conclusion) -> Option<String> {
     let command = run.resume_command()?;
     let had = run.spending().filter(|_| command.contains("--budget"));
@@ -230,18 +227,17 @@ fn raised(run: &Conclusion) -> Option<String> {
     Some(format!("`{command}` goes on with it{had}"))
 }
 
-/// What comes before a new run on an issue that may cost no more.
+/// Returns the hint to raise the issue's budget before a new run.
 fn raise_first(allowed: &Budget) -> String {
     let had = budget_words(allowed).map(|had| format!(" ({had}, with all its runs)")).unwrap_or_default();
     format!("raise `budget_per_issue` of `[work]`{had}, then `saihai work --retry` begins again")
 }
 
-/// The exit code of the invocation.
 pub(super) fn exit_code(results: &[ItemResult]) -> u8 {
     work_exit_code(results.iter().map(|result| result.exit))
 }
 
-/// Says what came of everything.
+/// Prints all results for people.
 pub(super) fn print(results: &[ItemResult], exit: u8, out: &mut Stream) -> io::Result<()> {
     let mut table =
         Table::new(&["ISSUE", "OUTCOME", "REASON", "BRANCH", "PULL REQUEST", "TURNS", "COST", "TIME"]);
@@ -263,7 +259,7 @@ pub(super) fn print(results: &[ItemResult], exit: u8, out: &mut Stream) -> io::R
         out.data(&line)?;
     }
     for result in results {
-        // What did not fit into its column.
+        // Print reasons that are too long for their column.
         if let Some(reason) = result.reason.as_ref().filter(|reason| reason.chars().count() > REASON) {
             out.data(&format!("{}: {}", result.issue, visible_line(reason)))?;
         }
@@ -282,7 +278,7 @@ pub(super) fn print(results: &[ItemResult], exit: u8, out: &mut Stream) -> io::R
     if exit == 0 && results.iter().all(is_done) && !results.is_empty() {
         out.data("all done")?;
     }
-    // What is left to do for the person whose branch must not move under their feet (I-62).
+    // A checked-out base never moves by itself, so the user gets the merge command (I-62).
     let merges = results.iter().filter(|result| result.word == WorkOutcome::Merged);
     let ways: BTreeSet<&str> = merges.filter_map(|result| result.way.as_deref()).collect();
     for way in ways {
@@ -291,12 +287,12 @@ pub(super) fn print(results: &[ItemResult], exit: u8, out: &mut Stream) -> io::R
     out.flush()
 }
 
-/// Says what came of one issue to a program.
+/// Writes the result of one issue as JSON.
 pub(super) fn write_item(result: &ItemResult, out: &mut Stream) -> io::Result<()> {
     json::line(out, "item", result)
 }
 
-/// Says what came of everything to a program.
+/// Writes the result of the invocation as JSON.
 pub(super) fn write_batch(batch: &str, results: &[ItemResult], exit: u8, out: &mut Stream) -> io::Result<()> {
     let object = BatchResult {
         batch: Some(batch),
@@ -308,12 +304,12 @@ pub(super) fn write_batch(batch: &str, results: &[ItemResult], exit: u8, out: &m
     json::line(out, "batch", object)
 }
 
-/// Says to a program that there was nothing to do.
+/// Writes the JSON result of an empty invocation.
 pub(super) fn nothing(out: &mut Stream) -> io::Result<()> {
     json::line(out, "batch", BatchResult { batch: None, items: 0, turns: 0, cost_usd: 0.0, exit: 0 })
 }
 
-/// All results as one JSON document.
+/// Returns all results as one JSON document.
 pub(super) fn document(batch: &str, results: &[ItemResult], exit: u8) -> String {
     let whole = Whole { v: 1, batch, items: results, exit };
     serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"

@@ -1,4 +1,4 @@
-//! What of all that happens in a run is of interest to whoever drives many.
+//! The events of a run that matter to an invocation with many runs.
 
 use saihai::Observed;
 use saihai_model::{Cost, Decision, Entry, Fact, FailureClass, Moment, Outcome, ProviderName};
@@ -11,23 +11,23 @@ pub(super) enum Seen {
     FirstTurn,
     Turn(Cost),
     Waiting(Option<Moment>),
-    /// A provider's quota is used up until then.
+    /// The provider's quota is used up until this moment.
     Exhausted(ProviderName, Moment),
     Warning(String),
-    /// What whoever watches should know.
+    /// A note for the user.
     Note(String),
 }
 
-/// What was heard of a run so far.
+/// The events of a run so far.
 #[derive(Debug, Default)]
 pub(super) struct Hearing {
     asked: bool,
-    /// Whose quota was used up when somebody was last asked.
+    /// The provider that reported an exhausted quota at the last call.
     exhausted: Option<ProviderName>,
 }
 
 impl Hearing {
-    /// What is told of it.
+    /// Returns the events that follow from an observation.
     pub(super) fn hear(&mut self, observed: &Observed<'_>) -> Vec<Seen> {
         match observed {
             Observed::Recorded(record) => self.recorded(&record.entry),
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    // I-45: also where the run itself sits the wait out.
+    // I-45: also if the run itself waits for the quota.
     #[test]
     fn a_wait_for_a_quota_names_the_provider_and_any_other_wait_does_not() {
         let failed = |class: FailureClass| {

@@ -1,4 +1,4 @@
-//! Which issues are worked on.
+//! The selection of issues.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,39 +28,39 @@ pub(super) struct Selection {
     pub(super) project: Option<ProjectName>,
     pub(super) status: Option<String>,
     pub(super) dependencies: Dependencies,
-    /// The branch that work goes to, by a flag.
+    /// The base branch given by a flag.
     pub(super) base: Option<String>,
-    /// Those that failed are begun again.
+    /// True if failed issues start again.
     pub(super) retries: bool,
-    /// Those whose definitions want what they depend on to be worked on as well.
+    /// Issues whose definitions also work on their dependencies.
     pub(super) resolving: BTreeSet<IssueNumber>,
 }
 
-/// What there is to do.
+/// The listed issues and their plan.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) plan: Plan,
-    /// Every issue that was looked at.
+    /// Every issue that was read.
     pub(super) issues: BTreeMap<IssueNumber, Issue>,
-    /// Those that were asked for and are done already, and what came of them.
+    /// Selected issues that are already done, with their outcomes.
     pub(super) over: Vec<(IssueNumber, WorkOutcome)>,
-    /// Those that another clone has handed over: there is nothing to do about them here.
+    /// Issues delivered by another clone, which need no work here.
     pub(super) handed_over: BTreeMap<IssueNumber, Opened>,
-    /// Those that were merged and are worked on all the same.
+    /// Merged issues that are worked on again.
     pub(super) reworked: BTreeSet<IssueNumber>,
-    /// Those whose pull request was merged before their run had come to its end.
+    /// Issues whose pull request was merged before their run ended.
     pub(super) overtaken: BTreeSet<IssueNumber>,
-    /// Where that can be looked at which is handed over and not merged.
+    /// Pull requests or branches that are delivered and not merged.
     pub(super) delivered: BTreeMap<IssueNumber, String>,
     pub(super) notes: Vec<String>,
     pub(super) warnings: Vec<String>,
-    /// What is odd about the files of issues.
+    /// Warnings about issue files.
     pub(super) found: Diagnostics,
 }
 
-/// Why there is no list.
+/// A reason why listing failed.
 pub(super) enum Unlisted {
-    /// Files of issues are wrong.
+    /// Invalid issue files.
     Wrong(Diagnostics),
     Error(Error),
 }
@@ -78,7 +78,7 @@ impl From<ForgeError> for Unlisted {
 }
 
 impl Selection {
-    /// Lists what there is to do: nothing is changed.
+    /// Lists the issues to work on, without any change.
     pub(super) async fn list(&self, ground: &Ground) -> Result<Listing, Unlisted> {
         let mut listing = Listing::default();
         let source = match ground.source {
@@ -126,7 +126,7 @@ impl Selection {
         let plan = Plan::resolve(&ordered, &looking.known, self.dependencies);
         let plan = plan.map_err(|impossible: Impossible| Error::usage(impossible.to_string()))?;
         let Looking { mut listing, .. } = looking;
-        // Nobody is told of those that were only looked at.
+        // Do not report issues that were read only as dependencies.
         listing.over.retain(|(number, _)| numbers.contains(number));
         listing.plan = plan;
         Ok(listing)
@@ -195,22 +195,22 @@ fn folder(ground: &Ground) -> Result<(Vec<Issue>, Diagnostics), Unlisted> {
 
 enum Origin {
     Folder(Vec<Issue>),
-    /// A repository, and the address of its pages.
+    /// A repository and its web address.
     Github(Box<Github>, String),
 }
 
-/// Looks at issues, each once.
+/// Reads issues, each only once.
 struct Looking<'a> {
     ground: &'a Ground,
     source: &'a Origin,
     resolving: &'a BTreeSet<IssueNumber>,
-    /// Those that were asked for.
+    /// The selected issues.
     asked: BTreeSet<IssueNumber>,
-    /// They are begun again, whatever a person has made of them.
+    /// True if issues start again, regardless of their state.
     retries: bool,
-    /// The branch that work goes to, by a flag.
+    /// The base branch given by a flag.
     base: Option<&'a String>,
-    /// What our merges brought into branches, each looked at once.
+    /// Issues that Saihai has merged into each branch, read only once.
     landed: BTreeMap<String, Landed>,
     listing: Listing,
     known: BTreeMap<IssueNumber, Known>,
@@ -253,7 +253,7 @@ impl Looking<'_> {
         Ok(())
     }
 
-    /// Issues of other repositories are nobody's dependency; who relied on one hears so, once (I-27).
+    /// Reports dependencies in other repositories once, because Saihai does not follow them (I-27).
     fn not_followed(&mut self, number: IssueNumber, elsewhere: &[String]) {
         for elsewhere in elsewhere {
             let warning = format!("{number} depends on {}, which is not followed", visible_line(elsewhere));
@@ -268,7 +268,7 @@ impl Looking<'_> {
             Origin::Folder(all) => Ok(all.iter().find(|issue| issue.number == number).cloned()),
             Origin::Github(github, _) => match patiently(|| github.issue(number)).await {
                 Ok(issue) => Ok(Some(issue)),
-                // What cannot be found cannot be shown to be done, nor can a pull request or what is another repository's by now.
+                // A missing or moved issue or a pull request cannot be proven done.
                 Err(
                     ForgeError::NotFound { .. }
                     | ForgeError::IsPullRequest(_)
@@ -283,7 +283,8 @@ impl Looking<'_> {
         self.retries && self.asked.contains(&issue.number)
     }
 
-    /// Whether it is done, and how. What was merged is done again where somebody wants that and there is reason to.
+    /// Returns the outcome of a finished issue. With `--retry`, a merged issue restarts if it was reopened or its
+    /// merge is gone.
     async fn over(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
         let done = self.done(issue).await?;
         if done != Some(WorkOutcome::Merged) || !self.asked.contains(&issue.number) {
@@ -298,7 +299,7 @@ impl Looking<'_> {
         Ok(done)
     }
 
-    /// Why an issue that was merged is to be looked at again, if so.
+    /// Returns the reason to work on a merged issue again, if any.
     fn undone(&self, issue: &Issue) -> Result<Option<String>, Unlisted> {
         if issue.reopened {
             return Ok(Some("was opened again after it was merged".to_owned()));
@@ -310,7 +311,7 @@ impl Looking<'_> {
         Ok(is_undone.then(|| format!("was merged into `{base}`, which does not hold it any more")))
     }
 
-    /// Whether it is done, and how (I-29).
+    /// Returns the outcome of a finished issue (I-29).
     async fn done(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
         let past = self.ground.past(issue);
         if issue.state == IssueState::Closed {
@@ -321,7 +322,7 @@ impl Looking<'_> {
             };
             return Ok((!goes_on).then_some(WorkOutcome::Closed));
         }
-        // What cannot be read shows nothing done; whoever works on the issue says so.
+        // An unreadable run does not prove that the issue is done. The work on the issue reports it.
         let Ok(past) = past else { return Ok(None) };
         let Some(past) = past.into_iter().find(|past| past.delivers) else {
             if self.has_landed(issue)? {
@@ -349,7 +350,7 @@ impl Looking<'_> {
                 let merged = !is_retried && merged::by_hand(self.ground, issue, &past).await?;
                 Ok(merged.then_some(WorkOutcome::Merged))
             }
-            // Its run goes on, and looks itself.
+            // The run continues and checks this itself.
             Some(
                 WorkOutcome::Elsewhere | WorkOutcome::Closed | WorkOutcome::Provider | WorkOutcome::Unknown,
             )
@@ -357,9 +358,9 @@ impl Looking<'_> {
         }
     }
 
-    /// The same of an issue that no journal here knows of: what the forge says (I-70).
+    /// Returns the outcome of an issue without a journal here, from the forge (I-70).
     async fn handed_over(&mut self, issue: &Issue) -> Result<Option<WorkOutcome>, Unlisted> {
-        // Where nothing says what it goes to, nothing begins either, and that is said by whoever plans.
+        // Without a base no run starts, and the plan reports the error.
         let Ok(base) = BaseChoice::of(issue, self.ground, self.base) else { return Ok(None) };
         let prefix = &self.ground.work.branch_prefix;
         let found = handed_over::pull_request(self.ground, issue, prefix, &base.branch).await?;
@@ -372,16 +373,16 @@ impl Looking<'_> {
         Ok((found.state == PullRequestState::Merged).then_some(WorkOutcome::Merged))
     }
 
-    /// Whether its run is to be brought to its end now: for those who depend on it, it is done already.
+    /// Returns true if the run must be finished now. Its dependents already treat it as done.
     async fn is_overtaken(&mut self, issue: &Issue, past: &Past) -> Result<bool, Unlisted> {
         let is = self.asked.contains(&issue.number) && overtaken::is_overtaken(self.ground, past).await?;
         self.listing.overtaken.extend(is.then_some(issue.number));
         Ok(is)
     }
 
-    /// Whether a merge of ours has brought it into its base, though no journal here knows of that (I-70).
+    /// Returns true if Saihai has merged the issue into its base, although no journal here records it (I-70).
     fn has_landed(&mut self, issue: &Issue) -> Result<bool, Unlisted> {
-        // Where nothing says what it goes to, nothing begins either, and that is said by whoever plans.
+        // Without a base no run starts, and the plan reports the error.
         let Ok(base) = BaseChoice::of(issue, self.ground, self.base) else { return Ok(false) };
         if self.ground.forge != ForgeKind::Local {
             return Ok(false);
@@ -396,7 +397,7 @@ impl Looking<'_> {
         Ok(landed.holds(&as_item(issue, &self.ground.work.branch_prefix)))
     }
 
-    /// Whether somebody has merged its branch meanwhile.
+    /// Returns the outcome if a person has merged the branch in the meantime.
     fn merged_here(&self, past: &Past) -> Result<Option<WorkOutcome>, Unlisted> {
         let commit = past.deeds.text(saihai_config::delivery::stage::FINALIZE, "commit");
         let Some(commit) = commit else { return Ok(None) };
@@ -405,7 +406,7 @@ impl Looking<'_> {
     }
 }
 
-/// Asks the forge, and sits a rate limit out (I-20).
+/// Asks the forge and waits for the end of a rate limit (I-20).
 pub(super) async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, ForgeError>
 where
     F: Future<Output = Result<T, ForgeError>>,
@@ -413,7 +414,7 @@ where
     patiently_unless(&|| false, ask).await
 }
 
-/// The same, until everything is to stop.
+/// Does the same, but stops early if `is_stopped` returns true.
 pub(super) async fn patiently_unless<T, F>(
     is_stopped: &impl Fn() -> bool,
     ask: impl Fn() -> F,
@@ -431,7 +432,7 @@ where
         let wait = until
             .map_or(Duration::from_secs(60), |until| Duration::from_millis(until.since(now).0.max(1_000)));
         let said = format!("note: the forge's rate limit is reached; waiting {} s\n", wait.as_secs());
-        // Nobody who waits minds that it could not be said.
+        // A failed write to stderr must not end the wait.
         std::io::stderr().write_all(said.as_bytes()).unwrap_or(());
         let over = Instant::now() + wait;
         while Instant::now() < over {

@@ -1,4 +1,4 @@
-//! `.saihai/batches/<id>/`: what came of an invocation, kept for people (I-8, I-61, I-75).
+//! `.saihai/batches/<id>/`: the results of an invocation, stored for people (I-8, I-61, I-75).
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use crate::project::Project;
 use crate::report::count;
 use crate::time;
 
-/// The directory of an invocation. Nothing depends on it.
+/// The results directory of an invocation. No other data depends on it.
 pub(super) struct Batches {
     pub(super) id: String,
-    /// `.saihai` as it was before the first agent, wherever the person keeps it; below it no link is followed.
+    /// `.saihai` as it was before the first agent, possibly a link target. Links below it are not followed.
     home: PathBuf,
 }
 
 impl Batches {
-    /// A new one, made when something is written.
+    /// Chooses a new directory, which the first write creates.
     pub(super) fn new(project: &Project) -> Self {
         let stamp: String =
             time::rfc3339(time::now()).chars().filter(char::is_ascii_digit).take(14).collect();
@@ -28,12 +28,12 @@ impl Batches {
         let id = format!("{day}-{clock}-{}", std::process::id());
         let root = &project.places.root;
         let home = root.join(".saihai").canonicalize();
-        // Where there is none yet, it is made in the project itself.
+        // A missing `.saihai` is created in the project.
         let made = || root.canonicalize().unwrap_or_else(|_| root.clone()).join(".saihai");
         Self { home: home.unwrap_or_else(|_| made()), id }
     }
 
-    /// Writes what came of everything so far, and what one issue's run says of itself.
+    /// Writes the results so far, and the page of one issue's run.
     pub(super) fn write(&self, results: &[ItemResult], past: Option<&Past>) -> io::Result<()> {
         self.conclude(results, result::exit_code(results))?;
         if let Some(past) = past {
@@ -45,20 +45,20 @@ impl Batches {
         Ok(())
     }
 
-    /// Writes what came of everything, and the exit code it comes to.
+    /// Writes all results and the exit code.
     pub(super) fn conclude(&self, results: &[ItemResult], exit: u8) -> io::Result<()> {
         self.replace("result.json", &result::document(&self.id, results, exit))?;
         self.replace("result.md", &result::markdown(results))
     }
 
-    /// A file is whole or not there: whoever looks meanwhile sees the one before.
+    /// Replaces a file atomically, so that a reader never sees a partial file.
     fn replace(&self, name: &str, text: &str) -> io::Result<()> {
         std::fs::create_dir_all(&self.home)?;
         replace_below(&self.home, &format!("batches/{}/{name}", self.id), text.as_bytes())
     }
 }
 
-/// What the run of an issue says of itself.
+/// Formats the page of an issue's run.
 fn page(past: &Past, result: &ItemResult) -> String {
     let summary = Summary::of(&past.directory).ok();
     let said = summary.as_ref().map(|summary| inert_excerpt(&summary.text, 4_000)).unwrap_or_default();
@@ -82,12 +82,12 @@ fn page(past: &Past, result: &ItemResult) -> String {
     text
 }
 
-/// Shows the results where GitHub Actions shows them (I-77).
+/// Appends the results to the job summary of GitHub Actions (I-77).
 pub(super) fn show_in_actions(project: &Project, results: &[ItemResult]) -> io::Result<()> {
     let Some(path) = project.variables.get("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
         return Ok(());
     };
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
-    // A table ends at an empty line; a second call in the same step has one of its own.
+    // A Markdown table ends at an empty line, so a second call in the same step starts its own table.
     file.write_all(format!("{}\n", result::markdown(results)).as_bytes())
 }

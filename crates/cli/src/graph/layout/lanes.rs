@@ -1,6 +1,6 @@
-//! Lanes: long ways run up and down beside the flow, each at a distance at which it meets no other.
+//! Lanes: long edges run vertically next to the flow, each at a distance where it meets no other.
 
-/// The ways that lead to one place. They share a lane, for they come to the same.
+/// The edges to one target. They share a lane.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bus {
     pub(super) to: usize,
@@ -9,7 +9,7 @@ pub(super) struct Bus {
 }
 
 impl Bus {
-    /// Adds a way between two heights to the bus of its row.
+    /// Adds an edge between two heights to the bus of its target.
     pub(super) fn join(buses: &mut Vec<Self>, to: usize, from_y: f64, to_y: f64) {
         let (top, bottom) = (from_y.min(to_y), from_y.max(to_y));
         match buses.iter_mut().find(|bus| bus.to == to) {
@@ -31,7 +31,7 @@ impl Bus {
     }
 }
 
-/// The lane of each bus, from the flow outwards: short ways first, so that few have to be crossed.
+/// Assigns a lane to each bus, from the flow outwards. Short edges come first, so that few lanes cross.
 pub(super) fn lanes(buses: &[Bus]) -> Vec<usize> {
     let mut by_length: Vec<usize> = (0..buses.len()).collect();
     by_length.sort_by(|one, other| buses[*one].length().total_cmp(&buses[*other].length()));

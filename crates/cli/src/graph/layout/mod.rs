@@ -1,9 +1,11 @@
-//! Where everything stands.
+//! The layout: positions of all nodes and edges.
 //!
-//! The flow is a column of boxes from top to bottom. What follows next is reached straight down; every other way
-//! between stages leaves to the left and runs in a lane of its own. To the right stand the ends, and the gates and judges
-//! that belong to a stage; their ways back run in lanes at the far right. Every way leaves its box at a height of its
-//! own and has its words above its first stretch, so nothing ever runs through words or boxes, whatever the graph.
+//! The flow is a column of boxes from top to bottom. An edge to the next stage runs straight down. Every other edge
+//! between stages leaves to the left and runs in its own lane.
+//!
+//! Ends are on the right, as are the gates and judges of a stage. Their edges back run in lanes at the far right.
+//! Every edge leaves its box at its own height, with its label above its first segment. So no edge crosses a label or
+//! a box in any graph.
 
 mod lanes;
 mod rows;
@@ -22,7 +24,7 @@ pub(super) struct Area {
     pub(super) height: f64,
 }
 
-/// A node somewhere; an end stands wherever something ends.
+/// A placed node. An end can have several places.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Placed {
     pub(super) node: usize,
@@ -30,18 +32,18 @@ pub(super) struct Placed {
     pub(super) name: Vec<String>,
 }
 
-/// An edge: the corners it passes, and its words.
+/// An edge with its corners and its label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wire {
     pub(super) edge: usize,
     pub(super) points: Vec<(f64, f64)>,
     pub(super) words: Wrapped,
-    /// Where the first line of its words begins, or ends.
+    /// Start or end of the label's first line.
     pub(super) at: (f64, f64),
     pub(super) anchor: Anchor,
 }
 
-/// From which side words reach a point.
+/// The side of a point on which text is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -54,25 +56,25 @@ pub(super) struct Layout {
     pub(super) wires: Vec<Wire>,
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Where a run comes in.
+    /// The entry point of a run.
     pub(super) entry: Option<(f64, f64)>,
 }
 
-/// The height of a line of words, of a box's name, and of a turn in a box.
+/// Heights of a label line, of a box's name, and of a turn in a box.
 pub(super) const WORDS: f64 = 14.0;
 pub(super) const NAME: f64 = 17.0;
 pub(super) const TURN: f64 = 24.0;
-/// The size of an end.
+/// Size of an end.
 const END: (f64, f64) = (76.0, 24.0);
 const MARGIN: f64 = 24.0;
 const LANE: f64 = 13.0;
-/// Above everything there is the title.
+/// Height of the title above the drawing.
 const TITLE: f64 = 56.0;
-/// Columns of a label and of a name.
+/// Maximum columns of a label and of a name.
 const LABEL_COLUMNS: usize = 23;
 const NAME_COLUMNS: usize = 20;
 
-/// How wide text is drawn, by the columns it takes: fonts differ, so a little is added.
+/// Returns the drawn width of a text. It includes a reserve, because fonts differ.
 pub(super) fn text_width(text: &str, column: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "columns of a label")]
     let columns = width(text) as f64;
@@ -88,16 +90,16 @@ fn lines_height(lines: usize, line: f64) -> f64 {
     lines as f64 * line
 }
 
-/// A column of words at 12 pixels, and of names at 13 and bold.
+/// Widths of one column: labels at 12 pixels, names at 13 pixels and bold.
 const WORD: f64 = 6.7;
 const BOLD: f64 = 7.8;
 
-/// The borders between the parts of the drawing, from left to right; at zero the words to the left begin.
+/// Horizontal borders between the parts of the drawing, from left to right. Zero is the start of the left labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Columns {
     flow: (f64, f64),
     beside: (f64, f64),
-    /// The ends of what stands beside.
+    /// The ends of gates and judges.
     ends: (f64, f64),
 }
 
@@ -107,7 +109,7 @@ pub(super) fn layout(graph: &Graph) -> Layout {
     let top = TITLE + if graph.description.is_some() { WORDS + 4.0 } else { 0.0 } + MARGIN;
     let bottom = Row::stand(&mut rows, top);
     let (boxes, wires, reach) = wires::draw(graph, &rows, columns);
-    // Lanes to the left may reach beyond the margin; then everything moves.
+    // Left lanes may exceed the margin, so shift everything.
     let shift = MARGIN - reach.0;
     let mut layout = Layout {
         boxes,
@@ -125,7 +127,7 @@ pub(super) fn layout(graph: &Graph) -> Layout {
     layout
 }
 
-/// How wide each part has to be for its words.
+/// Computes the width of each part from its labels.
 fn columns(graph: &Graph, rows: &[Row]) -> Columns {
     let words = |edges: &mut dyn Iterator<Item = &rows::Stub>| {
         edges.map(|stub| widest(&stub.words.lines, WORD) + 34.0).fold(0.0, f64::max)

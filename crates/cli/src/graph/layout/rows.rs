@@ -1,4 +1,4 @@
-//! The rows of a drawing: a stage of the flow each, with the ways that leave it and what stands beside it.
+//! The rows of a drawing: one stage of the flow each, with its edges and its side nodes.
 
 use super::super::wrap::{Wrapped, wrap};
 use super::super::{Edge, Graph, Kind, Way};
@@ -6,50 +6,49 @@ use super::{
     BOLD, END, LABEL_COLUMNS, NAME, NAME_COLUMNS, TURN, WORD, WORDS, lines_height, text_width, widest,
 };
 
-/// A way where it leaves its box.
+/// The part of an edge at its box.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stub {
     pub(super) edge: usize,
     pub(super) words: Wrapped,
-    /// Whether it leads to an end.
+    /// True if it leads to an end.
     pub(super) ends: bool,
-    /// Its height, from the top of its row's box.
+    /// Its height, relative to the top of the row's box.
     pub(super) y: f64,
 }
 
-/// What stands to the right of a stage.
+/// An element to the right of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item {
     End(Stub),
-    /// A gate or a judge, how it is reached and where it leads.
+    /// A gate or a judge, with its incoming and outgoing edges.
     Beside {
         node: usize,
         entries: Vec<Stub>,
         exits: Vec<Stub>,
-        /// Its top, from the top of the row's box, and its height.
+        /// Its top, relative to the top of the row's box, and its height.
         span: (f64, f64),
     },
 }
 
-/// A stage of the flow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     pub(super) node: usize,
-    /// Ways to stages that are not the next.
+    /// Edges to stages other than the next one.
     pub(super) left: Vec<Stub>,
     pub(super) right: Vec<Item>,
-    /// The way to the next row.
+    /// The edge to the next row.
     pub(super) down: Option<Stub>,
-    /// Where ways from the lanes come in, from the top of the box.
+    /// Entry heights of edges from the lanes, relative to the top of the box.
     pub(super) comes_in: (Option<f64>, Option<f64>),
     pub(super) top: f64,
     pub(super) height: f64,
 }
 
-/// Between the box's border and its first way, and between two things.
+/// Space between the box's border and its first edge, and between two elements.
 const PADDING: f64 = 9.0;
 const GAP: f64 = 7.0;
-/// Where the ways from a lane come in.
+/// Entry height of edges from a lane.
 const TRACK: f64 = 12.0;
 
 impl Stub {
@@ -59,18 +58,18 @@ impl Stub {
         Self { edge: index, words: words(graph, edge, columns), ends, y: 0.0 }
     }
 
-    /// The room its words take above its line.
+    /// Returns the height of the label above its line.
     fn above(&self) -> f64 {
         (lines_height(self.words.lines.len(), WORDS) + 5.0).max(12.0)
     }
 
-    /// The room below its line.
+    /// Returns the space below its line.
     fn below(&self) -> f64 {
         if self.ends { END.1 / 2.0 + 2.0 } else { 6.0 }
     }
 }
 
-/// The labels of an edge in lines, and how often it was taken.
+/// Wraps the labels of an edge and adds its visit count.
 fn words(graph: &Graph, edge: &Edge, columns: usize) -> Wrapped {
     let mut all = Wrapped::default();
     for label in &edge.labels {
@@ -106,7 +105,7 @@ impl Item {
         }
     }
 
-    /// Puts it below `top`; where it ends.
+    /// Places it below `top` and returns its lower end.
     fn stand(&mut self, graph_height: impl Fn(usize) -> f64, top: f64) -> f64 {
         match self {
             Self::End(stub) => {
@@ -116,7 +115,7 @@ impl Item {
             Self::Beside { node, entries, exits, span } => {
                 let leaving: f64 = exits.iter().map(|stub| stub.above() + stub.below()).sum();
                 let coming: f64 = match entries.as_slice() {
-                    // A single way comes in at the middle.
+                    // A single edge enters at the middle.
                     [one] => one.above() * 2.0,
                     several => several.iter().map(|stub| stub.above() + stub.below()).sum(),
                 };
@@ -139,7 +138,7 @@ impl Item {
 }
 
 impl Row {
-    /// The rows of a graph. If the last stage can complete, its completion is a row too.
+    /// Creates the rows of a graph. If the last stage can complete, its completion is a row too.
     pub(super) fn all(graph: &Graph) -> Vec<Self> {
         let mut nodes = graph.order.flow.clone();
         let last = nodes.last().copied();
@@ -197,7 +196,7 @@ impl Row {
         row
     }
 
-    /// Gives every way its height, and the box the height it needs for them.
+    /// Assigns a height to every edge, and computes the height of the box.
     fn measure(&mut self, graph: &Graph) {
         let mut left = PADDING + self.comes_in.0.map_or(0.0, |track| track);
         for stub in &mut self.left {
@@ -220,7 +219,7 @@ impl Row {
         box_width(graph, self.node)
     }
 
-    /// Stands the rows below each other; where the last one ends.
+    /// Stacks the rows and returns the lower end of the last one.
     pub(super) fn stand(rows: &mut [Self], top: f64) -> f64 {
         let mut y = top;
         for row in rows {
@@ -232,7 +231,7 @@ impl Row {
     }
 }
 
-/// The name of a node in lines.
+/// Wraps the name of a node.
 pub(super) fn name(graph: &Graph, node: usize) -> Vec<String> {
     let node = &graph.nodes[node];
     let name = match node.kind {

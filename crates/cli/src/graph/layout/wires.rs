@@ -1,11 +1,11 @@
-//! The corners every way passes, and the boxes.
+//! The boxes, and the corners of every edge.
 
 use super::super::Graph;
 use super::lanes::{Bus, lanes};
 use super::rows::{Item, Row, Stub, name};
 use super::{Anchor, Area, Columns, END, LANE, Placed, WORDS, Wire, lines_height};
 
-/// From the leftmost to the rightmost point.
+/// The leftmost and the rightmost point.
 type Reach = (f64, f64);
 
 pub(super) fn draw(graph: &Graph, rows: &[Row], columns: Columns) -> (Vec<Placed>, Vec<Wire>, Reach) {
@@ -27,7 +27,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// A stage, what stands beside it, and the ways straight down and to the right.
+    /// Draws a stage, its side nodes, and the edges down and to the right.
     fn row(&mut self, place: usize) {
         let rows = self.rows;
         let row = &rows[place];
@@ -66,7 +66,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Ways between stages that are not neighbours; how far to the left they reach.
+    /// Draws edges between stages that are not neighbours. Returns the leftmost point.
     fn left_ways(&mut self) -> f64 {
         let rows = self.rows;
         let stubs: Vec<(&Row, &Stub)> =
@@ -87,7 +87,7 @@ impl Drawing<'_> {
         reach
     }
 
-    /// Ways from what stands beside the flow back into it; how far to the right anything reaches.
+    /// Draws edges from side nodes back into the flow. Returns the rightmost point.
     fn right_ways(&mut self) -> f64 {
         let rows = self.rows;
         let exits = |row: &'_ Row| -> Vec<Stub> {
@@ -125,7 +125,7 @@ impl Drawing<'_> {
         buses
     }
 
-    /// The row a way from a lane leads to, and at what height it comes in.
+    /// Returns the target row of an edge from a lane, and its entry height.
     fn target(&self, stub: &Stub) -> Option<(usize, f64)> {
         let edge = &self.graph.edges[stub.edge];
         let to = self.graph.order.in_flow(edge.to)?;
@@ -148,7 +148,7 @@ impl Drawing<'_> {
     }
 }
 
-/// The height of the first line of the words above a line.
+/// Returns the height of the first label line above an edge.
 fn above(stub: &Stub, y: f64) -> f64 {
     y - 5.0 - lines_height(stub.words.lines.len().saturating_sub(1), WORDS)
 }

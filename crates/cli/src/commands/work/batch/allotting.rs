@@ -1,4 +1,4 @@
-//! What is left of the budget of an invocation, and whose it is.
+//! The budget of an invocation and its distribution over issues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use crate::commands::work::again::Before;
 use crate::commands::work::over::Over;
 
 impl Batch<'_> {
-    /// What an issue may cost that is begun or gone on with now, and what is set aside for it. Those that work at the same time
-    /// have equal parts; from who asks no agent any more nothing is kept.
+    /// Returns the budget of an issue that starts or continues now, and the reserved amount. Concurrent issues get
+    /// equal parts. Nothing is reserved for an issue whose agents have finished.
     pub(super) fn part(&self, number: IssueNumber) -> (Budget, Budget) {
         let left = self.left();
         if self.asks_nobody(number) {
@@ -23,17 +23,17 @@ impl Batch<'_> {
         (part.clone(), part)
     }
 
-    /// The issues that nothing is left for, as long as nobody gives back what was set aside for them.
+    /// Lists the issues without any budget left. Unused reservations of other issues can change that.
     pub(super) fn unpaid(&self) -> BTreeSet<IssueNumber> {
         if !self.left().is_spent() {
             return BTreeSet::new();
         }
         let numbers = self.plan.items.iter().map(|item| item.number);
-        // Who is driven and only waits has its part.
+        // A driven issue that only waits keeps its reservation.
         numbers.filter(|number| !self.asks_nobody(*number) && !self.controls.contains_key(number)).collect()
     }
 
-    /// What is neither spent nor set aside.
+    /// Returns the budget that is neither spent nor reserved.
     fn left(&self) -> Budget {
         let sum = |(cost, time): (Cost, Millis), (more, longer): &(Cost, Millis)| {
             (cost.plus(*more), Millis(time.0.saturating_add(longer.0)))
@@ -46,20 +46,20 @@ impl Batch<'_> {
         left
     }
 
-    /// Keeps what an issue has cost, and how it stands, now that it is not driven any more. `begun`: it was driven.
+    /// Records the cost and state of an issue that is no longer driven. `begun`: it was driven.
     pub(super) fn settle(&mut self, number: IssueNumber, over: &mut Over, begun: bool) {
         let part = self.allotted.remove(&number).unwrap_or_default();
         let driven = over.finish.is_some();
         let Some(past) = over.past.as_mut().filter(|_| driven) else {
             if begun {
-                // Of one that broke off it is not known what its last turns cost: all that was set aside counts.
+                // After a crash the cost of the last turns is unknown, so the full reservation counts as spent.
                 let unheard = if driven { Cost::default() } else { most(&part) };
                 self.settle_unread(number, over, unheard);
             }
             return;
         };
         let before = Before::GoesOn { finished: past.finished };
-        // What was handed over may have been merged by a run of its own.
+        // A separate run may have merged the delivered work.
         let runs =
             self.issues.get(&number).and_then(|issue| self.ground.past(issue).ok()).unwrap_or_default();
         let earlier = runs.iter().filter(|run| run.directory.id() != past.directory.id());
@@ -71,7 +71,8 @@ impl Batch<'_> {
         self.before.insert(number, before);
     }
 
-    /// Keeps what was heard of an issue whose run cannot be read: a budget that is not known to hold does not.
+    /// Records the known cost of an issue whose run is unreadable. A budget that cannot be verified counts as
+    /// exceeded.
     fn settle_unread(&mut self, number: IssueNumber, over: &mut Over, unheard: Cost) {
         let (known, time) = self.spent.get(&number).copied().unwrap_or((Cost::default(), Millis(0)));
         let (heard, known) = (self.board.cost(number), known.plus(unheard));
@@ -86,7 +87,7 @@ impl Batch<'_> {
         self.before.insert(number, Before::Told);
     }
 
-    /// Who is asked first for those that have no run yet.
+    /// Returns the first provider of each issue without a run.
     pub(super) fn providers(&self) -> BTreeMap<IssueNumber, ProviderName> {
         let has_begun = |number: &IssueNumber| matches!(self.before.get(number), Some(Before::GoesOn { .. }));
         let of = |number: IssueNumber| Some((number, self.planned.ready(number)?.1.provider()?));
@@ -94,13 +95,13 @@ impl Batch<'_> {
         numbers.filter(|number| !has_begun(number)).filter_map(of).collect()
     }
 
-    /// Agents have done their part in an issue.
+    /// Returns true if the agents of an issue have finished.
     fn asks_nobody(&self, number: IssueNumber) -> bool {
         matches!(self.before.get(&number), Some(Before::GoesOn { finished: true } | Before::Told))
     }
 }
 
-/// The most that can be spent of what is bounded.
+/// Returns the maximum cost that the budget allows, for its bounded keys.
 fn most(budget: &Budget) -> Cost {
     Cost {
         usd: budget.usd.unwrap_or_default(),

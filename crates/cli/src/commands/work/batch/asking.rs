@@ -1,4 +1,4 @@
-//! Asking a person, one question at a time.
+//! Questions to a person, one at a time.
 
 use saihai::delivery::Past;
 use saihai::{Clock, Given};
@@ -13,14 +13,14 @@ use crate::error::Error;
 use crate::time;
 
 impl Batch<'_> {
-    /// Asks the next question, where nobody is being asked.
+    /// Asks the next question, if none is open.
     pub(super) fn ask_next(&mut self) {
         if self.questions.len() == 1 {
             self.show_first();
         }
     }
 
-    /// Shows the first question, where there is one.
+    /// Shows the first question, if there is one.
     fn show_first(&mut self) {
         let Some(text) = self.questions.front().map(Question::ask) else { return };
         self.take_frame_away();
@@ -32,7 +32,7 @@ impl Batch<'_> {
         let line = match typed {
             Keyed::Line(line) => line,
             Keyed::End => {
-                // Nobody is there: whoever waits for a person goes on waiting.
+                // Stdin is closed, so runs that wait for a person keep waiting.
                 self.keyboard = None;
                 self.can_ask = false;
                 self.streams.err.line("");
@@ -59,7 +59,7 @@ impl Batch<'_> {
         self.answer(given).await
     }
 
-    /// Answers the first question, and those after it that were answered for all.
+    /// Answers the first question, and all later ones covered by the same answer.
     pub(super) async fn answer(&mut self, given: Given) -> Result<(), Error> {
         let mut given = Some(given);
         while let Some(question) = self.questions.front() {
@@ -69,7 +69,7 @@ impl Batch<'_> {
                 None => break,
             };
             let Some(question) = self.questions.pop_front() else { break };
-            // Somebody may have answered it from elsewhere; then the run goes on by that.
+            // Another process may have answered the gate. The run then continues with that answer.
             drop(saihai::answer(&question.directory, answer, Clock::system()).await);
             self.standings.insert(question.number, Standing::Parked { until: Some(time::now()) });
             self.board.state(question.number, "answered");
@@ -79,7 +79,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Nobody has answered the first question in time: its run goes on by that.
+    /// Handles a timeout of the first question: its run continues, and the gate counts as timed out.
     pub(super) fn give_up_asking(&mut self) {
         let Some(question) = self.questions.pop_front() else { return };
         self.standings.insert(question.number, Standing::Parked { until: Some(time::now()) });
@@ -90,7 +90,7 @@ impl Batch<'_> {
         self.say_held();
     }
 
-    /// A question that nobody answers now.
+    /// Drops a question without an answer.
     pub(super) fn leave(&mut self, question: &Question) -> Result<(), Error> {
         let past = Past::read(&question.directory)?;
         let over = past.as_ref().and_then(Past::came).map(Over::came);
@@ -99,7 +99,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Those that wait for a moment are told of when everything stops: they go on the next time.
+    /// Reports the runs that wait for a point in time when everything stops. The next invocation continues them.
     pub(super) fn leave_waiting(&mut self) {
         let is_waiting = |standing: &Standing| matches!(standing, Standing::Parked { until: Some(_) });
         let waiting = self.standings.iter().filter(|(_, standing)| is_waiting(standing));

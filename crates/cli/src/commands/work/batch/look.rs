@@ -1,15 +1,15 @@
-//! When issues are looked for again.
+//! The schedule for polling issues.
 
 use std::collections::BTreeMap;
 
 use saihai_model::{IssueNumber, Millis, Moment};
 
-/// The longest pause between two looks at a source that does not answer.
+/// Maximum pause between two polls of an unreachable source.
 const LONGEST: Millis = Millis(15 * 60_000);
 
-/// Looking for issues again and again.
+/// A polling schedule with backoff.
 pub(super) struct Look {
-    /// When it is done next.
+    /// Time of the next poll.
     pub(super) next: Moment,
     pub(super) under_way: bool,
     every: Millis,
@@ -18,29 +18,29 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Looks so often, for the first time after that long.
+    /// Creates a schedule with this interval. The first poll is one interval from now.
     pub(super) fn every(every: Millis, now: Moment) -> Self {
         Self { next: now.plus(every), under_way: false, every, pause: every, complained: false }
     }
 
-    /// The same, as often as the tests of the build for them want it.
+    /// Creates a schedule like `every`. A test build can override the interval.
     pub(super) fn paced(every: Millis, now: Moment) -> Self {
         Self::every(planned().unwrap_or(every), now)
     }
 
-    /// How often the source is looked at that answers.
+    /// Returns the interval for a reachable source.
     pub(super) fn pace(&self) -> Millis {
         self.every
     }
 
-    /// The source has answered: it is looked at as often as ever. Whether that is news, and to be said.
+    /// Handles a successful poll and resets the interval. Returns true if the recovery should be reported.
     pub(super) fn answered(&mut self, now: Moment) -> bool {
         (self.under_way, self.pause) = (false, self.every);
         self.next = now.plus(self.every);
         std::mem::replace(&mut self.complained, false)
     }
 
-    /// The source has not answered: it is asked less and less often. Whether that is news, and to be said.
+    /// Handles a failed poll and doubles the pause. Returns true if the failure should be reported.
     pub(super) fn unanswered(&mut self, now: Moment) -> bool {
         self.under_way = false;
         self.pause = Millis(self.pause.0.saturating_mul(2).min(LONGEST.0.max(self.every.0)));
@@ -61,12 +61,12 @@ fn planned() -> Option<Millis> {
     None
 }
 
-/// Issues whose provider could not serve them, or whose forge would not go on: it is asked less and less often for each.
+/// Issues that a provider or forge refused, each with its own backoff.
 #[derive(Default)]
 pub(super) struct Refusals(BTreeMap<IssueNumber, Look>);
 
 impl Refusals {
-    /// Whether it is asked again for an issue, at a look for issues; then it is not for a longer while.
+    /// Returns true if the issue is due for another attempt, and doubles its pause.
     pub(super) fn is_due(&mut self, number: IssueNumber, every: Millis, now: Moment) -> bool {
         let first = Look { next: now, ..Look::every(every, now) };
         let look = self.0.entry(number).or_insert(first);
@@ -77,7 +77,7 @@ impl Refusals {
         is_due
     }
 
-    /// An issue was served, or something else came of it.
+    /// Removes an issue after any other result.
     pub(super) fn forget(&mut self, number: IssueNumber) {
         self.0.remove(&number);
     }
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(after(&mut look, true), (60, true), "that it answers again is said as well");
         assert_eq!(after(&mut look, true), (60, false));
         assert_eq!(after(&mut look, false), (120, true), "it had answered meanwhile");
-        // Nobody is asked more often because they do not answer.
+        // The backoff never shortens a long interval.
         let mut slow = Look::every(Millis(3_600_000), Moment(0));
         slow.unanswered(Moment(0));
         assert_eq!(slow.next, Moment(3_600_000));

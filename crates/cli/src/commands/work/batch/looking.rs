@@ -1,4 +1,4 @@
-//! Looking for issues again and again.
+//! Polling for issues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::report::count;
 use crate::{diagnostics, driving, time};
 
 impl Batch<'_> {
-    /// Looks for issues again, on a thread of its own.
+    /// Lists issues again on a separate thread.
     pub(super) fn look_again(&mut self) {
         if let Some(look) = &mut self.look {
             look.under_way = true;
@@ -25,7 +25,7 @@ impl Batch<'_> {
         let (ground, selection, tell) = (Arc::clone(&self.ground), self.selection.clone(), self.tell.clone());
         std::thread::spawn(move || {
             let look = AssertUnwindSafe(|| driving::block_on(async { Ok(selection.list(&ground).await) }));
-            // A bug here is told like anything else that keeps us from looking.
+            // A panic is reported like any other failed poll.
             let listed = catch_unwind(look).unwrap_or_else(|_| Err(Error::unavailable("a bug")));
             let listed = listed.unwrap_or_else(|error| Err(Unlisted::Error(error)));
             tell.send(Told::Listed(Box::new(listed))).unwrap_or(());
@@ -63,7 +63,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Whoever waited for something may begin now; whoever failed begins again once the issue was changed (I-76).
+    /// Restarts issues that waited, and failed issues whose text has changed (I-76).
     pub(super) fn reconsider(&mut self, listing: &Listing) {
         for item in &listing.plan.items {
             let Some(issue) = listing.issues.get(&item.number) else { continue };
@@ -76,13 +76,13 @@ impl Batch<'_> {
                     continue;
                 }
             }
-            // What it depends on is listed with it the next time.
+            // The next poll also lists its dependencies.
             let resolves = self.planned.ready(item.number).is_some_and(|(_, ready)| ready.resolve);
             self.selection.resolving.extend(resolves.then_some(item.number));
             let is_overtaken = listing.overtaken.contains(&item.number);
             match standing {
-                // What a person or the forge has to do first is looked at less and less often, for each look is kept; what was
-                // merged meanwhile at once.
+                // Each attempt is journaled, so an issue that waits for a person or the forge is retried with
+                // backoff. An issue that was merged in the meantime continues at once.
                 Some(Standing::Ended(WorkOutcome::Waiting | WorkOutcome::Unknown))
                     if !is_overtaken && self.waits_outside(item.number) =>
                 {
@@ -90,7 +90,7 @@ impl Batch<'_> {
                         self.standings.remove(&item.number);
                     }
                 }
-                // Those that go on when they are asked for again; what has not moved is only told of (I-64).
+                // These continue when selected again. A conflict without a moved branch is only reported (I-64).
                 Some(Standing::Ended(
                     WorkOutcome::Waiting
                     | WorkOutcome::Blocked
@@ -101,7 +101,7 @@ impl Batch<'_> {
                     self.refusals.forget(item.number);
                     self.standings.remove(&item.number);
                 }
-                // Who never serves is not asked at every look.
+                // A provider that keeps failing is not asked at every poll.
                 Some(Standing::Ended(WorkOutcome::Provider)) if !changed => {
                     if self.is_due(item.number) {
                         self.standings.remove(&item.number);
@@ -118,19 +118,19 @@ impl Batch<'_> {
         }
     }
 
-    /// Whether it is time to ask again for an issue.
+    /// Returns true if the issue's backoff has elapsed.
     fn is_due(&mut self, number: IssueNumber) -> bool {
         let every = self.look.as_ref().map_or(self.ground.work.every, Look::pace);
         self.refusals.is_due(number, every, time::now())
     }
 
-    /// Whether the run on an issue is held by something outside, such as a review that is missing.
+    /// Returns true if something external blocks the issue's run, such as a missing review.
     fn waits_outside(&self, number: IssueNumber) -> bool {
         self.results.iter().any(|result| result.issue == number && result.outside)
     }
 
-    /// Finds out how an issue is worked on that was not there at the start. What is wrong with it is said once, and is what
-    /// comes of it until somebody changes the issue: nobody else is kept from working.
+    /// Plans an issue that appeared after the start. An error is reported once and stays its result until the issue
+    /// changes. Other issues are not affected.
     fn plan_later(&mut self, issue: &Issue) -> bool {
         let Err(error) = self.planned.plan(issue, &self.ground, self.flags, self.streams) else {
             return true;

@@ -1,4 +1,4 @@
-//! One invocation: issues are begun, watched, asked about and collected.
+//! One invocation of `saihai work`: it starts, watches and collects runs, and asks questions.
 
 mod allotting;
 mod asking;
@@ -41,7 +41,6 @@ use crate::report::Live;
 use crate::terminal::Streams;
 use crate::{ours, time};
 
-/// How often the table is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
 
 pub(super) struct Batch<'a> {
@@ -62,36 +61,35 @@ pub(super) struct Batch<'a> {
     paused: BTreeMap<ProviderName, Moment>,
     controls: BTreeMap<IssueNumber, Control>,
     locks: BTreeMap<IssueNumber, Arc<ItemLock>>,
-    /// What those may cost that are at work.
+    /// Reserved budgets of the driven issues.
     allotted: BTreeMap<IssueNumber, Budget>,
-    /// How the runs stand that issues have had.
+    /// States of the issues' earlier runs.
     before: BTreeMap<IssueNumber, Before>,
-    /// What those cost that are not at work any more.
+    /// Cost and time of the issues that are no longer driven.
     spent: BTreeMap<IssueNumber, (Cost, Millis)>,
     results: Vec<ItemResult>,
     questions: VecDeque<Question>,
     keyboard: Option<Keyboard>,
     can_ask: bool,
-    /// Gates that were answered for everybody.
+    /// Gates answered with "yes to all".
     yes: BTreeSet<StageId>,
-    /// Where that can be looked at which waits to be merged.
+    /// Pull requests or branches that wait to be merged.
     delivered: BTreeMap<IssueNumber, String>,
-    /// Those that were merged and are worked on all the same.
+    /// Merged issues that are worked on again.
     reworked: BTreeSet<IssueNumber>,
-    /// What issues said when they were begun.
+    /// Texts of the issues at the start of their runs.
     begun_with: BTreeMap<IssueNumber, String>,
-    /// Issues whose text has changed since they failed.
     again: BTreeSet<IssueNumber>,
-    /// Issues that were tried: what `--retry` and `--adopt` say is said once, however often they are listed.
+    /// Issues already attempted. `--retry` and `--adopt` apply only once, even if an issue is listed again.
     tried: BTreeSet<IssueNumber>,
     interrupts: u8,
-    /// Whoever has not begun yet need not.
+    /// Tells the threads not to start any more runs.
     stopped: Arc<AtomicBool>,
     look: Option<Look>,
     refusals: Refusals,
-    /// The runs that were told of.
+    /// Ids of the runs that this invocation started.
     begun: BTreeSet<String>,
-    /// What is said once nobody is being asked.
+    /// Output held back while a question is open.
     held: Vec<String>,
 }
 
@@ -164,7 +162,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Works on everything that was listed; the exit code comes back.
+    /// Works on all listed issues and returns the exit code.
     pub(super) async fn work(
         mut self,
         listing: Listing,
@@ -172,7 +170,7 @@ impl<'a> Batch<'a> {
         unbegun: Unbegun,
     ) -> Result<u8, Error> {
         let mut signals = Signals::listen().map_err(super::unheard)?;
-        // From now on it is here that somebody listens.
+        // From here on this loop handles signals.
         drop(unbegun);
         self.planned = planned;
         self.exclude()?;
@@ -222,7 +220,7 @@ impl<'a> Batch<'a> {
         self.finish()
     }
 
-    /// Has git look past worktrees also where a definition wants them elsewhere (I-35).
+    /// Excludes worktrees from git, including those whose directory a definition sets (I-35).
     fn exclude(&self) -> Result<(), Error> {
         let items = self.planned.items.values();
         let roots: Vec<&std::path::Path> =
@@ -231,7 +229,7 @@ impl<'a> Batch<'a> {
         self.ground.repository.exclude(&roots).map_err(super::ground::refused_by_git)
     }
 
-    /// Takes in what there is to do.
+    /// Adds the listed issues to the plan.
     fn take_in(&mut self, listing: Listing) {
         let Listing { plan, issues, over, handed_over, delivered, reworked, .. } = listing;
         (self.delivered, self.reworked) = (delivered, reworked);
@@ -256,7 +254,7 @@ impl<'a> Batch<'a> {
                 continue;
             }
             let before = Before::of(&self.ground, issue, self.flags, self.reworked.contains(&item.number));
-            // Who only hands over what agents have finished is not begun with again.
+            // A finished run that is only delivered does not return to the queue.
             let begins = !matches!(before, Before::Told | Before::GoesOn { finished: true });
             if is_open && begins && !self.is_elsewhere(issue) {
                 self.label(item.number, &[StatusLabel::Queued]);
@@ -265,7 +263,7 @@ impl<'a> Batch<'a> {
         }
         self.issues.extend(issues);
         let before = std::mem::replace(&mut self.plan, plan);
-        // What has begun goes on to its end, though it is not listed any more.
+        // A started run continues to its end, even if its issue is no longer listed.
         let is_begun = |item: &Item| {
             let standing = self.standings.get(&item.number);
             matches!(standing, Some(Standing::Running | Standing::Parked { .. }))
@@ -275,13 +273,13 @@ impl<'a> Batch<'a> {
         self.plan.items.extend(begun);
     }
 
-    /// Whether another process works on an issue: then it says how it stands, and nobody else (I-32).
+    /// Returns true if another process works on the issue. That process then owns the labels (I-32).
     fn is_elsewhere(&self, issue: &Issue) -> bool {
         let item = as_item(issue, &self.ground.work.branch_prefix);
         ItemLock::is_taken(&self.ground.repository, &item).unwrap_or(false)
     }
 
-    /// What is known of an issue that is done already.
+    /// Returns the known result of a finished issue.
     fn before(&self, issue: &Issue, outcome: WorkOutcome) -> Over {
         let past = self.ground.past(issue).unwrap_or_default();
         let past = past.into_iter().find(|past| past.delivers);
@@ -289,7 +287,7 @@ impl<'a> Batch<'a> {
         Over { past, acted: false, ..Over::told(outcome, why) }
     }
 
-    /// Does whatever is to be done now; when there may be more to do comes back.
+    /// Performs all due steps and returns the time of the next one.
     async fn step(&mut self) -> Result<Option<Moment>, Error> {
         if self.interrupts > 0 {
             return Ok(None);
@@ -322,7 +320,7 @@ impl<'a> Batch<'a> {
             for step in next.steps {
                 let begins = matches!(step, Step::Start(_) | Step::Continue(_));
                 self.perform(step);
-                // What is left for the others is another thing now.
+                // The remaining budget of the other issues has changed.
                 if begins {
                     break;
                 }
@@ -333,7 +331,7 @@ impl<'a> Batch<'a> {
     fn perform(&mut self, step: Step) {
         match step {
             Step::Start(number) | Step::Continue(number) => match self.controls.get(&number) {
-                // It has only waited.
+                // It was only waiting.
                 Some(control) => {
                     control.go_on();
                     self.standings.insert(number, Standing::Running);
@@ -401,7 +399,7 @@ impl<'a> Batch<'a> {
         self.board.begin(number);
     }
 
-    /// Takes in a signal; `true` where the process must end at once.
+    /// Handles a signal. Returns true if the process must exit at once.
     fn interrupted(&mut self, by: &'static str) -> bool {
         self.interrupts += 1;
         self.take_frame_away();
@@ -414,13 +412,13 @@ impl<'a> Batch<'a> {
                 self.streams.err.line("stopping; once more to end at once");
                 let waiting: Vec<Question> = std::mem::take(&mut self.questions).into();
                 for question in waiting {
-                    // What cannot be read now is found again the next time.
+                    // The next invocation finds unreadable runs again.
                     self.leave(&question).unwrap_or(());
                 }
                 self.leave_waiting();
                 false
             }
-            // What it does for an issue is found undone, or done, the next time.
+            // The next invocation detects if the interrupted git operation is done.
             2 => {
                 saihai::end_all_git();
                 false
@@ -429,14 +427,14 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Whether there is nothing more to wait for.
+    /// Returns true if there is nothing left to wait for.
     fn is_over(&self) -> bool {
         let running = self.standings.values().any(|standing| matches!(standing, Standing::Running));
         let driven = running || !self.controls.is_empty() || !self.allotted.is_empty();
         match self.interrupts {
             0 => {}
             1 => return !driven,
-            // Whoever has not begun yet has nothing to lose, whatever it waits for.
+            // Issues that have not started lose nothing.
             _ => return self.controls.is_empty(),
         }
         let over = self

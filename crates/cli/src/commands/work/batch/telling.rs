@@ -1,4 +1,4 @@
-//! What is heard of issues, kept and said.
+//! Events of issues: recording and printing them.
 
 use saihai::delivery::Assignment;
 use saihai::repository::Repository;
@@ -46,9 +46,9 @@ impl Batch<'_> {
                 self.say(&format!("{number} {}", visible_line(stage)))
             }
             Seen::FirstTurn => self.label(number, &[StatusLabel::Running]),
-            // Whoever only waits for checks keeps nobody from working.
+            // A run that only waits for checks does not block other issues.
             Seen::Waiting(Some(until)) => {
-                // What it has set aside and not spent is there for others meanwhile.
+                // Release the unspent part of its reservation to other issues.
                 let spent = self.board.cost(number);
                 self.allotted.entry(number).and_modify(|part| {
                     *part = Budget {
@@ -60,7 +60,7 @@ impl Batch<'_> {
                 });
                 self.standings.insert(number, Standing::Parked { until: Some(*until) });
             }
-            // Whoever begins now would only be refused as well (I-45).
+            // A run that starts now would hit the same quota (I-45).
             Seen::Exhausted(provider, until) => {
                 self.paused.insert(provider.clone(), *until);
             }
@@ -80,7 +80,7 @@ impl Batch<'_> {
         }
     }
 
-    /// An issue is not driven any more: it is over, or it pauses.
+    /// Handles an issue that is no longer driven, because it ended or paused.
     pub(super) async fn over(&mut self, number: IssueNumber, mut over: Over) -> Result<(), Error> {
         let begun = self.controls.remove(&number).is_some();
         self.settle(number, &mut over, begun);
@@ -89,7 +89,7 @@ impl Batch<'_> {
         if let (Some(hold), Some(directory), 0) = (hold, directory, self.interrupts) {
             match hold {
                 Hold::Person(call) if self.yes.contains(&call.stage) => {
-                    // Where it cannot be answered so it has been answered otherwise, and goes on by that.
+                    // If this answer is rejected, another one exists and the run continues with that.
                     drop(saihai::answer(&directory, Given::Yes(None), Clock::system()).await);
                     self.locks.extend(over.lock.take().map(|lock| (number, lock)));
                     self.standings.insert(number, Standing::Parked { until: Some(time::now()) });
@@ -136,7 +136,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// An issue is over, for now.
+    /// Handles the end of an issue's run.
     pub(super) fn end(&mut self, number: IssueNumber, over: &Over) {
         self.locks.remove(&number);
         let title = self.issues.get(&number).map(|issue| issue.title.clone()).unwrap_or_default();
@@ -145,7 +145,7 @@ impl Batch<'_> {
         self.collect(number, &title, over);
     }
 
-    /// An issue that was only told of keeps the labels it has, unless they tell of a run that is over.
+    /// Corrects the labels of an issue that was only reported, if they describe a finished run.
     pub(super) fn put_labels_right(&self, number: IssueNumber, over: &Over) {
         let completed = over.past.as_ref().is_some_and(|past| past.deeds.has(stage::FINALIZE));
         if let Some(labels) = over.came.outcome.labels(completed)
@@ -155,8 +155,8 @@ impl Batch<'_> {
         }
     }
 
-    /// Whether an issue carries a word for how it stands, and another one than it should: whoever was to change it was
-    /// killed, or its run went on elsewhere. Labels that a person took away stay away.
+    /// Returns true if the issue has a wrong status label. The responsible process may have been killed, or the run
+    /// continued elsewhere. Labels that a person removed stay removed.
     fn is_labelled_wrongly(&self, number: IssueNumber, labels: &[StatusLabel]) -> bool {
         let work = self.planned.ready(number).map_or(&self.ground.work, |(_, ready)| &ready.work);
         let carried = self.issues.get(&number).map(|issue| issue.labels.as_slice()).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Batch<'_> {
         exclusive.into_iter().any(|label| carries(label) && !labels.contains(label))
     }
 
-    /// Says that somebody has edited an issue since its run began (I-72).
+    /// Reports that the issue changed after its run started (I-72).
     pub(super) fn say_edited(&mut self, number: IssueNumber, over: &Over) {
         let is_edited = over.past.as_ref().zip(self.issues.get(&number));
         if is_edited.is_some_and(|(past, issue)| past.assignment.text != Assignment::text_of(issue)) {
@@ -177,19 +177,19 @@ impl Batch<'_> {
         }
     }
 
-    /// Keeps what came of an issue, and says it.
+    /// Stores and prints the result of an issue.
     pub(super) fn collect(&mut self, number: IssueNumber, title: &str, over: &Over) {
         let mut result = ItemResult::new(number, title, over, self.spent_whole(number, over));
         result.hints.splice(0..0, self.to_take_in(over));
         self.standings.insert(number, Standing::Ended(over.came.outcome));
         self.board.state(number, result.outcome);
-        // Another run that ends alike is news; so is one that was gone on with.
+        // A new or continued run with the same result is reported again.
         let same = |one: &ItemResult| {
             (one.issue, one.outcome, &one.reason) == (number, result.outcome, &result.reason)
                 && (&one.run, one.turns) == (&result.run, result.turns)
         };
         let is_news = !self.results.iter().any(same);
-        // Whatever it waits for now was not waited for before.
+        // It now waits for something new, so its backoff starts over.
         if is_news && over.came.outcome == WorkOutcome::Waiting {
             self.refusals.forget(number);
         }
@@ -198,7 +198,7 @@ impl Batch<'_> {
         if !is_news {
             return;
         }
-        // Kept before it is said: who has heard of it finds it there, whatever happens next.
+        // Write the file before printing: a reader of the output must find the result there.
         if let Err(error) = self.files.write(&self.results, over.past.as_ref()) {
             self.streams.warning(&format!("what came of it could not be kept: {error}"));
         }
@@ -206,19 +206,20 @@ impl Batch<'_> {
         self.say(&format!("{number} {}{}", result.outcome, reason.unwrap_or_default()));
         if self.flags.flags.json {
             self.take_frame_away();
-            // Where nobody reads it any more the files still have it.
+            // The files still contain the result if stdout is closed.
             result::write_item(&result, &mut self.streams.out).unwrap_or(());
         }
     }
 
-    /// What an issue may cost with all its runs, where it met a limit and they have cost that.
+    /// Returns the issue's total budget if its runs have used it up.
     fn spent_whole(&self, number: IssueNumber, over: &Over) -> Option<&Budget> {
         let issue = self.issues.get(&number).filter(|_| over.came.outcome == WorkOutcome::Limited)?;
         let is_spent = self.ground.left_for(issue).is_ok_and(|left| left.is_spent());
         is_spent.then_some(&self.ground.work.budget_per_issue)
     }
 
-    /// What a person does before merging by hand what conflicts here: it conflicts with all that waits beside the base.
+    /// Returns the command to run before resolving a local conflict by hand. The issue also conflicts with the merges
+    /// that wait in `saihai/merge/BASE`.
     fn to_take_in(&self, over: &Over) -> Option<String> {
         let past = over.past.as_ref().filter(|past| past.assignment.forge.is_none())?;
         let base = &past.assignment.base.branch;
@@ -234,7 +235,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Says what came of everything.
+    /// Prints all results and returns the exit code.
     pub(super) fn finish(mut self) -> Result<u8, Error> {
         self.take_frame_away();
         let order: Vec<IssueNumber> = self.plan.items.iter().map(|item| item.number).collect();
@@ -247,7 +248,7 @@ impl Batch<'_> {
             self.streams.warning(&format!("the summary of the step cannot be written: {error}"));
         }
         for result in &mut self.results {
-            // What was taken in meanwhile need not be told.
+            // Drop the hint if the base already contains the merges.
             let base =
                 result.way.as_deref().and_then(|way| way.split_once("saihai/merge/")).map(|(_, base)| base);
             let waits = base.is_some_and(|base| self.ground.repository.waits_beside(base).unwrap_or(true));
@@ -280,7 +281,7 @@ impl Batch<'_> {
         if self.flags.flags.json && self.live.is_none() {
             return;
         }
-        // Nothing is written into the line a person types in.
+        // Do not write into the line that a person is typing.
         if !self.questions.is_empty() {
             self.held.push(line.to_owned());
             return;
@@ -291,7 +292,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Says what had to wait for an answer.
+    /// Prints the output held back while a question was open.
     pub(super) fn say_held(&mut self) {
         if self.questions.is_empty() {
             for line in std::mem::take(&mut self.held) {
@@ -313,7 +314,7 @@ impl Batch<'_> {
     }
 }
 
-/// Whether a branch holds something that is not part of what was merged beside it.
+/// Returns true if the base has commits that `saihai/merge/BASE` does not contain.
 fn has_diverged(repository: &Repository, base: &str) -> bool {
     let tip = |branch: String| repository.tip(&format!("refs/heads/{branch}")).ok().flatten();
     let both = tip(format!("saihai/merge/{base}")).zip(tip(base.to_owned()));
