@@ -144,7 +144,7 @@ pub enum WorkReason {
     LockLost,
     /// The title is blank.
     BlankTitle,
-    /// A branch or worktree of that name belongs to someone else.
+    /// A branch or worktree of that name exists and is not ours.
     NotOurs,
     /// A dependency is not done.
     Dependency,
