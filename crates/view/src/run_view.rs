@@ -16,7 +16,7 @@ use crate::RunState;
 pub struct RunView {
     pub start: Box<Start>,
     pub started: Moment,
-    /// Number of the last record; its time follows.
+    /// Number of the last record.
     pub last_seq: u64,
     pub last_at: Moment,
     pub visits: Vec<VisitView>,
@@ -142,7 +142,7 @@ pub(crate) enum NoteKind {
     Remarked { topic: Topic, remark: Remark },
 }
 
-/// Continue or wait, according to the last decision.
+/// Activity of the run according to its last decision.
 #[derive(Debug, Clone)]
 struct Progress {
     resting: Resting,
