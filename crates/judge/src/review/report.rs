@@ -108,7 +108,7 @@ impl Unread {
         }
     }
 
-    /// Returns true if the part may have deserved a review.
+    /// Returns true for a gap: text that an agent could have reviewed.
     pub fn is_a_gap(self) -> bool {
         match self {
             Self::Size | Self::Budget => true,

@@ -35,7 +35,7 @@ pub(super) fn whole_part(text: &str) -> Option<Json> {
     serde_json::from_str(&mended).ok().filter(Value::is_object)
 }
 
-/// State of the scan inside or outside a string, where brackets and commas mean nothing.
+/// String state of the scan. Inside a string, brackets and commas mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Text {
     Outside,

@@ -21,7 +21,7 @@ const LAST_WORDS: usize = 200;
 
 /// Finds the value. The order of preference:
 /// - the provider's structured value
-/// - the candidate without problems; of several different ones the one with most findings, until the agent clarifies
+/// - the candidate without problems; of several different ones the one with most findings, until a correction
 /// - the first candidate of which something can be kept
 /// - the first candidate that parses
 pub(in super::super) fn read_items(
