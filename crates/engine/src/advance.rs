@@ -250,7 +250,7 @@ impl Run {
         self.round().done(Place::Main(0)).and_then(|done| done.label.clone())
     }
 
-    /// Applies a gate's default answer once its time is up.
+    /// Answers no at an open gate once its time is up.
     pub(crate) fn close_gate_in_time(&mut self, workflow: &Workflow) {
         let Some(visit) = &self.visit else { return };
         let Some(Slot::Open { call, until: Some(until) }) = visit.round.slot(Place::Main(0)) else { return };

@@ -32,8 +32,8 @@ impl Run {
         Some(self.look_outside(Place::Outside(next)))
     }
 
-    /// Checks the outside conditions once before the first round, because the work may already be done. If not, the
-    /// round starts normally.
+    /// Checks outside states once before the first round, because the work may already be done. If not, the round
+    /// starts normally.
     pub(crate) fn look_first(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> Option<Step> {
         if self.counts.looked || self.counts.iteration > 0 {
             return None;

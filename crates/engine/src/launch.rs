@@ -1,5 +1,5 @@
-//! Starts the calls that are due. Every call is first a waiting slot and starts here. A first attempt, a retry, a
-//! repeat after a crash and a call after a lifted hold thus share one path.
+//! Starts the calls that are due. Every call is first a waiting slot and starts here. First attempts, retries, repeats
+//! after a crash and calls after a lifted hold thus share one path.
 
 use std::collections::BTreeMap;
 

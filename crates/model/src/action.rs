@@ -13,7 +13,7 @@ pub struct ActionSpec {
     pub inputs: Vec<(StageId, String)>,
     /// Policy for an action whose result is unknown.
     pub once: Once,
-    /// Repeats the action until its result is no longer "not yet".
+    /// Repeats the action while its result is "not yet".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<Poll>,
 }

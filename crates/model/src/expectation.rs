@@ -54,8 +54,8 @@ pub enum Difference {
 }
 
 impl Expectation {
-    /// Compares an actual run with this expectation. A call in only one of them is no difference of its own: the path
-    /// or the script's replies show it.
+    /// Compares an actual run with this expectation. A call in only one of them does not count separately: the path or
+    /// the script's replies show it.
     pub fn differences(&self, came: &Self) -> Vec<Difference> {
         let outcome = match (&self.outcome, &came.outcome) {
             (Some(expected), Some(came)) if expected != came => {

@@ -32,8 +32,8 @@ pub enum OwnProtocol {
 }
 
 impl OwnProvider {
-    /// Converts it into settings. Running it permits it to edit files and run commands. Saihai does not know if it can
-    /// enforce less, so it never asks for less.
+    /// Converts it into settings. Running it permits it to edit files and run commands. No known means holds it to
+    /// less, so no turn asks it for less.
     pub fn settings(&self) -> ProviderSettings {
         let (kind, passing) = match self.speaks {
             OwnProtocol::Acp => (ProviderKind::Acp, Passing::Input),

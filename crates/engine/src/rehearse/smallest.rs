@@ -6,8 +6,8 @@ use serde_json::{Map, json};
 /// Maximum depth of a schema. A schema that refers to itself has no smallest value anyway.
 const DEPTH: u32 = 32;
 
-/// Returns a small value for a schema. The value may be invalid if the schema uses more than is supported here, such as
-/// a pattern or a condition. The caller must check it with the real validator.
+/// Returns a small value for a schema. The value may be invalid if the schema uses unsupported keywords, such as a
+/// pattern or a condition. The caller must check it with the real validator.
 pub(super) fn smallest(schema: &Json) -> Json {
     value(schema, schema, DEPTH)
 }

@@ -144,7 +144,8 @@ impl Scheduling<'_> {
         }
     }
 
-    /// Returns true if the budget covers an item. While another item runs, some of its money may be left over.
+    /// Returns true if the budget lets an item run. An unpaid item waits while another runs, because money may be left
+    /// over. Once no other runs, it starts and reports the missing budget.
     fn is_paid(&self, number: IssueNumber) -> bool {
         let mut standings = self.scene.standings.values();
         let runs = standings.any(|standing| matches!(standing, Standing::Running));

@@ -103,7 +103,7 @@ fn who_cannot_be_paid_waits_for_what_the_others_leave_and_for_nothing_else() {
     let parked = Standing::Parked { until: Some(Moment(50)) };
     unpaid(Stage::new("1 2 3", FREE, 3).with(1, Standing::Running).with(3, parked)).check("");
     unpaid(Stage::new("1 2 3", FREE, 3)).check("start #1");
-    // No run is active, so no money comes back: each item in turn ends for lack of budget.
+    // No run is active, so no money comes back. The items start one at a time and report it.
     let over = Standing::Ended(WorkOutcome::Merged);
     unpaid(Stage::new("1 2 3", FREE, 3).with(1, over)).check("start #2");
 }

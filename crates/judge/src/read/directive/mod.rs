@@ -19,7 +19,7 @@ use self::miss::Misses;
 use self::word::Standing;
 use super::reply::Reply;
 
-/// Maximum number of recorded events of one reply, because a journal is no place for the output of a runaway loop.
+/// Maximum number of recorded events of one reply. It keeps the output of a runaway loop out of the journal.
 const RECORDED: usize = 1_000;
 
 #[derive(Debug, Default)]

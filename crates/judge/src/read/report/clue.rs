@@ -50,7 +50,7 @@ impl<'a> Clues<'a> {
 }
 
 /// Returns the one listed name that a line mentions. A name inside a longer one does not count. A line with two
-/// different names is no clue.
+/// different names does not count either.
 fn mentioned(names: &[String], line: &str) -> Option<usize> {
     let line = line.to_lowercase();
     let places: Vec<(usize, Range<usize>)> = names

@@ -116,7 +116,7 @@ impl<'a> Item<'a> {
         confidence.and_then(|percent| u8::try_from(percent).ok())
     }
 
-    /// Reads `location: {file_path, line_number, end_line?}`. An invalid place is no reason to lose the finding.
+    /// Reads `location: {file_path, line_number, end_line?}`. An invalid place does not invalidate the finding.
     pub(super) fn place(&self, payload: &mut Payload) -> Place {
         let Some(value) = self.get("location") else { return Place::default() };
         let Some(object) = value.as_object() else {

@@ -345,7 +345,7 @@ impl Payload {
     }
 }
 
-/// Returns the value of an object's only member, if it is an object and the member has no meaning of its own.
+/// Unwraps an object with one member. The value must be an object too, and the member's name must be unknown.
 fn only_member(value: &Json) -> Option<&Json> {
     let object = value.as_object().filter(|object| object.len() == 1)?;
     let (name, inner) = object.iter().next()?;

@@ -130,9 +130,9 @@ impl<'a> Suppressions<'a> {
         }
     }
 
-    /// Returns the finding as suppressed, if a rule names one of its worst members, or if rules cover all its members.
-    /// Ignoring one agent does not silence others that found the same. Nor does a known minor finding silence a similar
-    /// worse one.
+    /// Returns the finding as suppressed, if a rule names one of its worst members or rules cover all members. Ignoring
+    /// one agent does not silence others that found the same. Nor does a known minor finding silence a similar worse
+    /// one.
     ///
     /// `place` is the index of the finding among all assigned ones.
     pub(super) fn apply(&mut self, place: usize, reported: &Reported) -> Option<Suppressed> {
