@@ -5,9 +5,9 @@
 //! ```
 //!
 //! `seq` counts lines from 1, `batch` counts appends, and `left` counts the lines left in the same append. `sum` is the
-//! CRC-32 of the line up to `,"sum"`. One append is one write and one sync. Saihai acts on a record only after that sync
-//! has succeeded. An incomplete or damaged last batch was therefore never acknowledged, and the reader drops it whole.
-//! The reader refuses damage anywhere before it.
+//! CRC-32 of the line up to `,"sum"`. One append is one write and one sync. Saihai acts on a record only after that
+//! sync has succeeded. An incomplete or damaged last batch was therefore never acknowledged, and the reader drops it
+//! whole. The reader refuses damage anywhere before it.
 
 mod line;
 mod reader;
