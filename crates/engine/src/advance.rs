@@ -1,4 +1,4 @@
-//! What does the round lack next? One order for every workflow; see the crate's documentation.
+//! Fills the gaps of the current round, in one order for every workflow; see the crate documentation.
 
 use saihai_judge::Labelled;
 use saihai_model::{
@@ -9,15 +9,16 @@ use saihai_model::{
 use crate::verdict::Says;
 use crate::{Call, Done, Phase, Run, Slot};
 
-/// What one step of `advance` came to.
+/// Result of one step of `advance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Go,
-    /// Nothing can be done until another fact arrives.
+    /// Waits: nothing can happen until another fact arrives.
     Rest,
 }
 
-/// Far above what any workflow can need between two facts; reached only by a defect, which must not hang.
+/// Far more steps than any workflow needs between two facts. Only a bug reaches this limit, and it must not hang the
+/// run.
 const STEPS: u32 = 100_000;
 
 impl Run {
@@ -69,7 +70,7 @@ impl Run {
         self.lack_verdict(workflow, stage, out)
     }
 
-    /// Labels, the exit's question, outside conditions; then the round lacks nothing and is left.
+    /// Requests labels, then the exit's question, then outside conditions. When all are present, leaves the round.
     fn lack_verdict(&mut self, workflow: &Workflow, stage: &Stage, out: &mut Vec<Effect>) -> Step {
         if self.repeats_before_exit(stage) {
             let ruling = Self::early();
@@ -108,7 +109,7 @@ impl Run {
         &mut self.visit.as_mut().expect("a step is only taken during a visit").round
     }
 
-    /// Puts a call into an empty place; where the place already holds one there is nothing to do but wait.
+    /// Queues a call for an empty place. If the place already holds one, waits.
     pub(crate) fn lack(&mut self, place: Place, purpose: Option<Purpose>) -> Step {
         if self.round().slot(place).is_some() {
             return Step::Rest;
@@ -118,7 +119,7 @@ impl Run {
         Step::Go
     }
 
-    /// An output without which a turn of the stage is not asked. One that is null is missing too.
+    /// Returns a required input of the stage that is missing. A null value counts as missing.
     fn missing_input<'w>(&self, stage: &'w Stage) -> Option<&'w (StageId, String)> {
         let has = |stage: &StageId, key: &String| {
             let value = self.carry.outputs.get(stage).and_then(|outputs| outputs.get(key));
@@ -131,8 +132,8 @@ impl Run {
         !matches!(stage.does, Activity::Turns { .. }) || self.round().counted
     }
 
-    /// A limit is checked when a round is counted: completion in the last round thereby wins, and a raised limit finds
-    /// the run exactly here.
+    /// Checks the limits when it counts a round. Completion in the last round therefore wins, and a raised limit
+    /// continues exactly here.
     fn count_round(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> Step {
         let reached = |limit: Option<u32>| limit.is_some_and(|limit| self.counts.iteration >= limit);
         if reached(self.limits.rounds) || reached(self.limits.hard_rounds) {
@@ -168,7 +169,7 @@ impl Run {
         missing.is_some_and(|index| self.lack(Place::Main(index), purpose) == Step::Go)
     }
 
-    /// Reports of a turn are saved as soon as it has replied, whatever its siblings do.
+    /// Saves the reports of a turn as soon as it replies. It does not wait for parallel turns.
     fn lack_reports(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> bool {
         let missing = (0..stage.turns().len()).find(|index| {
             let done = self.round().done(Place::Main(*index));
@@ -184,14 +185,14 @@ impl Run {
         true
     }
 
-    /// The actions that blocks ask for, one after the other.
+    /// Runs the actions that blocks request, one at a time.
     fn lack_blocks(&mut self, workflow: &Workflow) -> Option<Step> {
         let count = self.block_actions(workflow).len();
         let next = (0..count).find(|index| self.round().done(Place::Block(*index)).is_none())?;
         Some(self.lack(Place::Block(next), None))
     }
 
-    /// Questions for the turns that no other method labels.
+    /// Asks a question for each turn that no other method can label.
     fn lack_labels(&mut self, workflow: &Workflow, stage: &Stage) -> Option<Step> {
         if self.wrong_output(stage).is_some() {
             return None;
@@ -210,7 +211,7 @@ impl Run {
         (!open.is_empty()).then_some(Step::Rest)
     }
 
-    /// What a turn's reply, and the question about it, say.
+    /// Reads a turn's label from its reply, or from the question about that reply.
     pub(crate) fn labelled(&self, stage: &Stage, index: usize) -> Labelled {
         let Some(done) = self.round().done(Place::Main(index)) else { return Labelled::Missing };
         let Some(choice) = stage.turns().get(index).and_then(|turn| turn.reads.choice.as_ref()) else {
@@ -223,7 +224,7 @@ impl Run {
         saihai_judge::label(choice, &done.reading, answer)
     }
 
-    /// Each turn's label in order, and how the first was found.
+    /// Returns each turn's label in order, and the method that found the first one.
     pub(crate) fn labels(&self, stage: &Stage) -> (Vec<Option<Label>>, By) {
         match &stage.does {
             Activity::Turns { turns, .. } => {
@@ -249,7 +250,7 @@ impl Run {
         self.round().done(Place::Main(0)).and_then(|done| done.label.clone())
     }
 
-    /// A gate nobody answered in time answers itself.
+    /// Answers no at an open gate once its time is up.
     pub(crate) fn close_gate_in_time(&mut self, workflow: &Workflow) {
         let Some(visit) = &self.visit else { return };
         let Some(Slot::Open { call, until: Some(until) }) = visit.round.slot(Place::Main(0)) else { return };
@@ -264,19 +265,19 @@ impl Run {
         }
     }
 
-    /// Whether the run has been driven as long as it may.
+    /// Returns true once the run has used up its active time.
     pub(crate) fn is_over_time(&self) -> bool {
         self.limits.runtime.is_some_and(|runtime| self.driven >= runtime)
     }
 
-    /// Ends what is under way when the time is up. Looked at last: a reply that completes the run still does.
+    /// Stops running calls when the time is up. Runs last, so that a reply that completes the run still counts.
     fn stop_in_time(&mut self, out: &mut Vec<Effect>) {
         if self.is_over_time() && self.phase == Phase::Running && self.hold.is_none() {
             self.stop_for(Hold::Limit("timeout".to_owned()), out);
         }
     }
 
-    /// Nothing more can be done now: say so once, and ask to be woken where time alone will change it.
+    /// Records a hold once, and requests a wake-up if time alone will change something.
     fn come_to_rest(&mut self, out: &mut Vec<Effect>) {
         if self.phase != Phase::Running {
             return;
@@ -296,7 +297,7 @@ impl Run {
         }
     }
 
-    /// The next moment at which time alone changes something.
+    /// Returns the next moment at which time alone changes something.
     fn next_moment(&self) -> Option<Moment> {
         let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
         let waits = slots.filter_map(|(_, slot)| match slot {

@@ -1,4 +1,4 @@
-//! What passes from round to round: written when a round ends, read only by prompts and actions.
+//! Values that pass from round to round. Written when a round ends; only prompts and actions read them.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::Done;
 
-/// What passes from round to round.
+/// Values that pass from round to round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Carry {
     pub task: Text,
-    /// The outputs of the stage before, each with what stands above it.
+    /// Outputs of the previous stage, each with its heading.
     pub previous: Vec<(String, Text)>,
     pub between: String,
-    /// The event that led here.
+    /// Event that led to this stage.
     pub event: Option<Published>,
     pub source: Option<StageId>,
-    /// What the next round is told.
+    /// Note for the next round.
     pub note: Option<Draft>,
-    /// Which proof of the round before did not hold, and what was found instead.
+    /// Index of the failed proof of the previous round, and the actual result.
     #[serde(default)]
     pub refuted: Option<(usize, String)>,
-    /// What the last check said.
+    /// Message of the last check.
     pub check_message: Option<String>,
     pub inputs: Vec<String>,
     /// Outputs by stage and key.
     pub outputs: BTreeMap<StageId, BTreeMap<String, Json>>,
-    /// What is known of the rounds before beside what was said.
+    /// Facts about earlier rounds other than their replies, such as the tools they used.
     pub context: BTreeMap<String, Json>,
-    /// How often the watched cycle has repeated.
+    /// Number of repeats of the watched cycle.
     pub cycles: u32,
-    /// Texts named at the start.
+    /// Named texts given at the start.
     pub subject: BTreeMap<String, Text>,
 }
 
@@ -56,7 +56,7 @@ impl Default for Carry {
 }
 
 impl Carry {
-    /// Adds which tools a round used and which blocks it wrote, in order and with repeats; other entries stay.
+    /// Appends the tools and blocks of a round, in order and with repeats. Other entries stay.
     pub(crate) fn note_round(&mut self, tools: &[String], blocks: &[Block]) {
         let actions = blocks.iter().take(Done::TOOLS).map(|block| Json::from(block.kind.as_str()));
         let tools = tools.iter().map(|tool| Json::from(tool.as_str()));

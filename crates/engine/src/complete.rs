@@ -1,4 +1,4 @@
-//! When the work is done.
+//! Decides when the work is done.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::advance::Step;
 use crate::verdict::Ruling;
 use crate::{Call, Done, Run, Slot};
 
-/// The longest reason that is taken from what somebody else says, in characters.
+/// Maximum length of a reason that comes from outside, in characters.
 const REASON: usize = 1_000;
 
 impl Run {
-    /// The outside conditions of the completion, asked once the verdict is known and before it is committed.
+    /// Asks the outside conditions of the completion once the verdict is known, before the engine commits it.
     pub(crate) fn lack_outside(
         &mut self,
         workflow: &Workflow,
@@ -32,8 +32,8 @@ impl Run {
         Some(self.look_outside(Place::Outside(next)))
     }
 
-    /// Looks, before the first round, at what may be as wanted without any work; the round then begins as if nobody
-    /// had looked.
+    /// Checks outside states once before the first round, because the work may already be done. If not, the round
+    /// starts normally.
     pub(crate) fn look_first(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> Option<Step> {
         if self.counts.looked || self.counts.iteration > 0 {
             return None;
@@ -70,7 +70,7 @@ impl Run {
         Step::Go
     }
 
-    /// What an outside condition complains of that could not say whether it holds.
+    /// Returns the error of an outside condition that could not tell if it holds.
     pub(crate) fn broken_condition(&self, workflow: &Workflow) -> Option<String> {
         let count = workflow.completion.actions().len();
         let mut done = (0..count).filter_map(|index| self.round().done(Place::Outside(index)));
@@ -78,12 +78,12 @@ impl Run {
         Some(told(broken, "error").unwrap_or_default())
     }
 
-    /// Whether the end of this round can be the end of the work.
+    /// Returns true if the work can be done at the end of this round.
     pub(crate) fn may_complete(&self, stage: &Stage) -> bool {
         matches!(stage.does, Activity::Turns { .. }) && !stage.aside && !self.delivering
     }
 
-    /// Notes what of the completion this round has met.
+    /// Records the parts of the completion that this round met.
     pub(crate) fn count_completion(&mut self, workflow: &Workflow, stage: &Stage) {
         for index in 0..stage.turns().len() {
             let Some(done) = self.round().done(Place::Main(index)) else { continue };
@@ -147,7 +147,7 @@ impl Run {
         }
     }
 
-    /// The phase the completion has come to, where it has phases.
+    /// Returns the current phase of the completion, if it has phases.
     pub(crate) fn phase_of<'a>(&'a self, workflow: &'a Workflow) -> Option<&'a str> {
         let mut start = None;
         visit_leaves(&workflow.completion, &mut |_, leaf| {
@@ -158,14 +158,14 @@ impl Run {
         start.map(|start| self.counts.phase.as_deref().unwrap_or(start))
     }
 
-    /// The reason if the work is done; `flow` says whether the exit led to *complete*.
+    /// Returns the reason if the work is done. `flow` is true if the exit led to *complete*.
     pub(crate) fn completed(&self, workflow: &Workflow, flow: bool) -> Option<String> {
         let mut look = Look { run: self, workflow, flow, leaf: 0, outside: 0 };
         look.holds(&workflow.completion)
     }
 }
 
-/// A look at the completion, leaf by leaf in reading order.
+/// Evaluation of the completion, leaf by leaf in reading order.
 struct Look<'a> {
     run: &'a Run,
     workflow: &'a Workflow,
@@ -196,7 +196,7 @@ impl Look<'_> {
         }
     }
 
-    /// All parts are looked at, whatever the first ones say: the leaves are numbered by it.
+    /// Evaluates every part without stopping early, because evaluation numbers the leaves.
     fn all(&mut self, parts: &[Completion]) -> Vec<Option<String>> {
         parts.iter().map(|part| self.holds(part)).collect()
     }
@@ -220,7 +220,7 @@ impl Look<'_> {
             }),
             Completion::Phase(phases) => {
                 let now = counts.phase.as_ref().unwrap_or(&phases.start);
-                // Before the first round only the state of things outside is looked at (S-34).
+                // Before the first round, only outside state counts (S-34).
                 let ended = counts.iteration > 0 && phases.terminal.contains(now);
                 ended.then(|| self.reason("phase", now))
             }
@@ -241,24 +241,24 @@ impl Look<'_> {
         reached.then(|| said().unwrap_or_else(|| "reached".to_owned()))
     }
 
-    /// A reason in the workflow's words, else a code and what it is about.
+    /// Returns a reason in the workflow's words. Falls back to the code and its subject.
     fn reason(&self, code: &str, about: &str) -> String {
         self.worded(code, about).unwrap_or_else(|| format!("{code} {about}"))
     }
 
-    /// The word `completed-CODE` with `{}` filled.
+    /// Returns the word `completed-CODE` with `{}` filled in.
     fn worded(&self, code: &str, about: &str) -> Option<String> {
         let word = self.workflow.words.get(&format!("completed-{code}"))?;
         Some(word.replacen("{}", about, 1))
     }
 }
 
-/// A text that an outside condition gave under a name, unless it is blank.
+/// Returns a named text from an outside condition, unless it is blank.
 fn told(done: &Done, name: &str) -> Option<String> {
     text(done.output.get(name)?)
 }
 
-/// A text, bounded, unless it is blank.
+/// Returns the text, cut to the maximum length, unless it is blank.
 fn text(value: &Json) -> Option<String> {
     let text: String = value.as_str()?.trim().chars().take(REASON).collect();
     (!text.is_empty()).then_some(text)

@@ -1,4 +1,4 @@
-//! The counters of a run, each bounded by the workflow.
+//! Counters of a run. The workflow bounds each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,30 +13,30 @@ pub struct Counts {
     pub visits: BTreeMap<StageId, u32>,
     /// Visits by stage that count towards a visit limit.
     pub activations: BTreeMap<StageId, u32>,
-    /// Stages whose substitute has already been used.
+    /// Stages that have already used their substitute.
     pub substituted: BTreeSet<StageId>,
-    /// The last stage of the flow, and how often in a row.
+    /// Last stage of the flow. `consecutive` counts its entries in a row.
     pub last: Option<StageId>,
     pub consecutive: u32,
-    /// The end of the history of stages, as long as the longest watched cycle.
+    /// Most recent stages, as many as the longest watched cycle has.
     pub history: Vec<StageId>,
     pub checks: u32,
     /// Rounds in a row that published nothing.
     pub silent: u32,
-    /// What was last published and said, and how often in a row.
+    /// Last published topic and message, with the number of repeats in a row.
     pub same: Option<(String, u32)>,
-    /// Topics published, of those that some closing word requires.
+    /// Published topics that some closing word requires.
     pub published: BTreeSet<Topic>,
-    /// How often each leaf of the completion has been met, by its number in reading order.
+    /// Number of times each leaf of the completion was met, keyed by its number in reading order.
     pub met: BTreeMap<String, u32>,
-    /// What a leaf of the completion gave as its reason, by the same number.
+    /// Reason that each leaf of the completion gave, keyed by the same number.
     pub reasons: BTreeMap<String, String>,
-    /// The phase the completion has come to; none before the first step.
+    /// Current phase of the completion; none before the first step.
     pub phase: Option<String>,
-    /// Whether the last block of a kind fitted what a step of the phases remembers of it, by the step's number.
+    /// True if the last block of a kind matched a phase step that remembers it, keyed by the step's number.
     #[serde(default)]
     pub remembered: BTreeMap<String, bool>,
-    /// States outside have been looked at before the first round.
+    /// True once the outside conditions were checked before the first round.
     pub looked: bool,
     pub signals: BTreeMap<String, u32>,
     /// Stages entered in a row that asked no agent.
@@ -44,14 +44,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds one to a stage's count and says the new one.
+    /// Increments a stage's count and returns the new count.
     pub(crate) fn add(map: &mut BTreeMap<StageId, u32>, stage: &StageId) -> u32 {
         let count = map.entry(stage.clone()).or_insert(0);
         *count = count.saturating_add(1);
         *count
     }
 
-    /// Visits of a stage so far.
+    /// Returns the number of visits of a stage so far.
     pub fn visits_of(&self, stage: &StageId) -> u32 {
         self.visits.get(stage).copied().unwrap_or(0)
     }

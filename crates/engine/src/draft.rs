@@ -1,5 +1,5 @@
-//! Drafts prompts: the run's values put in order between the workflow's words. Texts stay references; the runner
-//! splices them in.
+//! Drafts prompts: combines the run's values with the workflow's words. Texts stay references; the runner inserts their
+//! contents.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use saihai_model::{
 
 use crate::{Call, Carry, Done, Run};
 
-/// From where a prompt looks at the run.
+/// The point in the run from which a prompt reads its values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
-    /// The place whose call it is for.
+    /// Place of the call that needs the prompt.
     pub(crate) place: Place,
-    /// A session that was to be continued is not there.
+    /// True if the session to continue is missing.
     pub(crate) new_session: bool,
 }
 
-/// What only a note or a correction can show.
+/// Values available only to a note or a correction.
 #[derive(Debug, Default, Clone, Copy)]
 struct About<'a> {
     reasons: &'a [String],
     tail: &'a str,
     violations: &'a [String],
-    /// The reply to the work that is to be corrected.
+    /// Work reply to correct.
     corrected: Option<&'a Done>,
 }
 
@@ -34,7 +34,7 @@ impl Run {
         self.draft_about(workflow, prompt, view, About::default())
     }
 
-    /// The note that the next round is given about a reply.
+    /// Drafts the note about a reply for the next round.
     pub(crate) fn draft_note(
         &self,
         workflow: &Workflow,
@@ -56,7 +56,7 @@ impl Run {
     ) -> Draft {
         let first = call.first.as_deref();
         let violations = first.map_or(&[][..], |first| &first.reading.violations);
-        // What is corrected of an answer is not what the answer is about.
+        // A correction of an answer corrects that answer, not the reply it is about.
         let is_work = matches!(view.place, Place::Main(_));
         let corrected = first.filter(|_| is_work);
         self.draft_about(workflow, prompt, view, About { violations, corrected, ..About::default() })
@@ -214,7 +214,7 @@ impl Run {
         Some(number.to_string())
     }
 
-    /// What is known beside what was said; where a prompt is about a reply of this round, of that as well.
+    /// Returns the facts other than replies. A prompt about a reply of this round also gets that reply's facts.
     fn context(&self, place: Place, about: About<'_>) -> BTreeMap<String, Json> {
         let asked_about = match place {
             Place::Check(index) => self.round().done(Place::Main(index)),
@@ -232,7 +232,7 @@ impl Run {
         carry.context
     }
 
-    /// An output of this very round, for a question about it: it is carried only once the round is over.
+    /// Returns an output of this round for a question about it. Carry gets the output only when the round ends.
     fn fresh_output(&self, stage: &StageId, key: &str, place: Place) -> Option<&Json> {
         let about = match place {
             Place::Check(index) => index,
@@ -246,7 +246,7 @@ impl Run {
         reading.output.as_ref().filter(|_| reading.violations.is_empty())?.get(key)
     }
 
-    /// What was said in this round: by one turn where a turn is judged, by all otherwise.
+    /// Returns the replies of this round: one turn's reply if a turn is judged, otherwise all of them.
     fn combined(&self, workflow: &Workflow, place: Place, form: Form) -> Vec<Splice> {
         let Some(visit) = &self.visit else { return Vec::new() };
         if let Place::Check(index) = place {
@@ -257,7 +257,7 @@ impl Run {
         joined(&self.outputs(stage), between(stage), form)
     }
 
-    /// The outputs of this round's turns in their order, each with what stands above it.
+    /// Returns the outputs of this round's turns in order, each with its heading.
     pub(crate) fn outputs(&self, stage: &Stage) -> Vec<(String, Text)> {
         let Some(visit) = &self.visit else { return Vec::new() };
         let turns = stage.turns().iter().enumerate();
@@ -290,8 +290,8 @@ fn joined(outputs: &[(String, Text)], between: &str, form: Form) -> Vec<Splice> 
     splices
 }
 
-/// Reasons in the workflow's words, each once; where it has none for them, as they are. A word that shows what the
-/// reason is about holds `{}`. Running text is one item, because words bring the blanks between them along.
+/// Translates reason codes into the workflow's words, each once. Codes without a word stay unchanged. `{}` in a word
+/// marks the subject of the reason. Running text is one item, because the words contain the spaces between them.
 fn reasons(workflow: &Workflow, codes: &[String], form: Form) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for reason in codes {
@@ -316,7 +316,7 @@ fn listed(items: &[String], form: Form) -> Vec<Splice> {
     splices
 }
 
-/// A drafted note inside another prompt: its sections one blank line apart.
+/// Flattens a drafted note into another prompt, with a blank line between its sections.
 fn flat(draft: &Draft) -> Vec<Splice> {
     let mut splices = Vec::new();
     for (index, section) in draft.sections.iter().enumerate() {
@@ -328,7 +328,8 @@ fn flat(draft: &Draft) -> Vec<Splice> {
     splices
 }
 
-/// Text as it is, everything else as compact JSON; nothing for null. What is JSON already is not made JSON once more.
+/// Formats a value: text unchanged, null as nothing, everything else as compact JSON. Text that is already JSON is not
+/// encoded again.
 fn shown(value: &Json, form: Form) -> Vec<Splice> {
     match (value, form) {
         (Json::Null, _) => Vec::new(),

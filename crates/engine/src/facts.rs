@@ -1,4 +1,4 @@
-//! Puts each fact in its place. What follows from it is `advance`'s business.
+//! Records each fact in its place. `advance` derives the consequences.
 
 use saihai_judge::Answered;
 use saihai_model::{
@@ -10,7 +10,7 @@ use saihai_model::{
 use crate::launch::{about, within};
 use crate::{Call, Done, Phase, Run, Slot};
 
-/// A call taken out of its place because something came of it.
+/// Call taken out of its place because it has a result.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) place: Place,
@@ -87,7 +87,7 @@ impl Run {
         }
     }
 
-    /// A reply to the work of a turn, or to its correction.
+    /// Handles the reply to a turn's work or to its correction.
     fn worked(
         &mut self,
         workflow: &Workflow,
@@ -119,7 +119,7 @@ impl Run {
         self.put(place, Slot::Done(Box::new(done)));
     }
 
-    /// The session that was last received is the one that is continued (S-57).
+    /// Keeps the most recent session as the one to continue (S-57).
     fn keep_session(&mut self, workflow: &Workflow, place: Place, call: &Call, reply: &Replied) {
         let Some((provider, _)) = self.asked_of(workflow, place, call) else { return };
         let turn = workflow.stage(&call.id.stage).and_then(|stage| stage.turns().get(about(place)));
@@ -130,7 +130,7 @@ impl Run {
         }
     }
 
-    /// The next call of the same round asks for a correction of what was just said.
+    /// Queues a call in the same round that asks for a correction of the last reply.
     fn correct(&mut self, workflow: &Workflow, place: Place, call: Call, said: Done, out: &mut Vec<Effect>) {
         let keeps_time = within(workflow, place, &call).is_some();
         let mut next = Call::new(self.next_call(), Some(Purpose::Correction));
@@ -176,7 +176,7 @@ impl Run {
                 Slot::Waiting { call, until: Some(self.now.plus(poll.every)) }
             }
             Some(Poll { hold: Some(reason), .. }) => {
-                // Whoever goes on with the run waits as long again.
+                // After a resume, the call gets its full waiting time again.
                 (call.repeat, call.since) = (true, None);
                 self.set_hold(Hold::Outside(call.id.clone(), reason));
                 Slot::Waiting { call, until: None }
@@ -220,7 +220,7 @@ impl Run {
         }
     }
 
-    /// Another process owns the run now: nothing of before is under way.
+    /// Handles a change of owner: no call of the previous process is still running.
     fn reopened(&mut self) {
         self.wake = None;
         self.repeat_calls(|slot| matches!(slot, Slot::Busy(_)));
@@ -239,7 +239,7 @@ impl Run {
             self.limits.hard_rounds = self.limits.hard_rounds.map(|hard| hard.max(rounds));
         }
         self.limits.runtime = raise.runtime.or(self.limits.runtime);
-        // Nobody is asked again whose time to answer is over.
+        // Close an expired gate first, so that it is not asked again.
         self.close_gate_in_time(workflow);
         self.repeat_calls(|slot| matches!(slot, Slot::Open { .. }));
         let Some(visit) = &mut self.visit else { return };
@@ -247,7 +247,7 @@ impl Run {
             if let Slot::Waiting { call, until } = slot {
                 call.failures.clear();
                 call.tried.clear();
-                // While nobody drove the run, nobody's time ran out.
+                // Time without a running process does not count towards a deadline.
                 if within(workflow, *place, call).is_some() {
                     call.since = None;
                 }
@@ -290,7 +290,7 @@ impl Run {
         self.announced = None;
     }
 
-    /// A copy of the call under way with this id, and its place; the caller puts something there.
+    /// Returns a copy of the running call with this id, and its place. The caller must fill the place.
     pub(crate) fn take_busy(&self, id: &CallId) -> Option<Taken> {
         match self.visit.as_ref()?.round.call(id)? {
             (place, Slot::Busy(call)) => Some(Taken { place, call: call.clone() }),
@@ -306,7 +306,7 @@ impl Run {
 
     fn settle(&mut self, workflow: &Workflow, place: Place, call: &Call, cost: Option<Usd>, usage: &Usage) {
         let Some((provider, model)) = self.asked_of(workflow, place, call) else { return };
-        // Where nobody says what a call cost, what was set aside for it stands as its cost.
+        // If the provider reports no cost, count the amount reserved for the call.
         let cost = Cost { usd: cost.unwrap_or(call.reserved.usd), tokens: usage.tokens(), turns: 1 };
         self.ledger.settle(&provider, model.as_deref(), cost);
     }
@@ -327,8 +327,8 @@ impl Done {
             ..Self::default()
         }
     }
-    /// What a correction changes in what was said first: the output is the corrected one, and all that was said and
-    /// done counts. What is carried as findings is made of the output.
+    /// Merges a correction into the first reply. The corrected output replaces the first, and the work of both replies
+    /// counts. Carried findings come from the output.
     fn take_correction(&mut self, reply: &Replied, carry: &Spoken) {
         let correction = Self::of(reply, carry);
         self.reading.output = correction.reading.output;

@@ -1,4 +1,4 @@
-//! Failed attempts: tried again, handed to somebody else, taken as the result, or a reason to hold.
+//! Handles failed attempts: retry, fall back to another provider, accept the failure as the result, or hold the run.
 
 use saihai_model::{
     Activity, CallFailed, CallId, Cost, Decision, Effect, Failure, FailureClass, Hold, Moment, OnFailure,
@@ -10,12 +10,12 @@ use crate::launch::{about, within};
 use crate::retry::{Attempt, Next};
 use crate::{Call, Done, Run, Slot};
 
-/// Whether asking again later would help.
+/// Time from which another attempt would help.
 #[derive(Debug, Clone, Copy)]
 enum Later {
     Never,
     At(Moment),
-    /// But nobody is to wait so long.
+    /// Waiting would help, but takes longer than the policy allows.
     Park(Moment),
 }
 
@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    /// The provider stopped where the budget ends: whoever raises it goes on with this very call.
+    /// Holds the run when the provider stops at the budget. Raising the budget continues this same call.
     fn outspent(&mut self, workflow: &Workflow, taken: Taken, failure: &Failure) {
         if keeps_going(workflow, &taken) {
             let done = Done { failure: Some(failure.clone()), ..Done::default() };
@@ -70,7 +70,7 @@ impl Run {
         self.put(taken.place, Slot::Waiting { call: taken.call, until: None });
     }
 
-    /// What the policy says after this failure, which is counted here.
+    /// Counts this failure and returns the policy's next step.
     fn after(&self, workflow: &Workflow, call: &mut Call, failure: &Failure) -> Next {
         let count = call.count(failure.class, workflow.retry.together);
         call.last_failure = Some(failure.class);
@@ -91,7 +91,7 @@ impl Run {
         self.put(place, Slot::Waiting { call, until });
     }
 
-    /// All attempts are spent: somebody else, the turn's own result, a later time, or a hold.
+    /// Handles a call without attempts left: fall back, accept the failure, wait until later, or hold.
     fn give_up(
         &mut self,
         workflow: &Workflow,
@@ -100,7 +100,7 @@ impl Run {
         later: Later,
         out: &mut Vec<Effect>,
     ) {
-        // Whose time is up has no time for somebody else.
+        // A turn past its deadline has no time left for another provider.
         let is_late = failure.by_deadline && within(workflow, taken.place, &taken.call).is_some();
         let other = if is_late { None } else { self.fallback(workflow, &taken, failure.class, out) };
         if let Some(other) = other {
@@ -132,7 +132,7 @@ impl Run {
         }
     }
 
-    /// The next in line who has not been tried. One that cannot hold the agent to its permission is passed over.
+    /// Returns the next untried provider. Skips a provider that cannot enforce the agent's permission.
     fn fallback(
         &self,
         workflow: &Workflow,
@@ -162,7 +162,7 @@ impl Run {
         }
     }
 
-    /// Nobody continues a session that was lost (S-58): neither what comes next nor what is still asked in this round.
+    /// Drops a lost session (S-58), for later calls and for open questions of this round.
     fn forget_session(&mut self, workflow: &Workflow, taken: &mut Taken) {
         let wanted = workflow.wanted(&taken.call.id.stage, taken.place);
         if matches!(wanted, Some(Wanted::Answer(_, question)) if question.session == QuestionSession::Fresh) {
@@ -181,7 +181,7 @@ impl Run {
     }
 }
 
-/// Whether a failure is one provider's own trouble (C-35).
+/// Returns true if another provider may not have this failure (C-35).
 fn somebody_else_helps(class: FailureClass) -> bool {
     match class {
         FailureClass::Transient
@@ -197,7 +197,7 @@ fn somebody_else_helps(class: FailureClass) -> bool {
     }
 }
 
-/// What the agent of a call may do.
+/// Returns the permission of the agent of a call.
 fn permission_at(workflow: &Workflow, taken: &Taken) -> Option<Permission> {
     match (workflow.wanted(&taken.call.id.stage, taken.place)?, taken.place) {
         (Wanted::Work(_), Place::Main(index)) => {

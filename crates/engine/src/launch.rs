@@ -1,5 +1,5 @@
-//! Makes the calls that are due. Every call of every kind is first a waiting slot and is made here, so a first
-//! attempt, a retry, a repeat after a crash and a call after a lifted hold are one path.
+//! Starts the calls that are due. Every call is first a waiting slot and starts here. First attempts, retries, repeats
+//! after a crash and calls after a lifted hold thus share one path.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::draft::View;
 use crate::{Call, Done, Run, Slot};
 
 impl Run {
-    /// Makes every waiting call whose time has come; says whether any was made. Under a hold only reports are saved:
-    /// what an agent was paid for is put away even if a sibling failed.
+    /// Starts every waiting call that is due, and returns true if it started any. Under a hold it only saves reports:
+    /// an agent's paid work is kept even if a parallel turn failed.
     pub(crate) fn launch_due(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> bool {
         self.hold_for_long_waits(workflow);
         let mut launched = false;
@@ -31,7 +31,7 @@ impl Run {
         launched
     }
 
-    /// A report that could not be saved waits for the hold to be lifted, or it would be tried for ever.
+    /// A report that failed to save waits until the hold is lifted. Otherwise it would be retried forever.
     fn may_launch(&self, place: Place, call: &Call) -> bool {
         match &self.hold {
             None => true,
@@ -49,8 +49,8 @@ impl Run {
         }
     }
 
-    /// A wait longer than anybody will sit out holds the run before anything else is made. Where a turn has a deadline
-    /// for its waits too, that is the longest there can be.
+    /// Holds the run before a wait that is longer than the policy allows. If a turn's deadline includes waits, that
+    /// deadline is the maximum.
     fn hold_for_long_waits(&mut self, workflow: &Workflow) {
         let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
         let waits = slots.filter_map(|(place, slot)| match slot {
@@ -133,7 +133,7 @@ impl Run {
         true
     }
 
-    /// A call that does not fit is not made: the run is held, or the turn goes without a result.
+    /// Handles a call that exceeds the budget: holds the run, or the turn continues without a result.
     fn over_budget(&mut self, stage: &Stage, place: Place) -> bool {
         if matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. }) {
             let failure = Some(Failure::new(FailureClass::Refused, "budget"));
@@ -156,7 +156,8 @@ impl Run {
         let decision = if call.attempt == 0 {
             Decision::Called { call: call.id.clone(), place, purpose: call.purpose }
         } else if call.repeat && (call.purpose.is_none() || call.prompt.is_some()) {
-            // A call that was decided on but never sent (the deciding process only recorded an answer) is no repeat.
+            // A call that was decided but never sent is not a repeat. This happens if the deciding process only
+            // recorded an answer.
             Decision::Repeated { call: call.id.clone(), attempt: call.attempt + 1 }
         } else {
             return;
@@ -164,7 +165,7 @@ impl Run {
         out.push(Effect::Record(decision));
     }
 
-    /// Who is asked, and with which model.
+    /// Returns the provider and the model of a call.
     pub(crate) fn asked_of(
         &self,
         workflow: &Workflow,
@@ -178,13 +179,13 @@ impl Run {
             Wanted::Answer(..) | Wanted::Work(_) => (&turn.provider, &turn.model),
         };
         match call.provider.as_ref().or_else(|| self.whose_session(workflow, place, call)) {
-            // Another provider would not know the model's name.
+            // Another provider does not know this model name.
             Some(other) => Some((other.clone(), None)),
             None => Some((provider.clone(), model.clone())),
         }
     }
 
-    /// A question in the turn's own session goes to whoever answered the turn.
+    /// Returns the provider that answered the turn, for a question in the turn's own session.
     fn whose_session(&self, workflow: &Workflow, place: Place, call: &Call) -> Option<&ProviderName> {
         let Wanted::Answer(_, question) = workflow.wanted(&call.id.stage, place)? else { return None };
         let done = self.visit.as_ref()?.round.done(Place::Main(about(place)))?;
@@ -238,8 +239,8 @@ impl Run {
         })
     }
 
-    /// Whether a call means to go on with what was said before, so that it must be told where the session is not there:
-    /// a question about a reply, a correction of one, a later round.
+    /// Returns true if a call continues a conversation, so that its prompt must mention a missing session. This holds
+    /// for a question about a reply, a correction, and a later round.
     fn goes_on(&self, turn: &Turn, call: &Call, question: Option<&Question>) -> bool {
         match (question, &call.first) {
             (Some(question), _) => question.session == QuestionSession::Same,
@@ -248,14 +249,14 @@ impl Run {
         }
     }
 
-    /// The deadline of an attempt: its own, or what is left of the turn's.
+    /// Returns the deadline of an attempt: its own, or the rest of the turn's.
     fn time_left(&self, turn: &Turn, call: &Call) -> Option<Millis> {
         let spent = call.since.map_or(Millis(0), |since| self.now.since(since));
         let left = turn.within.map(|within| Millis(within.0.saturating_sub(spent.0).max(1)));
         turn.timeout.into_iter().chain(left).min()
     }
 
-    /// The session a call continues, if there is one with the provider that is asked.
+    /// Returns the session that a call continues, if the asked provider has one.
     fn session(&self, turn: &Turn, place: Place, call: &Call, question: Option<&Question>) -> Option<String> {
         if call.new_session {
             return None;
@@ -265,7 +266,7 @@ impl Run {
             (Some(question), _) if question.session == QuestionSession::Fresh => None,
             (Some(_), _) => {
                 let first = call.first.as_ref().and_then(|first| first.session.clone());
-                // Somebody else does not know the session of the turn.
+                // A fallback provider does not know the turn's session.
                 first.or_else(|| of_turn(about(place)).filter(|_| call.provider.is_none()))
             }
             (None, _) => match (&call.first, &turn.session) {
@@ -276,7 +277,7 @@ impl Run {
         }
     }
 
-    /// The session that a turn goes on with.
+    /// Returns the kept session that a turn continues.
     pub(crate) fn kept_session(&self, turn: &Turn) -> Option<String> {
         let SessionPolicy::Continue(key) = &turn.session else { return None };
         let (provider, session) = self.sessions.get(key)?;
@@ -296,7 +297,7 @@ impl Run {
         true
     }
 
-    /// The action that belongs at a place.
+    /// Returns the action for a place.
     pub(crate) fn action_at(&self, workflow: &Workflow, place: Place) -> Option<ActionSpec> {
         let visit = self.visit.as_ref()?;
         let stage = workflow.stage(&visit.stage)?;
@@ -320,7 +321,7 @@ impl Run {
         }
     }
 
-    /// The blocks of this round that ask for an action, in order.
+    /// Returns the blocks of this round that request an action, in order.
     pub(crate) fn block_actions(&self, workflow: &Workflow) -> Vec<(Block, ActionSpec)> {
         let Some(visit) = &self.visit else { return Vec::new() };
         let Some(stage) = workflow.stage(&visit.stage) else { return Vec::new() };
@@ -373,7 +374,7 @@ impl Run {
         inputs.collect()
     }
 
-    /// The id of the next call of this round.
+    /// Allocates the id of the next call of this round.
     pub(crate) fn next_call(&mut self) -> CallId {
         let visit = self.visit.as_mut().expect("calls are only made during a visit");
         visit.round.calls += 1;
@@ -386,7 +387,7 @@ impl Run {
     }
 }
 
-/// The turn a place is, or is about; the exit's question is about the first.
+/// Returns the turn of a place. The exit's question belongs to the first turn.
 fn turn_of(stage: &Stage, place: Place) -> Option<&Turn> {
     match place {
         Place::Main(index) | Place::Check(index) => stage.turns().get(index),
@@ -395,7 +396,7 @@ fn turn_of(stage: &Stage, place: Place) -> Option<&Turn> {
     }
 }
 
-/// Which turn a place is, or is about, by its number; the exit's question is about the first.
+/// Returns the index of the turn of a place. The exit's question belongs to the first turn.
 pub(crate) fn about(place: Place) -> usize {
     match place {
         Place::Main(index) | Place::Check(index) => index,
@@ -403,14 +404,14 @@ pub(crate) fn about(place: Place) -> usize {
     }
 }
 
-/// The deadline of everything that is done for the turn at a place.
+/// Returns the deadline for all calls of the turn at a place.
 pub(crate) fn within(workflow: &Workflow, place: Place, call: &Call) -> Option<Millis> {
     workflow.stage(&call.id.stage).and_then(|stage| turn_of(stage, place))?.within
 }
 
 fn schema(wanted: Wanted<'_>) -> Option<Json> {
     match wanted {
-        // What may be left out is looked for in what is said, and nobody is held to a form for it.
+        // An optional output is extracted from the reply. Only a required output demands a format from the agent.
         Wanted::Work(reads) => {
             let demanded = reads.output.as_ref().filter(|output| output.schema.required);
             demanded.map(|output| output.schema.schema.clone())

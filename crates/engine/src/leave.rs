@@ -1,4 +1,4 @@
-//! Leaves a round and enters what follows: the only place where counters and carry are written.
+//! Leaves a round and enters the next one. This is the only place that writes counters and carry.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,19 @@ use crate::draft::between;
 use crate::verdict::Ruling;
 use crate::{Carry, Counts, Done, Round, Run, Visit};
 
-/// Where a round leads, how that was decided, and why the work is done if it is.
+/// Next destination of a round, the method that decided it, and the reason if the work is done.
 struct Way {
     to: Destination,
     by: By,
     reason: String,
 }
 
-/// Stages in a row that ask no agent; more is a loop of gates and actions that would never cost an iteration.
+/// Maximum number of stages in a row that ask no agent. More is a loop of gates and actions that never costs an
+/// iteration.
 const CHAIN: u32 = 1_000;
 
 impl Run {
-    /// A visit that must make more rounds before its exit is asked.
+    /// Returns the ruling for a visit that needs more rounds before its exit is asked.
     pub(crate) fn early() -> Ruling {
         let again = Again { note: None, at_most: None, exhausted: Target::Complete };
         Ruling { early: true, directive: true, ..Ruling::new(By::Only, Target::Again(Box::new(again))) }
@@ -69,14 +70,14 @@ impl Run {
             *count = count.saturating_add(1);
         }
         self.carry.refuted = ruling.refuted;
-        // Whoever is asked next is told, and neither a person nor an action is that.
+        // Keep the note for the next agent: gates and actions do not read it.
         if note.is_some() || !stage.turns().is_empty() {
             self.carry.note = note;
         }
         self.go(workflow, to, reason, out);
     }
 
-    /// Where a round really leads, what the completion says considered.
+    /// Returns the final destination of a round, with the completion taken into account.
     fn completing(&self, workflow: &Workflow, stage: &Stage, to: Destination, by: By) -> Way {
         let failed = |reason: String| Destination::End(Ending::Failed(reason));
         let way = |to, by| Way { to, by, reason: "complete".to_owned() };
@@ -94,7 +95,7 @@ impl Run {
         }
     }
 
-    /// What the next round is told: why this one is made again, or which events a refused closing word lacks.
+    /// Drafts the note for the next round: the reason for a repeat, or the missing events of a refused closing word.
     fn note(&self, workflow: &Workflow, again: Option<&Again>, ruling: &Ruling) -> Option<Draft> {
         let done = self.round().done(Place::Main(0))?;
         if let Some(note) = again.and_then(|again| again.note.as_ref()) {
@@ -125,7 +126,7 @@ impl Run {
         }
     }
 
-    /// Begins a visit, unless the stage takes no more.
+    /// Starts a visit, unless the stage has reached its visit limit.
     pub(crate) fn enter(&mut self, workflow: &Workflow, id: &StageId, out: &mut Vec<Effect>) {
         let Some(stage) = workflow.stage(id) else {
             return self.finish(Ending::Failed("unknown_stage".to_owned()), out);
@@ -149,7 +150,7 @@ impl Run {
         self.watch_entry(workflow, consecutive, out);
     }
 
-    /// Who takes the place of a stage that takes no more visits; once only, and what is published about it likewise.
+    /// Returns the substitute of a stage at its visit limit. The substitute and its event are used only once.
     fn substitute<'w>(
         &mut self,
         workflow: &Workflow,
@@ -166,7 +167,7 @@ impl Run {
             let (stage, instead) = (id.clone(), instead.cloned());
             out.push(Effect::Record(Decision::Exhausted { stage, topic: topic.clone(), instead }));
         }
-        // Whoever stays held goes on with the event that led there.
+        // Without a substitute the run is held and keeps its event, so that a resume continues with it.
         if let (Some(topic), Some(_)) = (&limit.publishes, instead) {
             let replaced = self.carry.event.take().map(|event| event.topic.to_string());
             self.carry.event = Some(Published { topic: topic.clone(), message: replaced, line: 0 });
@@ -175,7 +176,8 @@ impl Run {
         instead
     }
 
-    /// How often in a row the flow has entered this stage; gates, actions and stages aside neither count nor reset.
+    /// Counts how often in a row the flow has entered this stage. Gates, actions and stages aside neither count nor
+    /// reset the count.
     fn count_entry(&mut self, stage: &Stage, id: &StageId) -> u32 {
         if !matches!(stage.does, Activity::Turns { .. }) {
             self.counts.chain = self.counts.chain.saturating_add(1);
@@ -193,7 +195,7 @@ impl Run {
     fn watch_entry(&mut self, workflow: &Workflow, consecutive: u32, out: &mut Vec<Effect>) {
         for (index, monitor) in workflow.monitors.iter().enumerate() {
             let Watch::SelfEntries { times } = &monitor.watches else { continue };
-            // It was something else that led there first.
+            // The first entry came from elsewhere and is not a repeat.
             let count = consecutive.saturating_sub(1);
             if count <= *times {
                 continue;
@@ -224,7 +226,7 @@ impl Run {
         self.counts.checks = self.counts.checks.saturating_add(count);
     }
 
-    /// What the next round may use of this one.
+    /// Writes the values of this round that the next round may use.
     fn write_carry(&mut self, workflow: &Workflow, stage: &Stage, ruling: &Ruling) {
         match &stage.does {
             Activity::Turns { .. } if stage.aside => {}
@@ -244,7 +246,7 @@ impl Run {
         self.publish(workflow, stage, ruling.event.as_ref().filter(|_| !ruling.directive));
     }
 
-    /// What would pass on if the round under way ended now.
+    /// Returns the carry as if the current round ended now.
     pub fn carry_after_round(&self, workflow: &Workflow) -> Carry {
         let mut run = self.clone();
         if let Some(stage) = self.stage(workflow).filter(|stage| !stage.aside && !stage.turns().is_empty()) {
@@ -314,7 +316,7 @@ impl Run {
         }
     }
 
-    /// What this round has published.
+    /// Records the topics that this round published.
     fn publish(&mut self, workflow: &Workflow, stage: &Stage, by_engine: Option<&Published>) {
         if stage.turns().is_empty() {
             return;
@@ -328,7 +330,7 @@ impl Run {
         }
     }
 
-    /// Remembers a published topic that some closing word requires; no others, so that the list stays bounded.
+    /// Remembers a published topic that some closing word requires. Ignores all others, so that the list stays bounded.
     pub(crate) fn remember(&mut self, workflow: &Workflow, topic: &Topic) {
         let turns = workflow.stages.values().flat_map(Stage::turns);
         let mut words =
@@ -339,7 +341,7 @@ impl Run {
     }
 }
 
-/// Words bring the blanks between them along; where they begin there is nothing to be parted from.
+/// Removes the leading space that words contain as a separator: at the start there is nothing to separate.
 fn without_leading_blank(mut draft: Draft) -> Draft {
     if let Some(Splice::Text(Text::Inline(words), _)) =
         draft.sections.first_mut().and_then(|it| it.first_mut())

@@ -1,19 +1,19 @@
-//! What a run has spent and what its next call may cost.
+//! Tracks the cost of a run and estimates its next call.
 
 use saihai_model::{Budget, Cost, Millis, ProviderName, Usd};
 use serde::{Deserialize, Serialize};
 
-/// What a run has spent, and the dearest call it has settled with each provider and model.
+/// Total cost of a run, and its most expensive call with each provider and model.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
-    /// Settled costs, failed attempts included.
+    /// Settled cost, including failed attempts.
     pub spent: Cost,
-    /// The dearest settled call by provider and model.
+    /// Most expensive settled call by provider and model.
     pub dearest: Vec<(ProviderName, Option<String>, Cost)>,
 }
 
 impl Ledger {
-    /// What is set aside for a call: the dearest one before it, else the price of a turn.
+    /// Returns the amount to reserve for a call: the most expensive call so far, else the price of a turn.
     pub(crate) fn estimate(&self, provider: &ProviderName, model: Option<&str>, price: Option<Usd>) -> Cost {
         let known = self.dearest.iter().find(|(name, of, _)| name == provider && of.as_deref() == model);
         match known {
@@ -22,8 +22,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a call fits beside what is under way. Where all is spent nothing does, though nothing be known of what
-    /// the call will cost.
+    /// Returns true if a call fits into the budget next to the running calls. Once the budget is spent, no call fits,
+    /// even one of unknown cost.
     pub(crate) fn fits(&self, budget: &Budget, reserved: Cost, next: Cost, driven: Millis) -> bool {
         let taken = self.spent.plus(reserved);
         budget.usd.is_none_or(|most| taken.usd < most)
@@ -31,13 +31,13 @@ impl Ledger {
             && budget.allows(taken.plus(next), driven)
     }
 
-    /// What is left of a budget in money beside what is under way.
+    /// Returns the money left in a budget after the reservations of running calls.
     pub(crate) fn money_left(&self, budget: &Budget, reserved: Cost) -> Option<Usd> {
         let taken = self.spent.plus(reserved).usd;
         budget.usd.map(|most| Usd(most.0.saturating_sub(taken.0)))
     }
 
-    /// Books what a call has cost.
+    /// Adds the cost of a call.
     pub(crate) fn settle(&mut self, provider: &ProviderName, model: Option<&str>, cost: Cost) {
         self.spent = self.spent.plus(cost);
         match self.dearest.iter_mut().find(|(name, of, _)| name == provider && of.as_deref() == model) {

@@ -1,17 +1,17 @@
 //! The state machine of a run.
 //!
-//! [`Run::apply`] folds one fact into the run and says what must now be done. It reads nothing but its arguments: time,
-//! chance, ids, file contents and settings arrive inside facts or stand in the workflow. Live runs and resumed runs
-//! call the same function, so there is no second path: resume *is* [`replay`].
+//! [`Run::apply`] folds one fact into the run and returns the effects to execute. It reads only its arguments. Time,
+//! randomness, ids, file contents and settings arrive inside facts or in the workflow. Live runs and resumed runs call
+//! the same function, so there is no second path: resume *is* [`replay`].
 //!
-//! How it works: a fact is put in its place in the current round (`facts`), then `advance` asks in a loop what the
-//! round lacks next, in one order for all workflows. There are no states for "judging", "retrying" or "parked"; they
-//! follow from what the places hold and from the hold. A round that lacks nothing is left by its verdict (`leave`).
+//! How it works: `facts` records a fact in its place in the current round. Then `advance` fills the gaps of the round
+//! in a loop, in one order for all workflows. There are no states for "judging", "retrying" or "parked". They follow
+//! from the contents of the places and from the hold. A complete round is left by its verdict (`leave`).
 //!
-//! What is deliberately absent: texts (only references and bounded excerpts are kept), words for agents or people (they
-//! come in the workflow), and any knowledge of a dialect.
+//! Deliberately absent: texts (the run keeps only references and bounded excerpts), words for agents or people (the
+//! workflow provides them), and any knowledge of a dialect.
 
-// A new fact, decision or verdict must be thought about wherever one is handled.
+// Every `match` must handle a new fact, decision or verdict explicitly.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod advance;

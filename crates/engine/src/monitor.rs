@@ -1,4 +1,4 @@
-//! What is watched for: cycles before the exit is judged, silence and sameness when a round is left.
+//! Watches for cycles before the exit is judged, and for silent or identical rounds when a round is left.
 
 use saihai_judge::Labelled;
 use saihai_model::{
@@ -10,7 +10,7 @@ use crate::advance::Step;
 use crate::verdict::Ruling;
 
 impl Run {
-    /// Adds the round to the history and lets the first monitor whose cycle it completes take the run elsewhere.
+    /// Adds the round to the history. The first monitor whose cycle is complete redirects the run.
     pub(crate) fn watch(&mut self, workflow: &Workflow, stage: &Stage, out: &mut Vec<Effect>) -> Step {
         let visit = self.visit.as_mut().expect("a step is only taken during a visit");
         visit.round.watched = true;
@@ -44,7 +44,7 @@ impl Run {
         }
     }
 
-    /// What the exit would have gone by, as far as it is known without asking.
+    /// Returns the exit's label, if it is known without a question.
     fn tag_label(&self, stage: &Stage) -> Option<Label> {
         match self.labelled(stage, 0) {
             Labelled::Found(label, _) if stage.turns().len() == 1 => Some(label),
@@ -52,8 +52,8 @@ impl Run {
         }
     }
 
-    /// Counts silence and sameness as a round is left, and holds the run where they have lasted too long. The counts
-    /// start anew, so that a person who resumes gives the run its full length again.
+    /// Counts silent and identical rounds, and holds the run if there are too many in a row. The counts restart, so
+    /// that a resume allows the full number again.
     pub(crate) fn watch_exit(&mut self, workflow: &Workflow, ruling: &Ruling, out: &mut Vec<Effect>) {
         if workflow.topics.is_none() {
             return;
@@ -74,8 +74,8 @@ impl Run {
         }
     }
 
-    /// Everything that can hold a run which goes round and round begins at zero: whoever resumes it, whatever it was
-    /// held for, gives it its full length again (H-49, H-52).
+    /// Resets every counter that can hold a looping run. A resume thus allows the full number again, for any reason of
+    /// the hold (H-49, H-52).
     pub(crate) fn count_anew(&mut self) {
         self.counts.silent = 0;
         self.counts.same = None;
@@ -103,7 +103,7 @@ fn longest(watch: &Watch) -> usize {
     }
 }
 
-/// How often in a row the history ends with a cycle.
+/// Returns how many times in a row the history ends with a cycle.
 fn repeats(history: &[StageId], cycle: &[StageId]) -> u32 {
     if cycle.is_empty() {
         return 0;

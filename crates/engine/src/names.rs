@@ -1,11 +1,11 @@
-//! Outputs whose names something else has already: one name would then mean two things.
+//! Detects outputs whose names are already taken, because one name would then mean two things.
 
 use saihai_model::{Json, OutputNames, StageId, Workflow};
 
 use crate::Run;
 
 impl Run {
-    /// What is wrong with the names that an output of a stage would have beside all that is known now.
+    /// Returns the name conflicts between an output of a stage and all values known now.
     pub fn collisions(&self, workflow: &Workflow, stage: &StageId, output: &Json) -> Vec<String> {
         let Some(names) = names(workflow, stage) else { return Vec::new() };
         let values = output.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
@@ -18,7 +18,7 @@ impl Run {
         collided.collect()
     }
 
-    /// The output of another stage that has a name.
+    /// Returns the output of another stage that has this name.
     fn who_has(&self, workflow: &Workflow, but: &StageId, name: &str) -> Option<String> {
         let others = self.carry.outputs.iter().filter(|(stage, _)| *stage != but);
         others.into_iter().find_map(|(stage, outputs)| {

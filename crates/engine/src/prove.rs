@@ -1,4 +1,4 @@
-//! What must be shown before a label is gone by.
+//! Proofs that must hold before the engine follows a label.
 
 use saihai_model::{Again, By, Json, Place, Proof, Refuted, Stage, Target};
 
@@ -7,8 +7,7 @@ use crate::verdict::Ruling;
 use crate::{Done, Run};
 
 impl Run {
-    /// The next proof of what a ruling goes by, in order; one that does not hold ends the search, unless it is only
-    /// remarked.
+    /// Requests the next proof of a ruling, in order. A failed proof ends the search, unless it only adds a remark.
     pub(crate) fn lack_proof(&mut self, stage: &Stage, ruling: &Ruling) -> Option<Step> {
         let (index, _) = proofs(stage, ruling).find(|(index, proof)| match self.shown(*index) {
             None => true,
@@ -20,7 +19,7 @@ impl Run {
         }
     }
 
-    /// What a ruling becomes where a proof of it does not hold.
+    /// Changes a ruling if one of its proofs fails.
     pub(crate) fn proved(&self, stage: &Stage, ruling: Ruling) -> Ruling {
         let mut refuted = proofs(stage, &ruling).filter(|(index, _)| self.shown(*index) == Some(false));
         let Some((index, proof)) = refuted.find(|(_, proof)| proof.refuted != Refuted::Remarked) else {
@@ -43,20 +42,20 @@ impl Run {
         }
     }
 
-    /// Whether a proof holds, once it was looked at.
+    /// Returns the result of a proof, once it was checked.
     fn shown(&self, index: usize) -> Option<bool> {
         let done: &Done = self.round().done(Place::Proof(index))?;
         Some(done.label.as_ref().is_some_and(|label| label.as_str() == "ok"))
     }
 
-    /// What was found where a proof does not hold.
+    /// Returns the actual result of a failed proof.
     fn found(&self, index: usize) -> String {
         let output = self.round().done(Place::Proof(index)).and_then(|done| done.output.get("output"));
         output.and_then(Json::as_str).unwrap_or_default().to_owned()
     }
 }
 
-/// The proofs of what a ruling goes by, each with its place among those of the stage.
+/// Returns the proofs of a ruling, each with its index in the stage.
 fn proofs<'s>(stage: &'s Stage, ruling: &Ruling) -> impl Iterator<Item = (usize, &'s Proof)> + use<'s> {
     let labels = ruling.labels.clone();
     let by_rule = ruling.rule.is_some();

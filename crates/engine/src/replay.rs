@@ -1,4 +1,4 @@
-//! Replay: the same `apply`, fed from a journal, its decisions compared with those on record.
+//! Replays a journal through the same `apply` and compares its decisions with the recorded ones.
 
 use std::collections::VecDeque;
 
@@ -6,14 +6,14 @@ use saihai_model::{Decision, Effect, Entry, Event, Record, Workflow};
 
 use crate::Run;
 
-/// The engine would now decide otherwise than it did.
+/// Error: the engine now decides differently from the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diverged {
-    /// The record where they part.
+    /// Number of the first record that differs.
     pub seq: u64,
-    /// What stands in the journal.
+    /// Decision in the journal.
     pub recorded: Option<Decision>,
-    /// What the engine decides now.
+    /// Decision of the engine now.
     pub now: Option<Decision>,
 }
 
@@ -34,7 +34,7 @@ impl std::fmt::Display for Diverged {
 
 impl std::error::Error for Diverged {}
 
-/// A replay under way, one record at a time, so that no journal has to be in memory.
+/// A replay in progress, one record at a time, so that no journal has to fit in memory.
 #[derive(Debug, Default)]
 pub struct Replay {
     run: Run,
@@ -43,13 +43,13 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// A replay at the beginning.
+    /// Creates a replay before its first record.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next record: a fact is applied, a decision compared. Comes back with what was to be done then, for
-    /// whoever must know it again; nothing of it is to be done now.
+    /// Takes the next record: applies a fact, or compares a decision. Returns the effects of that time for information;
+    /// the caller must not execute them.
     pub fn take(&mut self, workflow: &Workflow, record: Record) -> Result<Vec<Effect>, Box<Diverged>> {
         let Record { seq, at, entry } = record;
         self.last = seq;
@@ -73,23 +73,24 @@ impl Replay {
         }
     }
 
-    /// The decision that is due next: whoever knows the recorded one to be the same need not bring it.
+    /// Returns the next expected decision. A caller that knows it equals the recorded one can
+    /// [`confirm`](Self::confirm) it instead of passing the record.
     pub fn expected(&self) -> Option<&Decision> {
         self.expected.front()
     }
 
-    /// Says that the next record, of this number, is the decision that is due.
+    /// Confirms that the next record, with this number, is the expected decision.
     pub fn confirm(&mut self, seq: u64) {
         self.last = seq;
         self.expected.pop_front();
     }
 
-    /// The run as far as it was replayed.
+    /// Returns the run as replayed so far.
     pub fn run(&self) -> &Run {
         &self.run
     }
 
-    /// The run as it stands after the last record.
+    /// Returns the run after the last record.
     pub fn finish(self) -> Result<Run, Box<Diverged>> {
         self.nothing_left(self.last)?;
         Ok(self.run)

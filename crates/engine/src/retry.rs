@@ -1,17 +1,17 @@
-//! What is done about a failed attempt: a pure table.
+//! Retry policy for failed attempts, as a pure table.
 
 use saihai_model::{CallId, Failure, FailureClass, Millis, Moment, Retry};
 
-/// What is done about a failed attempt.
+/// Next step after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Try again, not before this time.
+    /// Retry, not before this time.
     Again(Moment),
-    /// Try again at once, in a new session.
+    /// Retry at once, in a new session.
     NewSession,
-    /// It is spent, but waiting until this time would help.
+    /// No attempts left, but waiting until this time would help.
     SpentUntil(Moment),
-    /// The same, and the time is further off than anybody is to wait.
+    /// Like `SpentUntil`, but the wait is longer than the policy allows.
     TooLong(Moment),
     Spent,
 }
@@ -23,15 +23,15 @@ pub(crate) struct Attempt<'a> {
     pub(crate) call: &'a CallId,
     pub(crate) attempt: u32,
     pub(crate) failure: &'a Failure,
-    /// Failures of this class so far, this one included.
+    /// Failures of this class so far, including this one.
     pub(crate) count: u32,
-    /// When the call was first made.
+    /// Time of the call's first attempt.
     pub(crate) since: Moment,
     pub(crate) now: Moment,
     pub(crate) seed: u64,
 }
 
-/// At most one look an hour, for a day, where nobody said when a quota is filled again.
+/// At most one probe an hour, for a day, if the provider does not say when the quota resets.
 const QUOTA_PROBES: u32 = 24;
 const QUOTA_PROBE: Millis = Millis(3_600_000);
 
@@ -61,14 +61,14 @@ impl Attempt<'_> {
         Next::Again(self.failure.until.map_or(earliest, |until| until.max(earliest)))
     }
 
-    /// Full jitter in [0, min(30 s, 1 s · 2^n)].
+    /// Returns a delay with full jitter in [0, min(30 s, 1 s · 2^n)].
     fn backoff(&self) -> Millis {
         let most = 1_000_u64.saturating_mul(1 << self.count.saturating_sub(1).min(5)).min(30_000);
         Millis(self.chance() % (most + 1))
     }
 
     fn rate_limited(&self) -> Next {
-        // A time that is past says nothing, and a provider that says "soon" for ever is waited for only so long.
+        // Ignore a time in the past. The maximum wait bounds a provider that says "soon" forever.
         match self.failure.until.filter(|until| *until > self.now) {
             Some(until) if until.since(self.since) > self.policy.max_wait => Next::TooLong(until),
             Some(until) => Next::Again(until.plus(self.jitter(until.since(self.now)))),
@@ -83,7 +83,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// `probe` counts how often it was looked whether the quota is filled again, this time included.
+    /// `probe` counts the checks of the quota, including this one.
     fn quota(&self, probe: u32) -> Next {
         if !self.policy.wait_for_quota {
             return Next::Spent;
@@ -95,12 +95,12 @@ impl Attempt<'_> {
         }
     }
 
-    /// 0 to 10 % of a wait.
+    /// Returns 0 to 10 % of a wait.
     fn jitter(&self, wait: Millis) -> Millis {
         Millis(self.chance() % (wait.0 / 10 + 1))
     }
 
-    /// All chance of a run comes from its seed, so the same run waits the same times on every replay.
+    /// Derives all randomness from the run's seed, so that every replay waits the same times.
     fn chance(&self) -> u64 {
         let mut hash = self.seed ^ 0xcbf2_9ce4_8422_2325;
         let numbers = [self.call.visit, self.call.round, self.call.n, self.attempt];

@@ -10,50 +10,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Carry, Counts, Done, Ledger, Slot, Visit};
 
-/// The state of a run. Its size depends on the workflow, not on how long the run has been going.
+/// State of a run. Its size depends on the workflow, not on the run's duration.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub(crate) phase: Phase,
     pub(crate) hold: Option<Hold>,
-    /// The hold that stands recorded as `Parked`.
+    /// Hold that the journal records as `Parked`.
     pub(crate) announced: Option<Hold>,
     pub(crate) now: Moment,
     pub(crate) seed: u64,
     pub(crate) patience: Millis,
     pub(crate) limits: Limits,
-    /// How long the run has been driven: the time between facts while it was not parked.
+    /// Active time of the run: the time between facts while it was not parked.
     pub(crate) driven: Millis,
-    /// The wake-up last asked for.
+    /// Last requested wake-up.
     pub(crate) wake: Option<Moment>,
     pub(crate) counts: Counts,
     pub(crate) carry: Carry,
     pub(crate) sessions: BTreeMap<SessionKey, (ProviderName, String)>,
     pub(crate) ledger: Ledger,
     pub(crate) visit: Option<Visit>,
-    /// The definition is complete and what comes afterwards is under way.
+    /// True once the definition is complete and the delivery steps run.
     pub(crate) delivering: bool,
     /// SHA-256 of the last saved version of each report.
     pub(crate) reports: BTreeMap<String, String>,
 }
 
-/// Where a run is in its life.
+/// Lifecycle phase of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     #[default]
     Created,
-    /// It has begun and not ended; it may be held.
+    /// Started and not ended; it may be held.
     Running,
     Stopped(Ending),
 }
 
 impl Run {
-    /// A run to which nothing has happened.
+    /// Creates a run without facts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Folds one fact into the run and says what must now be done, decisions first.
+    /// Folds one fact into the run and returns the effects to execute, decisions first.
     #[must_use]
     pub fn apply(&mut self, workflow: &Workflow, event: &Event) -> Vec<Effect> {
         let mut out = Vec::new();
@@ -63,14 +63,14 @@ impl Run {
                 self.pass_time(event);
                 self.take(workflow, &event.fact, &mut out);
             }
-            // Nothing precedes the start, and late news about a finished run changes nothing.
+            // No fact precedes the start, and late facts about a finished run change nothing.
             (Phase::Created | Phase::Stopped(_), _) => return out,
         }
         self.advance(workflow, &mut out);
         out
     }
 
-    /// How the run ended, if it did.
+    /// Returns the ending of the run, if it has ended.
     pub fn ending(&self) -> Option<&Ending> {
         match &self.phase {
             Phase::Stopped(ending) => Some(ending),
@@ -78,17 +78,16 @@ impl Run {
         }
     }
 
-    /// Why the run does not go on, if it is held.
+    /// Returns the reason for the hold, if the run is held.
     pub fn hold(&self) -> Option<&Hold> {
         self.hold.as_ref()
     }
 
-    /// Where the run is in its life.
     pub fn phase(&self) -> &Phase {
         &self.phase
     }
 
-    /// Held, with nothing under way: the process may end.
+    /// Returns true if the run is held and no call is running, so that the process may exit.
     pub fn is_parked(&self) -> bool {
         self.phase == Phase::Running && self.hold.is_some() && self.busy().next().is_none()
     }
@@ -101,7 +100,7 @@ impl Run {
         })
     }
 
-    /// The gate that waits for a person.
+    /// Returns the gate that waits for a person.
     pub fn open_gate(&self) -> Option<&CallId> {
         match &self.hold {
             Some(Hold::Person(call)) => Some(call),
@@ -119,7 +118,7 @@ impl Run {
         }
     }
 
-    /// When the time to answer the gate that waits is over, where it has one.
+    /// Returns the time limit of the open gate, if it has one.
     pub fn gate_closes(&self) -> Option<Moment> {
         let gate = self.open_gate()?;
         match self.visit.as_ref()?.round.call(gate)? {
@@ -136,7 +135,6 @@ impl Run {
         &self.counts
     }
 
-    /// What passes from round to round.
     pub fn carry(&self) -> &Carry {
         &self.carry
     }
@@ -153,17 +151,17 @@ impl Run {
         &self.limits
     }
 
-    /// How long the run has been driven.
+    /// Returns the active time of the run.
     pub fn driven(&self) -> Millis {
         self.driven
     }
 
-    /// The time of the last fact.
+    /// Returns the time of the last fact.
     pub fn now(&self) -> Moment {
         self.now
     }
 
-    /// The sessions that a call to come may continue.
+    /// Returns the sessions that a later call may continue.
     pub fn sessions(&self) -> impl Iterator<Item = &str> {
         let kept = self.sessions.values().map(|(_, session)| session.as_str());
         let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
@@ -176,7 +174,7 @@ impl Run {
         kept.chain(said)
     }
 
-    /// The reply that a call under way asks to correct.
+    /// Returns the reply that a running call asks to correct.
     pub fn corrected(&self, id: &CallId) -> Option<&Done> {
         match self.visit.as_ref()?.round.call(id)? {
             (_, Slot::Busy(call) | Slot::Waiting { call, .. } | Slot::Open { call, .. }) => {
@@ -186,12 +184,12 @@ impl Run {
         }
     }
 
-    /// SHA-256 of the last saved version of each report, by file.
+    /// Returns the SHA-256 of the last saved version of each report, by file.
     pub fn reports(&self) -> &BTreeMap<String, String> {
         &self.reports
     }
 
-    /// Only a stronger hold replaces a hold.
+    /// Sets a hold. Only a stronger hold replaces an existing one.
     pub(crate) fn set_hold(&mut self, hold: Hold) {
         if self.hold.as_ref().is_none_or(|present| hold.strength() > present.strength()) {
             self.hold = Some(hold);
@@ -207,7 +205,7 @@ impl Run {
         self.wake = None;
     }
 
-    /// Time only goes forward. It counts as driven unless nothing was being done, or nobody was there to do it.
+    /// Advances the clock, which never goes back. The time counts as active unless the run was idle or had no process.
     fn pass_time(&mut self, event: &Event) {
         let taken_over = matches!(event.fact, Fact::Reopened | Fact::Resumed(_));
         let active = !self.is_parked() && !taken_over;

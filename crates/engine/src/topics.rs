@@ -1,4 +1,4 @@
-//! Exits by published topic: the one open list.
+//! Exits by published topic, the only open list of exits.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::Run;
 use crate::verdict::Ruling;
 
 impl Run {
-    /// A closing word wins over an event, an event over silence.
+    /// A closing word takes precedence over an event, and an event over silence.
     pub(crate) fn directed(
         &self,
         workflow: &Workflow,
@@ -44,7 +44,8 @@ impl Run {
                 Ruling { directive: true, remarks, ..ruling }
             }
             None => match (default, self.visit.as_ref()) {
-                // A reminded round that is silent too publishes the stage's default, which proves nothing.
+                // A second silent round, after a reminder, publishes the stage's default topic. That topic proves
+                // nothing.
                 (Some(topic), Some(visit)) if visit.agains > 0 => {
                     routed(workflow, Published { topic: topic.clone(), message: None, line: 0 })
                 }
@@ -54,7 +55,7 @@ impl Run {
         Ruling { reasons, missing, ..ruling }
     }
 
-    /// The events a closing word lacks. One outside the scope of whoever publishes it counts for nothing.
+    /// Returns the missing events of a closing word. Events outside the publisher's scope do not count.
     fn lacking(&self, word: &EndWord, directives: Option<&Directives>, reading: &Reading) -> Vec<Topic> {
         let counted = reading.events.iter().filter(|event| !out_of_scope(directives, event));
         let now: BTreeSet<&Topic> = counted.map(|event| &event.topic).collect();
@@ -66,7 +67,7 @@ impl Run {
     }
 }
 
-/// The reason that a closing word lacks an event.
+/// Formats the reason for a missing event of a closing word.
 pub(crate) fn missing_event(topic: &Topic) -> String {
     format!("missing_event: {topic}")
 }

@@ -1,4 +1,4 @@
-//! What the round says: which way its stage is left, before anything is committed.
+//! Verdict of a round: the exit of its stage, before anything is committed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{Done, Run};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Says {
-    /// Its own question has to be asked.
+    /// The exit needs its own question.
     AskExit,
     Ruling(Box<Ruling>),
 }
@@ -23,7 +23,7 @@ impl Says {
     }
 }
 
-/// A way out, not yet committed.
+/// An exit that is not committed yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Ruling {
     pub(crate) by: By,
@@ -31,17 +31,17 @@ pub(crate) struct Ruling {
     pub(crate) rule: Option<usize>,
     pub(crate) event: Option<Published>,
     pub(crate) target: Target,
-    /// Which proof does not hold, and what was found instead.
+    /// Index of the failed proof, and the actual result.
     pub(crate) refuted: Option<(usize, String)>,
-    /// Why the same stage goes round again, for its note.
+    /// Reasons for a repeat of the same stage, for its note.
     pub(crate) reasons: Vec<String>,
-    /// What is remarkable about what was published.
+    /// Remarks about published topics.
     pub(crate) remarks: Vec<(Topic, Remark)>,
-    /// Topics a closing word still lacks.
+    /// Topics that a closing word still lacks.
     pub(crate) missing: Vec<Topic>,
-    /// It was not the exit that said so: the visit must make more rounds first.
+    /// True if the visit needs more rounds before its exit is asked.
     pub(crate) early: bool,
-    /// The agent itself said something that routes or closes.
+    /// True if the agent itself published an event or a closing word.
     pub(crate) directive: bool,
 }
 
@@ -63,7 +63,7 @@ impl Ruling {
     }
 }
 
-/// An exit that leads to an exit that leads to an exit ends here.
+/// Maximum number of exits that lead to another exit.
 const HOPS: u32 = 16;
 
 impl Run {
@@ -93,7 +93,7 @@ impl Run {
         }
     }
 
-    /// Where a turn's output stayed wrong and that decides the exit.
+    /// Returns the target for a turn whose output stayed invalid, if that decides the exit.
     pub(crate) fn wrong_output<'w>(&self, stage: &'w Stage) -> Option<&'w Target> {
         stage.turns().iter().enumerate().find_map(|(index, turn)| {
             let output = turn.reads.output.as_ref()?;
@@ -106,14 +106,14 @@ impl Run {
         })
     }
 
-    /// Whether the visit must make another round before its exit is asked at all.
+    /// Returns true if the visit needs another round before its exit is asked.
     pub(crate) fn repeats_before_exit(&self, stage: &Stage) -> bool {
         matches!(stage.does, Activity::Turns { .. })
             && self.round().number < stage.rounds.min
             && self.wrong_output(stage).is_none()
     }
 
-    /// Where a target really leads, counters considered; and the note it leaves if it is "again".
+    /// Resolves a target with the counters taken into account. Also returns the note of an "again" target.
     pub(crate) fn destination<'t>(
         &self,
         workflow: &Workflow,
@@ -148,7 +148,7 @@ impl Run {
         let here = self.visit.as_ref().map(|visit| &visit.stage);
         match self.phase_of(workflow).and_then(|phase| stages.get(phase)) {
             Some(id) if here != Some(id) => Destination::Stage(id.clone()),
-            // Nothing else belongs to a phase in which the work is done.
+            // A terminal phase has no stage.
             Some(_) | None => Destination::Again,
         }
     }
@@ -156,7 +156,7 @@ impl Run {
     fn named(&self, workflow: &Workflow, pointer: &str) -> Destination {
         let named = self.round().done(Place::Main(0)).and_then(|done: &Done| done.reading.output.as_ref());
         let value = named.and_then(|output| output.pointer(pointer));
-        // As judgment has taken it: a step may be called by a number.
+        // Read the value as `judge` does: the name of a step may be a number.
         let name = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         match name.and_then(|name| workflow.stages.get_key_value(name.as_str())) {
             Some((id, _)) => Destination::Stage(id.clone()),

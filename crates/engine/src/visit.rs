@@ -1,4 +1,4 @@
-//! Where a run stands: the visit under way, its round, and what each place of the round holds.
+//! Position of a run: the current visit, its round, and the contents of each place.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Visit {
     pub stage: StageId,
-    /// Which visit of it, from 1.
+    /// Visit number of this stage, from 1.
     pub number: u32,
-    /// How often the exit has already said "again".
+    /// Number of times the exit has said "again".
     pub agains: u32,
-    /// How often what a turn said was refuted.
+    /// Number of refuted replies.
     #[serde(default)]
     pub refutations: u32,
     pub round: Round,
@@ -26,21 +26,21 @@ pub struct Visit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     pub number: u32,
-    /// It has cost its iteration.
+    /// True once the round has cost its iteration.
     pub counted: bool,
-    /// The monitors have looked at it.
+    /// True once the monitors have seen the round.
     pub watched: bool,
     pub calls: u32,
-    /// What each place holds, in the order the places were filled.
+    /// Contents of each place, in the order in which the places were filled.
     pub slots: Vec<(Place, Slot)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Slot {
-    /// A call is under way.
+    /// A running call.
     Busy(Call),
-    /// A call is to be made, not before this time.
+    /// A call to start, not before this time.
     Waiting {
         call: Call,
         until: Option<Moment>,
@@ -56,66 +56,65 @@ pub enum Slot {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     pub id: CallId,
-    /// Why an agent is asked; gates and actions have none.
+    /// Purpose of a call to an agent; none for gates and actions.
     pub purpose: Option<Purpose>,
     pub attempt: u32,
-    /// Failures by class, since the provider was last changed.
+    /// Failures by class, since the last change of provider.
     pub failures: Vec<(FailureClass, u32)>,
     pub corrections: u32,
-    /// The prompt as it was sent.
+    /// Prompt as sent.
     pub prompt: Option<Text>,
-    /// Who answers instead of the turn's own provider.
+    /// Provider that replaces the turn's own.
     pub provider: Option<ProviderName>,
-    /// Providers that have already been given up.
+    /// Providers already given up.
     pub tried: Vec<ProviderName>,
-    /// The session it had is lost.
+    /// True if its session is lost.
     pub new_session: bool,
     pub last_failure: Option<FailureClass>,
-    /// What is set aside for it while it is under way.
+    /// Amount reserved while the call runs.
     pub reserved: Cost,
-    /// When it was first made.
+    /// Time of the first attempt.
     pub since: Option<Moment>,
-    /// The process that made it has died.
+    /// True if the process that started the call has died.
     pub repeat: bool,
-    /// The reply that is being corrected.
+    /// Reply to correct.
     pub first: Option<Box<Done>>,
 }
 
-/// What came of a place.
+/// Result of a place.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Done {
-    /// What an action, a gate or a question says.
+    /// Label from an action, a gate or a question.
     pub label: Option<Label>,
-    /// The reply, as it is carried on.
+    /// Reply text as carried to later rounds.
     pub text: Option<Text>,
-    /// The reply's own final text, which reports are cut from.
+    /// Final text of the reply, the source of reports.
     pub reply: Option<Text>,
-    /// What was found in it.
+    /// Reading of the reply.
     pub reading: Reading,
-    /// The session it can be continued in.
+    /// Session in which to continue.
     pub session: Option<String>,
-    /// Who answered, where it was not the turn's own provider.
+    /// Provider that answered, if it is not the turn's own.
     pub provider: Option<ProviderName>,
     pub failure: Option<Failure>,
     pub output: BTreeMap<String, Json>,
-    /// The names of the tools it used, in order; at most [`Done::TOOLS`].
+    /// Names of the tools it used, in order; at most [`Done::TOOLS`].
     pub tools: Vec<String>,
 }
 
 impl Done {
-    /// The most names of tools that are kept.
+    /// Maximum number of tool names to keep.
     pub const TOOLS: usize = 500;
 }
 
 impl Visit {
-    /// A visit about to make its first round.
+    /// Creates a visit before its first round.
     pub fn new(stage: StageId, number: u32) -> Self {
         Self { stage, number, agains: 0, refutations: 0, round: Round::new(1) }
     }
 }
 
 impl Round {
-    /// A round in which nothing has happened.
     pub fn new(number: u32) -> Self {
         Self { number, counted: false, watched: false, calls: 0, slots: Vec::new() }
     }
@@ -128,7 +127,7 @@ impl Round {
         self.slots.iter_mut().find(|(at, _)| *at == place).map(|(_, slot)| slot)
     }
 
-    /// What came of a place, once it is done.
+    /// Returns the result of a place, once it is done.
     pub fn done(&self, place: Place) -> Option<&Done> {
         match self.slot(place)? {
             Slot::Done(done) => Some(done),
@@ -136,7 +135,7 @@ impl Round {
         }
     }
 
-    /// Whether some place of this kind holds something not done.
+    /// Returns true if a place of this kind holds an unfinished slot.
     pub fn pending(&self, kind: impl Fn(Place) -> bool) -> bool {
         self.slots.iter().any(|(place, slot)| kind(*place) && !matches!(slot, Slot::Done(_)))
     }
@@ -148,7 +147,7 @@ impl Round {
         }
     }
 
-    /// Takes a call that is not done out of its place, by its id.
+    /// Finds an unfinished call and its place by the call's id.
     pub(crate) fn call(&self, id: &CallId) -> Option<(Place, &Slot)> {
         self.slots.iter().find_map(|(place, slot)| match slot {
             Slot::Busy(call) | Slot::Waiting { call, .. } | Slot::Open { call, .. } if call.id == *id => {
@@ -179,14 +178,14 @@ impl Call {
         }
     }
 
-    /// What is corrected is not corrected in the session in which it was said.
+    /// Drops the session of the reply to correct, so that the correction starts without it.
     pub(crate) fn forget_first(&mut self) {
         if let Some(first) = &mut self.first {
             first.session = None;
         }
     }
 
-    /// Counts a failure and says how many of its class there have been, or of all that are tried again at once.
+    /// Counts a failure. Returns the count of its class, or of all classes that are retried together.
     pub(crate) fn count(&mut self, class: FailureClass, together: bool) -> u32 {
         match self.failures.iter_mut().find(|(seen, _)| *seen == class) {
             Some((_, count)) => *count = count.saturating_add(1),

@@ -1,4 +1,4 @@
-//! Checks a schema before it is used.
+//! Checks a schema before its use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,15 @@ use crate::{JsonSchema, JsonSchemaError, JsonSchemaProblem, escaped, pattern};
 
 pub(crate) const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// The longest chain of references and combinations that stay at the same value. It bounds the stack.
+/// Maximum chain of references and combinations at the same value. It bounds the stack.
 const LONGEST_CHAIN: usize = 32;
 
-/// The form of a keyword's value.
+/// Form of a keyword's value.
 #[derive(Clone, Copy)]
 enum KeywordForm {
-    /// Has no effect, whatever it is.
+    /// Any value, without effect.
     Annotation,
-    /// An identifier: only at the top, because further down it would change what references mean.
+    /// An identifier. Allowed only at the top, because further down it would change the meaning of references.
     Identifier,
     Schema,
     Schemas,
@@ -99,7 +99,7 @@ pub(crate) fn keywords() -> impl Iterator<Item = &'static str> {
 }
 
 fn form(keyword: &str) -> Option<KeywordForm> {
-    // Keywords of this kind are annotations of the writer's own.
+    // The prefix `x-` marks custom annotations.
     if keyword.starts_with("x-") {
         return Some(KeywordForm::Annotation);
     }
@@ -246,7 +246,7 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// Refuses references that lead back to themselves at the same value: checking a value would never end.
+    /// Refuses references that lead back to themselves at the same value: validation would never end.
     fn chains(&mut self) {
         for pointer in std::mem::take(&mut self.checked) {
             let Some(keywords) = self.root.pointer(&pointer).and_then(Value::as_object) else { continue };
@@ -260,7 +260,7 @@ impl<'a> SchemaCheck<'a> {
     }
 }
 
-/// How many references and combinations follow each other at the same value; none if they are more than `room`.
+/// Counts the references and combinations in a row at the same value. Returns `None` if there are more than `room`.
 fn chain(root: &Value, keywords: &Map<String, Value>, room: usize) -> Option<usize> {
     let room = room.checked_sub(1)?;
     let lists = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|one| keywords.get(one)?.as_array());
@@ -275,7 +275,7 @@ fn chain(root: &Value, keywords: &Map<String, Value>, room: usize) -> Option<usi
     Some(longest + 1)
 }
 
-/// The pointer and the schema that a reference means. `#/a%20b` is the URI form of `/a b`.
+/// Resolves a reference to its pointer and schema. `#/a%20b` is the URI form of `/a b`.
 pub(crate) fn target<'a>(root: &'a Value, reference: &str) -> Option<(String, &'a Value)> {
     let fragment = reference.strip_prefix('#')?;
     let bytes = fragment.as_bytes();
@@ -294,7 +294,7 @@ pub(crate) fn target<'a>(root: &'a Value, reference: &str) -> Option<(String, &'
     Some((pointer, schema))
 }
 
-/// A count, also where it is written as `2.0`.
+/// Parses a count, also in the form `2.0`.
 pub(crate) fn count(value: &Value) -> Option<u64> {
     let whole = value.as_f64().filter(|number| *number >= 0.0 && is_integer(value) && *number < 1e15);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]

@@ -1,8 +1,8 @@
-//! A validator for the part of JSON Schema (draft 2020-12) that replies of agents need.
+//! A validator for the part of JSON Schema (draft 2020-12) that agent replies need.
 //!
-//! [`JsonSchema::compile`] refuses every keyword it does not support, by name and place, so a schema never promises more than is checked.
-//! Annotations (`title`, `format`, `default`, …) have no effect. References stay inside the schema: nothing is loaded. Patterns have a size limit
-//! and a limit of steps.
+//! [`JsonSchema::compile`] refuses every unsupported keyword, by name and place. A schema thus never promises more than
+//! the validator checks. Annotations (`title`, `format`, `default`, …) have no effect. References stay inside the
+//! schema: the validator loads nothing. Patterns have a size limit and a step limit.
 
 mod compile;
 mod number;
@@ -17,7 +17,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// A schema whose keywords are all supported.
+/// A schema with only supported keywords.
 #[derive(Debug)]
 pub struct JsonSchema {
     root: Value,
@@ -25,7 +25,7 @@ pub struct JsonSchema {
     patterns: BTreeMap<String, fancy_regex::Regex>,
 }
 
-/// One reason why a schema cannot be used.
+/// A reason why a schema is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonSchemaError {
     /// JSON pointer into the schema.
@@ -44,24 +44,24 @@ pub enum JsonSchemaProblem {
     NotASchema,
     UnknownType(String),
     BadPattern(String),
-    /// Only `#` and `#/…` are followed.
+    /// A reference other than `#` and `#/…`.
     RemoteReference(String),
     MissingTarget(String),
-    /// Following it leads back to itself without going into the value.
+    /// A reference that leads back to itself without going into the value.
     EndlessReference(String),
 }
 
-/// One thing that is wrong with a value.
+/// A violation of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonSchemaViolation {
     /// JSON pointer into the value; empty for the value itself.
     pub pointer: String,
-    /// A short value is quoted in it, an object or a list is not.
+    /// Message that quotes short values, but no objects or lists.
     pub message: String,
 }
 
 impl JsonSchema {
-    /// All keywords that are supported, annotations included.
+    /// Returns all supported keywords, including annotations.
     pub fn keywords() -> impl Iterator<Item = &'static str> {
         compile::keywords()
     }
@@ -74,7 +74,7 @@ impl JsonSchema {
         validate::accepts(self, value)
     }
 
-    /// The first violations, at most `most`.
+    /// Returns the first violations, at most `most`.
     pub fn violations(&self, value: &Value, most: usize) -> Vec<JsonSchemaViolation> {
         validate::violations(self, value, most)
     }
@@ -123,7 +123,7 @@ impl fmt::Display for JsonSchemaViolation {
     }
 }
 
-/// One step of a JSON pointer.
+/// Escapes one step of a JSON pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,4 +1,4 @@
-//! Numbers and equality as JSON Schema sees them: `1` and `1.0` are the same, and decimals are exact.
+//! Numbers and equality in JSON Schema: `1` equals `1.0`, and decimals are exact.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ struct Decimal {
     exponent: i32,
 }
 
-/// The number as it is written; none where it has too many digits.
+/// Returns the exact decimal; `None` if it has too many digits.
 fn decimal(number: &Number) -> Option<Decimal> {
     let text = number.to_string();
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
@@ -23,7 +23,7 @@ fn decimal(number: &Number) -> Option<Decimal> {
     Some(Decimal { mantissa, exponent: if mantissa == 0 { 0 } else { exponent } })
 }
 
-/// Both mantissas at the smaller of the two exponents; none where that is too large.
+/// Scales both mantissas to the smaller exponent; `None` on overflow.
 fn aligned(one: &Number, other: &Number) -> Option<(i128, i128)> {
     let (one, other) = (decimal(one)?, decimal(other)?);
     let exponent = one.exponent.min(other.exponent);
@@ -34,7 +34,7 @@ fn aligned(one: &Number, other: &Number) -> Option<(i128, i128)> {
 pub(crate) fn compare(one: &Number, other: &Number) -> Ordering {
     match aligned(one, other) {
         Some((one, other)) => one.cmp(&other),
-        // So far apart, or so large, that floating point tells them apart as well.
+        // The numbers differ so much, or are so large, that floating point is exact enough.
         None => one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(Ordering::Equal),
     }
 }
@@ -44,7 +44,7 @@ pub(crate) fn is_multiple(number: &Number, of: &Number) -> bool {
     if number.mantissa == 0 {
         return true;
     }
-    // Digit by digit, because the whole quotient of `1e300` and `0.1` fits nowhere.
+    // Divide digit by digit, because the quotient of `1e300` and `0.1` fits into no integer.
     match u32::try_from(number.exponent - of.exponent) {
         Ok(power) => (0..power).fold(number.mantissa % of.mantissa, |rest, _| rest * 10 % of.mantissa) == 0,
         Err(_) => {
@@ -78,7 +78,7 @@ pub(crate) fn equal(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A text that equal values share: for telling whether items are unique without comparing each with each.
+/// Returns a text that equal values share, to find duplicates without comparing all pairs.
 pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Number(number) => match decimal(number) {

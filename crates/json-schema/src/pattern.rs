@@ -1,11 +1,11 @@
-//! Patterns: regular expressions of ECMA-262, which is what JSON Schema means, run by `fancy-regex`.
+//! Patterns: ECMA-262 regular expressions, as JSON Schema requires, run by `fancy-regex`.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use fancy_regex::{Regex, RegexBuilder};
 
-/// A pattern that takes more steps than this on one text does not match it.
+/// Maximum steps of a pattern on one text. Beyond it the pattern does not match.
 const MOST_STEPS: usize = 100_000;
 const LARGEST_PROGRAM: usize = 1 << 20;
 
@@ -20,7 +20,8 @@ pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     builder.build().ok()
 }
 
-/// The same pattern in the syntax of Rust. None for an escape that means something else there, or nothing in ECMA-262.
+/// Translates a pattern into Rust syntax. Returns `None` for an escape that has another meaning there, or none in
+/// ECMA-262.
 fn translated(pattern: &str) -> Option<String> {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars().peekable();
@@ -34,7 +35,8 @@ fn translated(pattern: &str) -> Option<String> {
                 if chars.next_if_eq(&'^').is_some() {
                     out.push('^');
                 }
-                // Rust takes a bracket that closes at once for a member; ECMA-262 has an empty class, which no one means.
+                // Rust reads a `]` right after the opening bracket as a member. ECMA-262 reads an empty class, which is
+                // surely a mistake.
                 if chars.peek() == Some(&']') {
                     return None;
                 }
@@ -43,16 +45,16 @@ fn translated(pattern: &str) -> Option<String> {
                 in_class = false;
                 out.push(']');
             }
-            // In Rust these begin a class in the class, or join two of them.
+            // In Rust these start a nested class or combine two classes.
             '[' | '&' | '~' if in_class => out.extend(['\\', one]),
-            // `--` is a difference in Rust; the second hyphen is the end of a range or a member.
+            // `--` is a difference in Rust. Here the second hyphen is the end of a range, or a member.
             '-' if in_class && chars.peek() == Some(&'-') => {
                 chars.next();
                 out.push_str(if is_range_start(&out) { r"-\-" } else { r"\--" });
             }
-            // ECMA-262 has further line ends.
+            // ECMA-262 has more line terminators.
             '.' if !in_class => out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
-            // Flags and other groups that only Rust knows.
+            // Flags and other groups that only Rust supports.
             '(' if chars.peek() == Some(&'?') => out.push_str(group(&mut chars)?),
             one => out.push(one),
         }
@@ -60,7 +62,7 @@ fn translated(pattern: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether a hyphen here would continue a member of the class.
+/// Returns true if a hyphen here would continue a member of the class.
 fn is_range_start(class: &str) -> bool {
     !(class.ends_with('[') || class.ends_with("[^")) || class.ends_with("\\[")
 }
@@ -98,7 +100,7 @@ fn escape(chars: &mut Peekable<Chars<'_>>, in_class: bool, out: &mut String) -> 
         }
         '0' if !chars.peek().is_some_and(char::is_ascii_digit) => out.push_str("\\x00"),
         'b' if in_class => out.push_str("\\x08"),
-        // Rust's own boundary counts letters of all scripts.
+        // Rust's own word boundary includes letters of all scripts.
         'b' => out.push_str(r"(?:(?<=[A-Za-z0-9_])(?![A-Za-z0-9_])|(?<![A-Za-z0-9_])(?=[A-Za-z0-9_]))"),
         'B' if !in_class => {
             out.push_str(r"(?:(?<=[A-Za-z0-9_])(?=[A-Za-z0-9_])|(?<![A-Za-z0-9_])(?![A-Za-z0-9_]))");
@@ -107,7 +109,7 @@ fn escape(chars: &mut Peekable<Chars<'_>>, in_class: bool, out: &mut String) -> 
         'k' if !in_class && chars.peek() == Some(&'<') => out.push_str("\\k"),
         same @ ('n' | 'r' | 't' | 'v' | 'f' | 'x' | 'u' | 'p' | 'P') => out.extend(['\\', same]),
         other if other.is_ascii_alphanumeric() => return None,
-        // Most of these need no backslash in Rust either, but it does no harm before a sign of ASCII.
+        // Most of these need no backslash in Rust, but it is harmless before ASCII punctuation.
         other if other.is_ascii_punctuation() => out.extend(['\\', other]),
         other => out.push(other),
     }

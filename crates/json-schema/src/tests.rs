@@ -11,7 +11,7 @@ fn shown(errors: &[JsonSchemaError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The violations of a value, or the reasons why the schema cannot be used.
+/// Checks the violations of a value, or the errors of an unusable schema.
 #[track_caller]
 fn check(source: Value, value: Value, expected: &[&str]) {
     let schema = schema(&source);

@@ -1,4 +1,4 @@
-//! Checks a value.
+//! Checks a value against a schema.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(crate) fn violations(schema: &JsonSchema, value: &Value, most: usize) -> Vec
     }
 }
 
-/// Where the value under check stands in the whole one.
+/// Position of the checked value in the whole one.
 enum Place<'a> {
     Top,
     Member(&'a Place<'a>, &'a str),
@@ -39,7 +39,7 @@ impl Place<'_> {
 }
 
 enum Report {
-    /// Only whether it fits is asked; nothing is written down.
+    /// Pass or fail only; no violations are recorded.
     Verdict(bool),
     Violations(Vec<JsonSchemaViolation>),
 }
@@ -146,7 +146,7 @@ impl Validation<'_> {
         self.members(keywords, members, place, report);
     }
 
-    /// Each member by its name: `properties`, `patternProperties`, and `additionalProperties` for the rest.
+    /// Checks each member by its name: `properties`, `patternProperties`, and `additionalProperties` for the rest.
     fn members(
         &self,
         keywords: &Map<String, Value>,
@@ -234,13 +234,13 @@ impl Validation<'_> {
         }
     }
 
-    /// A pattern that runs out of steps does not match.
+    /// Returns true on a match. A pattern that runs out of steps does not match.
     fn matches(&self, pattern: &str, text: &str) -> bool {
         let regex = self.schema.patterns.get(pattern);
         regex.is_some_and(|regex| regex.is_match(text).unwrap_or(false))
     }
 
-    /// `allOf`, `dependentSchemas`, `anyOf`, `oneOf`, `not` and `if`.
+    /// Checks `allOf`, `dependentSchemas`, `anyOf`, `oneOf`, `not` and `if`.
     fn combinations(
         &self,
         keywords: &Map<String, Value>,
@@ -306,7 +306,7 @@ fn number(keywords: &Map<String, Value>, found: &Number, place: &Place<'_>, repo
     }
 }
 
-/// Calls `wrong` with each limit that a size passes, and whether it is the upper one.
+/// Calls `wrong` with each violated limit. The flag is true for the upper one.
 fn limits(
     keywords: &Map<String, Value>,
     [least, most]: [&str; 2],
@@ -349,7 +349,7 @@ fn text_of<'a>(keywords: &'a Map<String, Value>, keyword: &str) -> Option<&'a st
     keywords.get(keyword).and_then(Value::as_str)
 }
 
-/// A value inside a message: objects and lists are too long to repeat.
+/// Formats a value for a message. Objects and lists are too long to repeat.
 fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) | Value::Array(_) => "value".to_owned(),
@@ -362,7 +362,7 @@ fn listed(values: &[Value], between: &str) -> String {
     values.join(between)
 }
 
-/// `"a", "b" or "c"`; of more than three values only the first two.
+/// Formats `"a", "b" or "c"`; of more than three values only the first two.
 fn candidates(values: &[Value]) -> String {
     match values {
         [] => "no value".to_owned(),

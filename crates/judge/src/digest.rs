@@ -1,4 +1,4 @@
-//! The name of a text by its content.
+//! Content hash of a text.
 
 use std::fmt::Write;
 

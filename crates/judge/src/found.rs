@@ -1,16 +1,16 @@
-//! Labels that findings say (P-61).
+//! Labels from findings (P-61).
 
 use saihai_model::{Json, Label, Reading, Severity, Threshold};
 
 use crate::review::Payload;
 
-/// The first label that holds of what was found. A reply that is wrong in part may hide findings: what could be read of it
-/// can say that something was found, and never that nothing was.
+/// Returns the first label whose threshold holds. A partly invalid reply may hide findings. Its readable part can prove
+/// that something was found, never that nothing was.
 pub(crate) fn label(thresholds: &[Threshold], reading: &Reading) -> Option<Label> {
     let worst = worst(reading.output.as_ref()?);
     let whole = reading.violations.is_empty();
     let holds = |one: &&Threshold| {
-        // Worse comes first.
+        // Worse severities sort first.
         let reached = worst.is_some_and(|worst| worst <= one.severity);
         if one.reached { reached } else { whole && !reached }
     };

@@ -1,22 +1,22 @@
-//! Which of several labels a reply, or an answer about it, says.
+//! Finds the label that a reply, or an answer about it, chooses.
 
 use saihai_model::{AnswerForm, By, Choice, Label, Method, Question, Reading};
 
 use crate::found;
 use crate::pointed::{self, word};
 
-/// What can be said of a choice so far.
+/// State of a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Labelled {
-    /// This one, found this way.
+    /// This label, found by this method.
     Found(Label, By),
-    /// None of them, and nobody is left to ask.
+    /// No label, and no question is left.
     Missing,
-    /// An agent has to be asked.
+    /// An agent must be asked.
     Ask,
 }
 
-/// What a judging agent's answer says.
+/// Meaning of a judging agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
     Label(Label),
@@ -24,7 +24,7 @@ pub enum Answered {
     Unreadable,
 }
 
-/// Finds the label of a reply by the choice's methods in order; `answer` is what the question yielded, once asked.
+/// Finds the label of a reply by the choice's methods in order. `answer` is the result of the question, once asked.
 pub fn label(choice: &Choice, reading: &Reading, answer: Option<&Option<Label>>) -> Labelled {
     for method in &choice.found_by {
         match method {
@@ -55,7 +55,7 @@ pub fn label(choice: &Choice, reading: &Reading, answer: Option<&Option<Label>>)
     Labelled::Missing
 }
 
-/// Says what the answer to a question means.
+/// Interprets the answer to a question.
 pub fn answered(choice: &Choice, question: &Question, reading: &Reading) -> Answered {
     match &question.answer {
         AnswerForm::Tag => match (&reading.tag, tagged(choice, reading)) {

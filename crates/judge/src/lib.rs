@@ -1,11 +1,13 @@
-//! Judgment: what a reply says, and what follows from it.
+//! Judgment: the meaning of a reply, and its consequences.
 //!
-//! `read` is called where a reply's text is and pulls out everything a run will ever need of it. `label`, `rules` and
-//! `route` are called by the engine and see only readings. [`review`] folds what several agents found into one report.
-//! Nothing here does I/O, keeps state or knows a dialect; an AI judge is no exception, because judgment only says that
-//! a question is due.
+//! `read` runs next to a reply's text and extracts everything that a run will ever need from it. The engine calls
+//! `label`, `rules` and `route`, which see only readings. [`review`] folds the findings of several agents into one
+//! report.
+//!
+//! Nothing here does I/O, keeps state or knows a dialect. An AI judge is no exception: judgment only says that a
+//! question is due.
 
-// A new fact, decision or verdict must be thought about wherever one is handled.
+// Every `match` must handle a new fact, decision or verdict explicitly.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod digest;

@@ -1,8 +1,8 @@
-//! Which label a field of the structured output says.
+//! Finds the label in a field of the structured output.
 
 use saihai_model::{Choice, Json, Label, Narrowed, Pointed, Reading, Unsaid};
 
-/// The label a field says; where it says none, the one that then holds.
+/// Returns the label of a field, or the default for a field without a label.
 pub(crate) fn label(choice: &Choice, field: &Pointed, output: Option<&Json>) -> Option<Label> {
     match (said(choice, field, output), &field.unsaid) {
         (Ok(label), _) => Some(label),
@@ -11,22 +11,22 @@ pub(crate) fn label(choice: &Choice, field: &Pointed, output: Option<&Json>) -> 
     }
 }
 
-/// Why a field says no label.
+/// Reason why a field has no label.
 enum Unclear {
-    /// It says none at all.
+    /// It names no label.
     Nothing(String),
-    /// It says one, but not what else must be said with it: nothing else can hold instead.
+    /// It names a label, but its second field is missing. No default can replace it.
     Half(String),
 }
 
-/// Writes down that a field says no label, as what that is: a violation or a remark.
+/// Records a field without a label as a violation or a remark, as the definition says.
 pub(crate) fn judge(choice: &Choice, field: &Pointed, reading: &mut Reading) {
     let Err(unclear) = said(choice, field, reading.output.as_ref()) else { return };
     match (unclear, &field.unsaid) {
         (Unclear::Nothing(why), Some(Unsaid::Label(label))) => {
             reading.warnings.push(format!("{why}: taken as `{label}`"));
         }
-        // What is wrong with the whole value is told first, and alone.
+        // Report violations of the whole value first, and alone.
         (Unclear::Nothing(why) | Unclear::Half(why), Some(_)) if reading.violations.is_empty() => {
             reading.violations.push(why);
         }
@@ -34,7 +34,7 @@ pub(crate) fn judge(choice: &Choice, field: &Pointed, reading: &mut Reading) {
     }
 }
 
-/// The label, or why there is none.
+/// Returns the label, or the reason why there is none.
 fn said(choice: &Choice, field: &Pointed, output: Option<&Json>) -> Result<Label, Unclear> {
     let Some(output) = output else { return Err(Unclear::Nothing("no JSON object".to_owned())) };
     let value = output.pointer(&field.pointer);
@@ -67,7 +67,7 @@ fn is_same(label: &Label, word: &str) -> bool {
     label.as_str().to_lowercase() == word
 }
 
-/// In the form in which violations of a schema are told.
+/// Formats the problem like a schema violation.
 fn none_of<'a>(pointer: &str, value: Option<&Json>, known: impl Iterator<Item = &'a str>) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in known.map(|word| format!("{word:?}")) {
@@ -89,7 +89,7 @@ fn none_of<'a>(pointer: &str, value: Option<&Json>, known: impl Iterator<Item = 
     }
 }
 
-/// A value as a word to compare: text trimmed and in lower case, booleans by name.
+/// Converts a value into a word to compare: text trimmed and in lower case, booleans by name.
 pub(crate) fn word(value: &Json) -> Option<String> {
     match value {
         Json::String(text) => Some(text.trim().to_lowercase()),
@@ -98,7 +98,7 @@ pub(crate) fn word(value: &Json) -> Option<String> {
     }
 }
 
-/// A value as it is written.
+/// Returns the value as text, unchanged.
 fn text(value: &Json) -> Option<String> {
     match value {
         Json::String(text) => Some(text.clone()),
@@ -121,7 +121,7 @@ mod tests {
         words.iter().map(|(word, label)| ((*word).to_owned(), (*label).into())).collect()
     }
 
-    /// `next` and `continue` go on, `jump` to a known step, `fork` by a kind.
+    /// `next` and `continue` proceed, `jump` goes to a known step, `fork` goes by a kind.
     fn gate(unsaid: Option<Unsaid>) -> Pointed {
         let narrowed = |label: &str, pointer: &str, means: &[(&str, &str)]| Narrowed {
             label: label.into(),

@@ -1,8 +1,8 @@
-//! Who takes a published topic.
+//! Routes a published topic to its stage.
 
 use saihai_model::{StageId, Topic, Topics};
 
-/// The stage a topic leads to, and whether anybody takes it.
+/// Returns the stage of a topic, and false if the topic only reached the fallback.
 pub fn route<'a>(topics: &'a Topics, topic: &Topic) -> (&'a StageId, bool) {
     match topics.routes.iter().find(|route| matches(&route.pattern, topic.as_str())) {
         Some(route) => (&route.to, !route.orphans),
@@ -10,12 +10,11 @@ pub fn route<'a>(topics: &'a Topics, topic: &Topic) -> (&'a StageId, bool) {
     }
 }
 
-/// Whether a pattern takes a topic.
 pub fn takes(pattern: &str, topic: &Topic) -> bool {
     matches(pattern, topic.as_str())
 }
 
-/// A lone `*` takes every topic; elsewhere a `*` stands for exactly one whole segment.
+/// A lone `*` matches every topic; elsewhere a `*` matches exactly one whole segment.
 pub(crate) fn matches(pattern: &str, topic: &str) -> bool {
     if pattern == "*" {
         return true;

@@ -1,29 +1,29 @@
-//! Which rule of an exit holds.
+//! Finds the rule of an exit that holds.
 
 use saihai_model::{By, Holds, Label, Rule};
 
-/// What the rules of an exit say.
+/// Result of the rules of an exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ruled {
-    /// This rule holds, found this way.
+    /// This rule holds, by this method.
     Rule(usize, By),
-    /// A rule that depends on the exit's own question was reached before any other held.
+    /// A rule that depends on the exit's own question came before any rule that holds.
     Ask,
     NoMatch,
 }
 
-/// What the turns of a stage said.
+/// Labels of a stage's turns.
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
-    /// Each turn's label, in the turns' order.
+    /// Label of each turn, in order.
     pub labels: &'a [Option<Label>],
-    /// How the only label was found, where there is one turn.
+    /// Method that found the only label, if there is one turn.
     pub by: By,
-    /// What the exit's own question yielded, once asked.
+    /// Answer to the exit's own question, once asked.
     pub answer: Option<&'a Option<Label>>,
 }
 
-/// The first rule that holds.
+/// Returns the first rule that holds.
 pub fn rules(rules: &[Rule], said: Labels<'_>) -> Ruled {
     for (index, rule) in rules.iter().enumerate() {
         match holds(&rule.when, said) {
@@ -35,7 +35,7 @@ pub fn rules(rules: &[Rule], said: Labels<'_>) -> Ruled {
     Ruled::NoMatch
 }
 
-/// `None`: it depends on a question not asked yet.
+/// Returns `None` if it depends on a question not asked yet.
 fn holds(condition: &Holds, said: Labels<'_>) -> Option<bool> {
     let has = |label: &Option<Label>, wanted: &Label| label.as_ref() == Some(wanted);
     Some(match condition {
@@ -76,7 +76,7 @@ mod tests {
         Holds::Any(labels.iter().map(|label| (*label).into()).collect())
     }
 
-    /// `-` stands for a turn without a label.
+    /// `-` marks a turn without a label.
     fn check(conditions: Vec<Holds>, said: &str, expected: Ruled) {
         let labels: Vec<Option<Label>> =
             said.split(' ').map(|word| (word != "-").then(|| word.into())).collect();

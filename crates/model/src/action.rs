@@ -1,41 +1,41 @@
-//! Something Saihai does itself outside the run.
+//! Actions that Saihai performs itself outside the run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Json, Millis, StageId};
 
-/// An action, what it is given and how often it may happen.
+/// An action, its inputs and its repeat policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ActionSpec {
     pub does: Action,
-    /// Outputs of stages it is given.
+    /// Stage outputs that it receives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<(StageId, String)>,
-    /// What may be done when its end is unknown.
+    /// Policy for an action whose result is unknown.
     pub once: Once,
-    /// Asked again until it says something else than "not yet".
+    /// Repeats the action while its result is "not yet".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<Poll>,
 }
 
-/// What may be done when the end of an action is unknown.
+/// Policy for an action whose result is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Once {
     ReadOnly,
-    /// It sets something to a value: again.
+    /// It sets something to a value: repeat it.
     SetToValue,
-    /// The world is asked first whether it has happened.
+    /// Check first if it has already happened.
     LookUpFirst,
 }
 
-/// How an action is polled.
+/// Polling policy of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
-    /// The pause between two looks.
+    /// Pause between two polls.
     pub every: Millis,
     pub at_most: Millis,
-    /// Why the run is held then; absent: the action ends with the label `timeout`.
+    /// Reason for the hold after a timeout; if absent, the action ends with the label `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
 }
@@ -45,25 +45,25 @@ pub struct Poll {
 pub enum Action {
     /// Run a program; the labels are those of [`Told`].
     Command {
-        /// Its arguments, the program first.
+        /// Arguments, the program first.
         argv: Vec<String>,
         timeout: Millis,
-        /// What it is given on its input beside how the run stands, where it is asked for a completion.
+        /// Extra input, next to the state of the run, for a completion command.
         #[serde(default, skip_serializing_if = "Json::is_null")]
         input: Json,
-        /// How its end is understood.
+        /// Interpretation of its result.
         #[serde(default)]
         told: Told,
-        /// The file that says so, where what is run is no file of the definition's.
+        /// File that names the program, if the program is not a file of the definition.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         written: Option<String>,
     },
-    /// Look at the issue; labels `reached`, `open`.
+    /// Check the issue; labels `reached`, `open`.
     IssueState,
-    /// Look at a file below the working directory; labels `reached`, `open`.
+    /// Check a file below the working directory; labels `reached`, `open`.
     FileState {
         path: String,
-        /// What is waited for is that it is not there.
+        /// True to wait until the file is gone.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         absent: bool,
     },
@@ -71,15 +71,15 @@ pub enum Action {
     SaveReports,
     /// Write the `content` of a block into a file below the working directory.
     WriteFile {
-        /// Its path, where the block has no `filename`.
+        /// Path, if the block has no `filename`.
         path: String,
-        /// Behind what is there, where the block has no `mode`.
+        /// True to append, if the block has no `mode`.
         append: bool,
     },
     Log,
     OpenIssue,
     Comment,
-    /// Show on the issue that it is done: close it, or only change its labels. Label `ok`.
+    /// Mark the issue as done: close it, or only change its labels. Label `ok`.
     CloseIssue {
         close: bool,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -93,7 +93,7 @@ pub enum Action {
     PullRequest,
     Checks,
     Merge,
-    /// Remove what is not needed any more.
+    /// Remove files and branches that are no longer needed.
     CleanUp,
     /// Fold the findings into one report.
     ReviewReport {
@@ -101,21 +101,22 @@ pub enum Action {
     },
 }
 
-/// How the end of a program is understood.
+/// Interpretation of a program's result.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
     /// `ok` for the exit code 0, else `failed`.
     #[default]
     ByExitCode,
-    /// `ok` where it prints nothing, else `failed`.
+    /// `ok` if it prints nothing, else `failed`.
     BySilence,
-    /// `reached` or `open`, by the object `{"complete": …, "reason": …}` that it prints; `broken` where it does not.
+    /// `reached` or `open`, from the object `{"complete": …, "reason": …}` that it prints. `broken` if it prints
+    /// anything else.
     ByAnswer,
 }
 
 impl Action {
-    /// Whether it reaches an issue.
+    /// Returns true if it accesses an issue.
     pub fn is_about_issue(&self) -> bool {
         match self {
             Self::IssueState | Self::OpenIssue | Self::Comment | Self::CloseIssue { .. } => true,
@@ -135,7 +136,7 @@ impl Action {
         }
     }
 
-    /// Whether it looks at something that may be as wanted before any work is done.
+    /// Returns true if it checks a state that may hold before any work is done.
     pub fn is_state(&self) -> bool {
         match self {
             Self::IssueState | Self::FileState { .. } => true,

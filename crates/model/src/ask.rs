@@ -1,4 +1,4 @@
-//! What crosses the boundary to a provider, and what comes back.
+//! Requests to a provider, and its replies.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,52 +7,51 @@ use crate::{
     Usd,
 };
 
-/// One prompt, ready to be sent.
+/// A prompt, ready to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
-    /// The run it belongs to.
+    /// Id of the run.
     pub run: String,
     pub call: CallId,
     pub stage: StageId,
-    /// The turn it is, or is about; absent for the question of an exit.
+    /// The turn it belongs to; absent for the question of an exit.
     pub turn: Option<TurnId>,
-    /// Where its result belongs: whether it is work or a question, also when it is corrected.
+    /// Place of its result. Tells work from questions, also in a correction.
     pub place: Place,
     pub purpose: Purpose,
     pub attempt: u32,
     pub role: Option<String>,
     pub directory: String,
-    /// Whether what lies there may be a stranger's: then an agent program goes by nothing it would find there by itself,
-    /// neither settings nor instructions, as far as it can be kept from them.
+    /// True if the directory may contain files of a stranger. The agent program then ignores settings and instructions
+    /// that it finds there, as far as Saihai can make it.
     pub foreign: bool,
     pub prompt: String,
     pub persona: Option<String>,
     pub provider: ProviderName,
     pub model: Option<String>,
-    /// What the agent may do.
+    /// Permission of the agent.
     pub permission: Permission,
-    /// Which tools it may see.
+    /// Tools visible to the agent.
     pub tools: Option<Vec<String>>,
-    /// What a structured answer must look like.
+    /// JSON Schema of a structured answer.
     pub schema: Option<Json>,
-    /// The session to be continued.
+    /// Session to continue.
     pub session: Option<String>,
-    /// The deadline of this attempt.
+    /// Deadline of this attempt.
     pub timeout: Option<Millis>,
-    /// How long the agent may say nothing; absent is as its provider is set.
+    /// Maximum silence of the agent; absent means the provider's setting.
     pub silence: Option<Millis>,
-    /// The most model calls inside it.
+    /// Maximum number of model calls.
     pub max_calls: Option<u32>,
-    /// What is left of a budget in money, for providers that can keep to it themselves.
+    /// Money left in the budget, for providers that can enforce it themselves.
     pub money: Option<Usd>,
-    /// What the provider had counted for the session when it was last heard of (C-27).
+    /// Last known counters of the session (C-27).
     pub metered: Option<Meter>,
-    /// A directory of the run where the provider may put files: texts that are named in arguments, what was said raw.
+    /// Directory of the run for the provider's files: texts that arguments name, and raw output.
     pub scratch: String,
 }
 
-/// What a provider counts over a whole session instead of for a turn, as it was last reported. Absent where it counts
-/// turns.
+/// Counters that a provider keeps for a whole session instead of a turn, as last reported. Absent if it counts turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meter {
@@ -63,41 +62,41 @@ pub struct Meter {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
-    /// The last message with text in it.
+    /// Last message that contains text.
     pub text: String,
     pub responses: Vec<String>,
-    /// The structured value, where the provider has a slot for it and it is what the schema asks for.
+    /// Structured value that matches the schema, if the provider supports structured output.
     pub structured: Option<Json>,
-    /// Where there should be one and is not: why.
+    /// Reason why an expected structured value is missing.
     pub structured_error: Option<String>,
-    /// The session it can be continued in.
+    /// Session in which to continue.
     pub session: Option<String>,
     pub usage: Usage,
     pub cost: Option<Usd>,
     pub tools_used: Vec<ToolUse>,
-    /// How often it was denied something.
+    /// Number of denied tool uses.
     pub denied: u32,
-    /// The session's counters after it, where the provider counts sessions.
+    /// Session counters after the turn, if the provider counts sessions.
     pub metered: Option<Meter>,
-    /// What a person should know of it: a lost part, a second end.
+    /// Warnings for a person, such as a lost part or a second end.
     pub warnings: Vec<String>,
 }
 
-/// An attempt that came to nothing.
+/// A failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// How it failed; `until` is filled in by whoever has a clock.
+    /// Failure; a caller with a clock fills in `until`.
     pub failure: Failure,
-    /// How long to wait before asking again, if the provider said so.
+    /// Delay before the next attempt, if the provider gave one.
     pub retry_after: Option<Millis>,
-    /// Tokens it spent all the same.
+    /// Tokens spent despite the failure.
     pub usage: Usage,
     pub cost: Option<Usd>,
-    /// The session it had begun.
+    /// Session that it had started.
     pub session: Option<String>,
-    /// The session's counters after it, where the provider counts sessions.
+    /// Session counters after the turn, if the provider counts sessions.
     pub metered: Option<Meter>,
-    /// What was said before it failed, since the last tool.
+    /// Text since the last tool use, before the failure.
     pub said: Option<String>,
 }
 
@@ -115,17 +114,17 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// What a provider gives back.
+/// Result of a request to a provider.
 pub type Answered = Result<Reply, Refusal>;
 
-/// What can be seen of a turn while it runs. Never journaled.
+/// Progress of a running turn. Never journaled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     Text(String),
     ToolStarted(String),
     ToolFinished(String),
-    /// The agent tries again by itself.
+    /// The agent retries by itself.
     Retrying(String),
-    /// The agent was denied something.
+    /// A tool use of the agent was denied.
     Denied(String),
 }

@@ -1,4 +1,4 @@
-//! When the work is done.
+//! Completion: the condition for finished work.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ActionSpec, Json, Keyword};
 
-/// When the work is done; asked at the end of every round.
+/// Condition for finished work, evaluated at the end of every round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
@@ -16,27 +16,27 @@ pub enum Completion {
     Checks(u32),
     /// A word in a reply.
     Keyword(Keyword),
-    /// So many blocks of a kind, with these fields (`None`: present).
+    /// A number of blocks of a kind with these fields (`None`: present).
     Signal {
         kind: String,
         fields: BTreeMap<String, Option<Json>>,
         times: u32,
-        /// The field of the block whose text is the reason.
+        /// Block field whose text becomes the reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A phase has been reached.
+    /// A terminal phase.
     Phase(Phases),
-    /// An action whose label is `reached`. One that looks at a state is also asked before the first turn.
+    /// An action whose label is `reached`. An action that checks a state also runs before the first turn.
     Outside(ActionSpec),
     All(Vec<Completion>),
     Any(Vec<Completion>),
-    /// In order, the first that holds.
+    /// The first that holds, in order.
     First(Vec<Completion>),
 }
 
 impl Completion {
-    /// The outside conditions in it, in reading order.
+    /// Returns its outside conditions in reading order.
     pub fn actions(&self) -> Vec<&ActionSpec> {
         match self {
             Self::Outside(action) => vec![action],
@@ -53,35 +53,35 @@ impl Completion {
     }
 }
 
-/// A word that changes as blocks come.
+/// A state machine that blocks in replies drive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phases {
     pub start: String,
-    /// The ways from one to the next; of several that fit a block the first is taken.
+    /// Transitions; the first one that matches a block applies.
     pub steps: Vec<PhaseStep>,
-    /// Those in which the work is done.
+    /// Phases in which the work is done.
     pub terminal: Vec<String>,
 }
 
-/// A way from one phase to the next.
+/// Transition from one phase to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhaseStep {
     pub from: String,
-    /// a block of this `type`
+    /// Required `type` of the block.
     pub kind: String,
-    /// that holds these fields (`None`: present)
+    /// Required fields of the block (`None`: present).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, Option<Json>>,
-    /// and, where this is given, only if the last block of another `type` fitted it,
+    /// Condition on the last block of another `type`, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<LastBlock>,
     pub to: String,
 }
 
-/// What the last block of a kind must have held, whenever it came.
+/// Condition on the last block of a kind, at any earlier time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastBlock {
     pub kind: String,
-    /// What it must have held (`None`: present).
+    /// Required fields (`None`: present).
     pub fields: BTreeMap<String, Option<Json>>,
 }

@@ -1,5 +1,5 @@
-//! Decisions: what the engine concluded. Written beside the fact that caused them and compared on replay; they
-//! never change state, and they hold codes and numbers, never prose.
+//! Decisions: the engine's conclusions. The journal stores them next to the fact that caused them, and replay compares
+//! them. They never change state. They hold codes and numbers, never prose.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub enum Decision {
     Entered {
         stage: StageId,
         visit: u32,
-        /// How often in a row.
+        /// Number of entries in a row.
         consecutive: u32,
     },
     Round {
@@ -21,32 +21,32 @@ pub enum Decision {
     Called {
         call: CallId,
         place: Place,
-        /// Why an agent is asked; absent for gates and actions.
+        /// Purpose of a call to an agent; absent for gates and actions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         purpose: Option<Purpose>,
     },
-    /// An output is to be corrected.
+    /// An output needs a correction.
     Correct {
         call: CallId,
         violations: Vec<String>,
     },
-    /// A call is tried again.
+    /// The engine retries a call.
     Retry {
         call: CallId,
         attempt: u32,
         not_before: Moment,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider: Option<ProviderName>,
-        /// Without the session it had.
+        /// True to drop its session.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         new_session: bool,
     },
-    /// A fall-back was passed over: it cannot hold an agent to the permission (C-35).
+    /// A fallback provider was skipped: it cannot enforce the permission (C-35).
     Unfit {
         call: CallId,
         provider: ProviderName,
     },
-    /// A call whose process died is made again.
+    /// A call whose process died is repeated.
     Repeated {
         call: CallId,
         attempt: u32,
@@ -54,19 +54,19 @@ pub enum Decision {
     /// Reports were found and will be saved.
     Reports {
         call: CallId,
-        /// Which, and how each was found.
+        /// The reports and the clue for each.
         found: Vec<Found>,
     },
     Alarm {
-        /// Which, by its place in the definition.
+        /// Index of the monitor in the definition.
         monitor: usize,
-        /// The count that set it off.
+        /// Count that triggered it.
         count: u32,
-        /// What the exit would have gone by.
+        /// Label that the exit would have used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         overrode: Option<Label>,
     },
-    /// A stage was left, or goes round again.
+    /// A stage was left or repeats.
     Exited {
         stage: StageId,
         verdict: Verdict,
@@ -75,22 +75,22 @@ pub enum Decision {
     Refused {
         missing: Vec<Topic>,
     },
-    /// A published topic did not go the way its definition foresees.
+    /// A published topic did not follow its definition.
     Remarked {
         topic: Topic,
-        /// What is remarkable about it.
+        /// Kind of deviation.
         remark: Remark,
     },
-    /// A stage took no more visits.
+    /// A stage reached its visit limit.
     Exhausted {
         stage: StageId,
-        /// What was published about it.
+        /// Topic published about it.
         topic: Topic,
-        /// Who takes its place; absent where the run is held.
+        /// Substitute stage; absent if the run is held.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead: Option<StageId>,
     },
-    /// The run is held and nothing is under way.
+    /// The run is held and no call is running.
     Parked {
         hold: Hold,
     },
@@ -99,22 +99,22 @@ pub enum Decision {
     },
 }
 
-/// What is remarkable about a published topic.
+/// Deviation of a published topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remark {
     Orphaned,
-    /// Whoever published it did not declare it.
+    /// The publisher did not declare it.
     Undeclared,
-    /// The same, and therefore it leads nowhere.
+    /// The publisher did not declare it, so it leads nowhere.
     OutOfScope,
 }
 
-/// What judgment says of a round.
+/// Judgment of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     pub by: By,
-    /// Each turn's label, in order; what a lone turn, gate or action said.
+    /// Label of each turn in order, or of the only turn, gate or action.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Option<Label>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,16 +124,16 @@ pub struct Verdict {
     pub to: Destination,
 }
 
-/// By which method a verdict was reached.
+/// Method that reached a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// There was only one way.
+    /// There was only one exit.
     Only,
     Tag,
     /// A field of the output.
     Field,
-    /// How bad what was found is.
+    /// The severity of the findings.
     Findings,
     Judge,
     /// The labels of several turns.

@@ -1,4 +1,4 @@
-//! Effects: what the world must be asked to do. The runner performs them, and nobody else.
+//! Effects: requests of the engine to the outside. Only the runner performs them.
 
 use std::collections::BTreeMap;
 
@@ -9,71 +9,71 @@ use crate::{
     ProviderName, Purpose, Text, TurnId, Usd, Wants,
 };
 
-/// Something the world must be asked to do.
+/// A request to the outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Append the decision in the batch of its fact, before anything else is performed.
+    /// Append the decision in the batch of its fact, before any other effect.
     Record(Decision),
     Ask(Box<Request>),
     Perform(Box<Performance>),
-    /// Show a gate; the answer comes from outside.
+    /// Show a gate; the answer arrives as a fact.
     OpenGate(Box<OpenGate>),
-    /// Come back at this time.
+    /// Send a wake-up fact at this time.
     Wake {
         at: Moment,
     },
-    /// End a call; its failure (or a reply already read) is still awaited.
+    /// Stop a call; its failure (or a reply already read) still arrives.
     Stop {
         call: CallId,
     },
 }
 
-/// What an agent is to be asked.
+/// A request to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     pub call: CallId,
     pub place: Place,
     pub purpose: Purpose,
     pub attempt: u32,
-    /// The turn it is, or is about; absent for the question of an exit.
+    /// The turn it belongs to; absent for the question of an exit.
     pub turn: Option<TurnId>,
     pub title: String,
     pub role: Option<String>,
-    /// What is to be rendered and sent; absent: `prompt` is sent again as it is.
+    /// Draft to render and send; if absent, `prompt` is sent again unchanged.
     pub draft: Option<Draft>,
-    /// The prompt of the attempt before.
+    /// Prompt of the previous attempt.
     pub prompt: Option<Text>,
     pub persona: Option<Text>,
     pub provider: ProviderName,
     pub model: Option<String>,
-    /// What the agent may do.
+    /// Permission of the agent.
     pub permission: Permission,
-    /// Which tools it may see.
+    /// Tools visible to the agent.
     pub tools: Option<Vec<String>>,
-    /// What a structured answer must look like.
+    /// JSON Schema of a structured answer.
     pub schema: Option<Json>,
-    /// The session to be continued.
+    /// Session to continue.
     pub session: Option<String>,
-    /// The deadline of this attempt.
+    /// Deadline of this attempt.
     pub timeout: Option<Millis>,
-    /// The most model calls inside it.
+    /// Maximum number of model calls.
     pub max_calls: Option<u32>,
-    /// What is left of a budget in money beside what is under way.
+    /// Money left in the budget after the reservations of running calls.
     pub money: Option<Usd>,
 }
 
-/// An action to be done.
+/// An action to perform.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Performance {
     pub call: CallId,
     pub action: ActionSpec,
     pub given: Given,
-    /// Its end may already have happened: ask the world first.
+    /// True if it may already have happened: check first.
     pub look_up: bool,
 }
 
-/// What an action is given.
+/// Input of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Given {
@@ -82,14 +82,14 @@ pub enum Given {
     Reports {
         text: Text,
         found: Vec<Found>,
-        /// SHA-256 of what we last saved under each name, to know what an agent wrote itself.
+        /// SHA-256 of the version last saved under each name, to detect files that an agent wrote itself.
         last: BTreeMap<String, String>,
     },
-    /// The block that asked for it.
+    /// Block that requested the action.
     Block(Block),
 }
 
-/// A gate to be shown.
+/// A gate to show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenGate {
     pub call: CallId,

@@ -1,49 +1,50 @@
-//! How a run ends, and why it waits.
+//! Endings of a run, and reasons for a hold.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{CallId, FailureClass, Moment};
 
-/// How a run ended. From here it can only be forked.
+/// End of a run. After it, the run can only be forked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The work is done; the reason is a code, or what the workflow's words make of it.
+    /// The work is done. The reason is a code, or its text in the workflow's words.
     Completed(String),
-    /// Its own rules ended it; the reason is a code, then what it is about: `retries_exhausted quote 3`.
+    /// Its own rules ended it. The reason is a code and its subject: `retries_exhausted quote 3`.
     Failed(String),
     Declined,
-    /// A person, or a word of the agent, cancelled it.
+    /// A person or a closing word of the agent cancelled it.
     Cancelled,
-    /// Done as far as the budget went.
+    /// Done as far as the budget allowed.
     Incomplete(String),
-    /// Done, but it could not be handed over.
+    /// Done, but the delivery failed.
     Undelivered,
 }
 
-/// Why a run does not go on. A hold forbids new calls; what is under way still ends.
+/// Reason why a run waits. A hold forbids new calls; running calls still finish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
     Person(CallId),
     /// Something outside must change first.
     Outside(CallId, String),
-    /// Asking makes no sense before this time.
+    /// The next attempt makes sense only after this time.
     Until(Moment, FailureClass),
-    /// A provider could not serve.
+    /// A provider failed.
     Provider(CallId, FailureClass),
-    /// A limit, by its word.
+    /// A limit, by its name.
     Limit(String),
     Budget,
     Storage(String),
-    /// The process was asked to stop.
+    /// The process received a stop signal.
     Interrupted,
     /// The run was cancelled and waits for its calls to end.
     Cancelling,
 }
 
 impl Hold {
-    /// A stronger hold is never replaced by a weaker one, nor lifted by an answer or a wake-up.
+    /// Returns the rank of the hold. A weaker hold never replaces a stronger one. Answers and wake-ups do not lift a
+    /// stronger one.
     pub fn strength(&self) -> u8 {
         match self {
             Self::Cancelling => 3,
@@ -53,7 +54,7 @@ impl Hold {
         }
     }
 
-    /// The word people and programs see.
+    /// Returns the word that people and programs see.
     pub fn reason(&self) -> &str {
         match self {
             Self::Person(_) => "person",
@@ -70,7 +71,7 @@ impl Hold {
 }
 
 impl Ending {
-    /// The word people and programs see.
+    /// Returns the word that people and programs see.
     pub fn outcome(&self) -> &'static str {
         match self {
             Self::Completed(_) => "completed",
@@ -82,7 +83,8 @@ impl Ending {
         }
     }
 
-    /// The reason, where there is one. Of a failure only the word: what it is about is told in other ways.
+    /// Returns the reason, if there is one. For a failure this is only the code, because other output shows its
+    /// subject.
     pub fn reason(&self) -> &str {
         match self {
             Self::Completed(reason) | Self::Incomplete(reason) => reason,
@@ -99,12 +101,12 @@ impl Ending {
     }
 }
 
-/// A failure's code, and what it is about.
+/// Splits a failure's reason into its code and subject.
 pub fn code(reason: &str) -> (&str, &str) {
     reason.split_once(' ').unwrap_or((reason, ""))
 }
 
-/// The exit code of a run that ended, or that is held: the one place that knows.
+/// Returns the exit code of an ended or held run. This is the only place that defines it.
 pub fn exit_code(ending: Option<&Ending>, hold: Option<&Hold>) -> u8 {
     match (ending, hold) {
         (Some(Ending::Completed(_)), _) | (None, None) => 0,

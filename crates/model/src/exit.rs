@@ -1,4 +1,4 @@
-//! How a stage is left.
+//! Exits of a stage.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Choice, Ending, Label, Prompt, StageId, Topic};
 
-/// How a stage decides what follows.
+/// Method that chooses the next stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// The first rule that holds.
     Rules {
         rules: Vec<Rule>,
-        /// Asked when a rule needs its answer: a choice over the combined output.
+        /// Choice over the combined output, asked when a rule needs its answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         question: Option<Choice>,
         otherwise: Target,
     },
-    /// The topic that was published.
+    /// The published topic.
     Topics {
         silent: Again,
-        /// Published by the engine after a reminded round that was silent too.
+        /// Topic that the engine publishes if the round after a reminder is silent too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         default: Option<Topic>,
     },
 }
 
 impl Exit {
-    /// The question of the exit itself.
+    /// Returns the question of the exit itself.
     pub fn question(&self) -> Option<&Choice> {
         match self {
             Self::Rules { question, .. } => question.as_ref(),
@@ -50,11 +50,11 @@ pub enum Holds {
     Always,
     /// The only turn (or gate, or action) has this label.
     Is(Label),
-    /// The exit's own question was answered with this label.
+    /// The answer to the exit's own question has this label.
     Answered(Label),
     /// One label: every turn has it. Several: turn *i* has label *i*.
     All(Vec<Label>),
-    /// Some turn has one of these. None at all: a rule that is not offered in this run and never holds.
+    /// Some turn has one of these labels. An empty list marks a rule that is not offered in this run; it never holds.
     Any(Vec<Label>),
 }
 
@@ -66,7 +66,7 @@ pub enum Target {
     NamedBy {
         pointer: String,
     },
-    /// To the stage of the phase the completion has come to; where that is this one, its next round.
+    /// To the stage of the current phase of the completion. If that is this stage, to its next round.
     ByPhase {
         stages: BTreeMap<String, StageId>,
     },
@@ -77,19 +77,19 @@ pub enum Target {
 }
 
 impl Target {
-    /// The run ends in failure, for this reason.
+    /// Returns a target that ends the run in failure for this reason.
     pub fn failed(reason: &str) -> Self {
         Self::End(Ending::Failed(reason.to_owned()))
     }
 }
 
-/// The same stage once more.
+/// A repeat of the same stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Again {
-    /// What the next round is told. It must not show the note itself.
+    /// Note for the next round. It must not include the previous note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Prompt>,
-    /// So often in one visit.
+    /// Maximum number of repeats in one visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
     pub exhausted: Target,
@@ -98,28 +98,28 @@ pub struct Again {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topics {
     pub start: Topic,
-    /// In the order they are searched.
+    /// Routes in search order.
     pub routes: Vec<Route>,
     pub otherwise: StageId,
-    /// Whether one that nobody takes is an orphan even where nobody takes any.
+    /// True to treat topics without a stage as orphans, even if no stage takes any topic.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expected: bool,
 }
 
 impl Topics {
-    /// Whether a topic that nobody takes is worth a word. Where nobody takes anything, nothing can be missed.
+    /// Returns true if a topic without a stage deserves a remark. If no stage takes any topic, none is missing.
     pub fn has_orphans(&self) -> bool {
         self.expected || !self.routes.is_empty()
     }
 }
 
-/// A pattern and who takes it.
+/// A pattern and the stage that takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     /// A topic, or one with `*` for whole segments, or a lone `*`.
     pub pattern: String,
     pub to: StageId,
-    /// Nobody takes it: it only passes this stage on its way to where such topics go.
+    /// True if no stage takes it: the topic only passes this stage on the way to the fallback.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub orphans: bool,
 }

@@ -1,4 +1,4 @@
-//! What is expected of a run that plays a script, and how far a run differs from it.
+//! Expectations about a run that plays a script, and the differences of an actual run.
 
 use std::fmt;
 
@@ -6,46 +6,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, StageId};
 
-/// How a run ended, which way it took and what it asked. What is left open is not compared.
+/// Expected outcome, path and prompts of a run. Absent fields are not compared.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Expectation {
-    /// The word for how it ends: `completed`, `failed`, …
+    /// Outcome: `completed`, `failed`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// The stages it enters, in order.
+    /// Entered stages in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stages: Option<Vec<StageId>>,
-    /// What it asks, in the order of the calls.
+    /// Prompts in the order of the calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<ExpectedPrompt>,
 }
 
-/// A prompt that is expected to stay as it is.
+/// A prompt that must not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedPrompt {
     pub call: CallId,
-    /// SHA-256 of it, the directories of the run left out.
+    /// SHA-256 of the prompt without the directories of the run.
     pub sha256: String,
 }
 
-/// Something that is not as expected.
+/// A difference from the expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// The run ended in another way.
+    /// The run had another outcome.
     Outcome {
-        /// The word that was expected.
+        /// Expected outcome.
         expected: String,
-        /// The word for what came.
+        /// Actual outcome.
         came: String,
     },
-    /// The run took another way.
+    /// The run took another path.
     Stages {
-        /// The first step that differs, from 1.
+        /// First step that differs, from 1.
         step: usize,
-        /// The stage that was expected there; none where the run was to be over.
+        /// Expected stage; none if the run should have ended.
         expected: Option<StageId>,
-        /// The stage that was entered there; none where the run was over.
+        /// Actual stage; none if the run had ended.
         came: Option<StageId>,
     },
     Prompt {
@@ -54,8 +54,8 @@ pub enum Difference {
 }
 
 impl Expectation {
-    /// How what came differs from what is expected here. A call that only one of the two knows is no difference of
-    /// its own: the path or the script's replies tell of it.
+    /// Compares an actual run with this expectation. A call in only one of them does not count separately: the path or
+    /// the script's replies show it.
     pub fn differences(&self, came: &Self) -> Vec<Difference> {
         let outcome = match (&self.outcome, &came.outcome) {
             (Some(expected), Some(came)) if expected != came => {

@@ -1,4 +1,4 @@
-//! Facts: everything from outside that a run is a fold over.
+//! Facts: all outside input of a run. A run is the fold over its facts.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::{
     Usage, Usd,
 };
 
-/// A fact and when it was recorded.
+/// A fact and the time of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub at: Moment,
     pub fact: Fact,
 }
 
-/// Something that happened outside the engine.
+/// An event outside the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
@@ -25,7 +25,7 @@ pub enum Fact {
     Asked {
         call: CallId,
         attempt: u32,
-        /// The prompt; absent when it is that of the attempt before.
+        /// Prompt; absent if it equals that of the previous attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<Text>,
     },
@@ -37,18 +37,18 @@ pub enum Fact {
     },
     Answered(Answer),
     Woke,
-    /// Another process has taken the run over: whatever was under way has died with the one before.
+    /// Another process took over the run. All calls of the previous process are dead.
     Reopened,
-    /// Somebody asked for the run to go on.
+    /// A person resumed the run.
     Resumed(Raise),
-    /// The process was asked to stop.
+    /// The process received a stop request.
     Interrupted {
-        /// By what: `ctrl-c`, `sigterm`, …
+        /// Source: `ctrl-c`, `sigterm`, …
         by: String,
     },
-    /// Something could not be written.
+    /// A write failed.
     StorageFailed {
-        /// The call whose result could not be kept, if it was one.
+        /// Call whose result could not be saved, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
         path: String,
@@ -59,42 +59,42 @@ pub enum Fact {
     },
 }
 
-/// With what a run begins. Settings are already part of the frozen workflow.
+/// Start values of a run. The frozen workflow already includes the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Start {
-    /// The definition's name as it was asked for.
+    /// Name of the definition as requested.
     pub definition: String,
-    /// The dialect it was written in, for people only.
+    /// Dialect of the definition, for people only.
     pub dialect: String,
     pub task: Text,
-    /// Where all chance of this run comes from.
+    /// Seed for the run's random number generator.
     pub seed: u64,
-    /// Whether a person sat at the terminal.
+    /// True if a person sat at the terminal.
     pub interactive: bool,
-    /// Whether no agent was really asked.
+    /// True if no real agent was asked.
     pub rehearsal: bool,
-    /// The longest wait that is sat out instead of parking.
+    /// Longest wait before the run parks instead.
     pub patience: Millis,
     pub directory: String,
-    /// The commit that was checked out there; before the first one, the tree that holds nothing. Absent where nobody is
-    /// shown what has changed, where the directory is only made later, and without git.
+    /// Commit checked out there, or the empty tree before the first commit. Absent if no prompt shows changes, if the
+    /// directory is created later, and without git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     pub report_directory: String,
     /// Texts that prompts can show by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub subject: BTreeMap<String, Text>,
-    /// Names that delivery has frozen.
+    /// Names frozen by the delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Json>,
-    /// The files its texts came from, where they stand in files of their own.
+    /// Source files of its texts, if they are in files of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<TextFile>,
     /// SHA-256 of the frozen workflow.
     pub workflow: String,
-    /// The version of Saihai that began it.
+    /// Version of Saihai that started the run.
     pub version: String,
-    /// The run this one was forked from.
+    /// Run that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
 }
@@ -102,20 +102,20 @@ pub struct Start {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replied {
     pub call: CallId,
-    /// Who replied; absent in journals of before it was kept.
+    /// Provider that replied; absent in older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderName>,
     pub text: Text,
-    /// Everything that was said, where more than the final text is carried on.
+    /// All messages, if more than the final text is carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoken: Option<Text>,
-    /// The length of each message it is joined of, in bytes.
+    /// Length of each message in `spoken`, in bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<u64>,
-    /// Everything that was said in its round with it, where it corrects a reply and all that is said is carried on.
+    /// All messages of the round so far, if this reply is a correction and all messages are carried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub so_far: Option<Text>,
-    /// The session it can be continued in.
+    /// Session in which to continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     #[serde(default)]
@@ -124,36 +124,36 @@ pub struct Replied {
     pub cost: Option<Usd>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_used: Vec<ToolUsed>,
-    /// The session's counters after it, where the provider counts sessions (C-27).
+    /// Session counters after the turn, if the provider counts sessions (C-27).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metered: Option<Meter>,
-    /// How often it was denied something.
+    /// Number of denied tool uses.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub denied: u32,
     pub duration: Millis,
-    /// The revision its work left behind.
+    /// Revision after its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// Nobody was asked: the same had been asked before, and the answer was kept.
+    /// True if the reply came from the cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// What was found in it.
+    /// Reading of the reply.
     pub reading: Reading,
 }
 
-/// One use of a tool, as it is kept: what is short in itself, what is long as a blob (C-20).
+/// A recorded tool use: short values inline, long ones as blobs (C-20).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolUsed {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
-    /// The same where it is long: its JSON.
+    /// Input as JSON, if it is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_input: Option<Text>,
-    /// What it answered, if it did.
+    /// Output, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
-    /// The same where it is long: its JSON.
+    /// Output as JSON, if it is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_output: Option<Text>,
     #[serde(default)]
@@ -161,7 +161,7 @@ pub struct ToolUsed {
 }
 
 impl ToolUsed {
-    /// What it was given and answered is kept as a blob where its JSON is longer than this.
+    /// Inputs and outputs whose JSON is longer than this become blobs.
     pub const INLINE_LIMIT: usize = 4 * 1024;
 }
 
@@ -169,27 +169,27 @@ impl ToolUsed {
 pub struct CallFailed {
     pub call: CallId,
     pub failure: Failure,
-    /// Who was asked; absent where nobody could be.
+    /// Provider that was asked; absent if none could be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderName>,
-    /// Tokens it spent all the same.
+    /// Tokens spent despite the failure.
     #[serde(default)]
     pub usage: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
-    /// The session it had begun. Never continued: what is known of it only keeps the accounts right (C-38).
+    /// Session that it had started. Never continued; it only keeps the accounts right (C-38).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The session's counters after it, where the provider counts sessions (C-27).
+    /// Session counters after the turn, if the provider counts sessions (C-27).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metered: Option<Meter>,
-    /// What was found in what it had said by then, where something in a form is asked for.
+    /// Output found in the text before the failure, if the turn asks for structured output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
 }
 
 impl CallFailed {
-    /// An attempt that failed before anything could be spent.
+    /// Creates a failed attempt without any cost.
     pub fn new(call: CallId, failure: Failure) -> Self {
         Self {
             call,
@@ -204,19 +204,19 @@ impl CallFailed {
     }
 }
 
-/// What came of an action.
+/// Result of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Done {
-        /// What it says to the exit.
+        /// Label for the exit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<Label>,
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         output: BTreeMap<String, Json>,
     },
     NotYet,
-    /// Ask again later, and whoever watches is told why.
+    /// Ask again later; the reason is shown as progress.
     Delayed {
         reason: String,
     },
@@ -224,7 +224,7 @@ pub enum Outcome {
     Waiting {
         reason: String,
     },
-    /// It could not be done.
+    /// The action failed.
     Failed(Failure),
 }
 
@@ -234,7 +234,7 @@ pub struct Answer {
     pub call: CallId,
     pub by: AnsweredBy,
     pub label: Label,
-    /// What was said with it.
+    /// Text of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -248,19 +248,19 @@ pub enum AnsweredBy {
     Script,
 }
 
-/// What a person changes when a run is resumed. Limits are new totals for the whole run.
+/// Changes by a person who resumes a run. Limits are new totals for the whole run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raise {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
-    /// Time the run is driven.
+    /// Maximum active time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Millis>,
-    /// The longest wait that is sat out instead of parking.
+    /// Longest wait before the run parks instead.
     pub patience: Millis,
-    /// Do not wait for a wake-up time.
+    /// True to skip the wait for a wake-up time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub now: bool,
 }

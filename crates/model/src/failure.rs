@@ -1,26 +1,26 @@
-//! How an attempt can fail.
+//! Failures of an attempt.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Moment;
 
-/// The classes of failure, and only these. A provider classifies; what follows is the engine's decision.
+/// Complete list of failure classes. A provider classifies a failure; the engine decides the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// A time-out, a dropped connection, a server error.
+    /// A timeout, a dropped connection or a server error.
     Transient,
     /// Too many requests for now.
     RateLimited,
-    /// What was paid for is used up.
+    /// The paid quota is used up.
     Quota,
-    /// Not logged in, or a refused key.
+    /// Not logged in, or a rejected key.
     Auth,
     /// The request itself can never succeed.
     BadRequest,
-    /// The program is not there.
+    /// The program is missing.
     Missing,
-    /// The session to be continued does not exist any more.
+    /// The session to continue no longer exists.
     SessionLost,
     Refused,
     Cancelled,
@@ -28,7 +28,7 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    /// The class as it is written in journals, scripts and messages.
+    /// Returns the name in journals, scripts and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Transient => "transient",
@@ -59,12 +59,12 @@ impl FailureClass {
     ];
 }
 
-/// A limit on what one turn may do.
+/// A limit of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnLimit {
     Calls,
-    /// On what a model writes.
+    /// Limit on the model's output.
     Output,
 }
 
@@ -72,27 +72,27 @@ pub enum TurnLimit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub class: FailureClass,
-    /// In the provider's words, cut to a few lines.
+    /// The provider's message, cut to a few lines.
     pub message: String,
-    /// It was our own deadline that ended it.
+    /// True if our own deadline ended the attempt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_deadline: bool,
-    /// It was what is left of the run's own budget that ended it: asking again would cost more than there is.
+    /// True if the rest of the run's own budget ended the attempt: another one would cost more than is left.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_budget: bool,
-    /// It was a limit on what one turn may do that ended it.
+    /// Limit of the turn that ended the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TurnLimit>,
-    /// When asking again makes sense, if the provider said so.
+    /// Time from which another attempt makes sense, if the provider gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Moment>,
-    /// What its program ended with, where one ended by itself.
+    /// Exit code of the program, if it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The end of what its program complained.
+    /// End of the program's stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<Box<str>>,
-    /// It was the disk that ended it. Never journaled: what is recorded then is `StorageFailed`.
+    /// File whose write error ended the attempt. Never journaled: the journal records `StorageFailed` instead.
     #[serde(skip)]
     pub unwritten: Option<Box<UnwrittenFile>>,
 }
@@ -105,7 +105,6 @@ pub struct UnwrittenFile {
 }
 
 impl Failure {
-    /// A failure of a class with a message and nothing else known.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self {
             class,

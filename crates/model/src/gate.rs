@@ -1,4 +1,4 @@
-//! A point where a person must answer before the run goes on.
+//! Gates: points where a person must answer before the run continues.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,12 @@ pub struct Gate {
     pub wants: Wants,
     #[serde(default)]
     pub mode: GateMode,
-    /// When this much time has passed the answer is no.
+    /// After this time the answer is no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
 }
 
-/// What answer a gate takes. The labels are `yes`, `no` and `answered`.
+/// Kind of answer that a gate accepts. The labels are `yes`, `no` and `answered`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wants {
@@ -32,8 +32,8 @@ pub enum Wants {
 pub enum GateMode {
     #[default]
     Person,
-    /// Yes, always; recorded as such.
+    /// Always yes, and recorded as automatic.
     Auto,
-    /// A person, also under `--auto`: only in runs that an earlier version began.
+    /// A person, also under `--auto`. Only in runs of earlier versions.
     Insists,
 }

@@ -1,4 +1,4 @@
-//! Names of things. Each is a string newtype, so that a stage can never be passed where a turn is meant.
+//! Names as string newtypes, so that a stage cannot be passed in place of a turn.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -49,7 +49,7 @@ name!(
     TurnId
 );
 name!(
-    /// What a decider says, from a closed list: a condition's text, `ok`, `yes`, an action's result.
+    /// Result of a decision from a closed list: a condition's text, `ok`, `yes`, an action's result.
     Label
 );
 name!(
@@ -57,25 +57,24 @@ name!(
     Topic
 );
 name!(
-    /// Under which name a provider session is kept and continued.
+    /// Name under which a provider session is kept and continued.
     SessionKey
 );
 name!(
-    /// A provider by the name it has in the settings.
+    /// Name of a provider in the settings.
     ProviderName
 );
 
-/// One call: the `n`-th of a round of a visit of a stage. Stable across restarts, so it is also the key under
-/// which an outside effect is looked up before it is repeated.
+/// One call: the `n`-th of a round of a visit of a stage. It is stable across restarts. It is therefore also the lookup
+/// key of an outside effect, checked before a repeat.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CallId {
-    /// The stage it belongs to.
     pub stage: StageId,
-    /// Which visit of the stage, from 1.
+    /// Visit of the stage, from 1.
     pub visit: u32,
-    /// Which round of the visit, from 1.
+    /// Round of the visit, from 1.
     pub round: u32,
-    /// Which call of the round, from 1.
+    /// Call of the round, from 1.
     pub n: u32,
 }
 
@@ -86,7 +85,7 @@ impl fmt::Display for CallId {
 }
 
 impl CallId {
-    /// Reads what is displayed: `stage.visit.round.n`. A stage's own name may contain a dot.
+    /// Parses the displayed form `stage.visit.round.n`. A stage's own name may contain a dot.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.rsplitn(4, '.');
         let mut number = || parts.next()?.parse().ok().filter(|number| *number >= 1);
@@ -96,7 +95,7 @@ impl CallId {
     }
 }
 
-/// Where in a round the result of a call belongs.
+/// Place of a call's result in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -104,25 +103,25 @@ pub enum Place {
     Main(usize),
     /// Saving the reports of turn `i`.
     Report(usize),
-    /// The `i`-th action asked for by a block of the reply.
+    /// The `i`-th action that a block of the reply requests.
     Block(usize),
     /// The question that labels turn `i`.
     Check(usize),
     /// The question of the stage's exit.
     Exit,
-    /// The `i`-th proof of what the stage's turns said.
+    /// The `i`-th proof of the labels of the stage's turns.
     Proof(usize),
     /// The `i`-th outside condition of the completion.
     Outside(usize),
 }
 
-/// Why an agent is asked.
+/// Purpose of a call to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The work of a turn.
     Work,
-    /// The same again, with the violations of the last reply.
+    /// The same work again, with the violations of the last reply.
     Correction,
     Question,
 }

@@ -1,15 +1,15 @@
-//! An issue: something a person wants done, wherever it is written down.
+//! Issues: requests for work, from any source.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of an issue: from 1 to 999,999,999. Every name that is derived from an issue is derived from it alone.
+/// Number of an issue, from 1 to 999,999,999. Every name for an issue derives from its number alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct IssueNumber(u32);
 
-/// A number that no issue can have.
+/// Error: a number that no issue can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoIssueNumber(pub String);
 
@@ -24,12 +24,12 @@ impl std::error::Error for NoIssueNumber {}
 impl IssueNumber {
     pub const LARGEST: u32 = 999_999_999;
 
-    /// The issue of that number.
+    /// Returns the issue number, or `None` if it is out of range.
     pub fn new(number: u64) -> Option<Self> {
         u32::try_from(number).ok().filter(|number| (1..=Self::LARGEST).contains(number)).map(Self)
     }
 
-    /// Reads digits and nothing else: no sign, no fraction, no path.
+    /// Parses digits and nothing else: no sign, no fraction, no path.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|_| digits).and_then(Self::new)
@@ -39,17 +39,17 @@ impl IssueNumber {
         self.0
     }
 
-    /// What the id of a run ends with, and the directory of a worktree is called: `issue-7`.
+    /// Returns the suffix of the run id and the name of the worktree directory: `issue-7`.
     pub fn slug(self) -> String {
         format!("issue-{}", self.0)
     }
 
-    /// The branch it is worked on: `feature/issue-7`.
+    /// Returns the branch name: `feature/issue-7`.
     pub fn branch(self, prefix: &str) -> String {
         format!("{prefix}issue-{}", self.0)
     }
 
-    /// What the one who works on it is called: `agent-7`.
+    /// Returns the name of the working agent: `agent-7`.
     pub fn instance(self) -> String {
         format!("agent-{}", self.0)
     }
@@ -75,34 +75,33 @@ impl From<IssueNumber> for u64 {
     }
 }
 
-/// Something a person wants done. Title and body are a stranger's text: they are shown, and they name nothing.
+/// A request for work. Title and body are untrusted text: Saihai shows them and derives no names from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
     pub source: IssueSource,
     pub number: IssueNumber,
-    /// Its title as it is written.
+    /// Unchanged title.
     pub title: String,
-    /// Its text as it is written.
+    /// Unchanged text.
     pub body: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Whether it is still to be done.
     pub state: IssueState,
-    /// Somebody has opened it again after it was closed.
+    /// True if the issue was reopened after it was closed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reopened: bool,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i64,
-    /// What must be done before it, each once.
+    /// Issues that must be done first, without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<IssueNumber>,
-    /// The definition it asks for itself.
+    /// Definition that the issue itself requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// The branch it asks for itself.
+    /// Base branch that the issue itself requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// Who wrote it, where that is known.
+    /// Author, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
 }
@@ -120,7 +119,7 @@ pub enum IssueSource {
 }
 
 impl IssueSource {
-    /// As it is written in settings.
+    /// Returns the name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Folder => "folder",
@@ -129,7 +128,7 @@ impl IssueSource {
     }
 }
 
-/// Whether an issue is still to be done.
+/// Open or closed state of an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IssueState {

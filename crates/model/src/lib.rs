@@ -1,14 +1,14 @@
-//! The words of Saihai as types.
+//! The vocabulary of Saihai as types.
 //!
-//! Everything a definition can say lowers into one [`Workflow`]; everything that can happen to a run is a
-//! [`Fact`]; everything the engine concludes is a [`Decision`]; everything the world must be asked to do is an
-//! [`Effect`]. The types carry all four dialects and the delivery of issues, and name none of them.
+//! Every definition lowers into one [`Workflow`]. All input of a run is a [`Fact`]. Every conclusion of the engine is a
+//! [`Decision`]. Every request to the outside is an [`Effect`]. The types cover all four dialects and the delivery of
+//! issues, and name none of them.
 //!
-//! What is deliberately absent: behaviour. There is no clock, no file, no process and no judgment here, only
-//! data that can be written to a journal and read back, plus small look-ups on it.
+//! Deliberately absent: behaviour. There is no clock, no file, no process and no judgment here. The crate holds only
+//! data that can be written to a journal and read back, plus small lookups.
 //!
-//! The nesting that every counter relies on: a *visit* of a stage has *rounds* (each one iteration), a round has
-//! *calls* (work, correction, question, gate, action), a call has *attempts*.
+//! Every counter relies on this nesting: a *visit* of a stage has *rounds* (each one iteration). A round has *calls*
+//! (work, correction, question, gate, action), and a call has *attempts*.
 
 mod action;
 mod ask;

@@ -1,58 +1,59 @@
-//! How far a run may go, and what is done about failures.
+//! Limits of a run, and its retry policy.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Budget, Millis, Permission, ProviderName};
 
-/// How far a run may go.
+/// Limits of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Rounds of the whole run.
+    /// Maximum rounds of the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// The same, whatever the definition says.
+    /// Maximum rounds that the definition cannot raise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hard_rounds: Option<u32>,
-    /// Time the run is driven; also ends what is under way.
+    /// Maximum active time; also stops running calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Millis>,
-    /// How long an agent may say nothing; absent is as its provider is set.
+    /// Maximum silence of an agent; absent means the provider's setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silence: Option<Millis>,
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
 }
 
-/// What is done about failures. The numbers are attempts in all.
+/// Retry policy. The numbers count all attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Retry {
-    /// For time-outs, dropped connections, server errors.
+    /// For timeouts, dropped connections and server errors.
     pub transient: u32,
-    /// For rate limits that name no time.
+    /// For rate limits without a reset time.
     pub rate_limited: u32,
     pub crashed: u32,
-    /// Whether both kinds of failures count as one.
+    /// True to count both kinds of failures together.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
-    /// Whether an attempt that our own deadline ended is tried again.
+    /// True to retry an attempt that our own deadline ended.
     pub after_deadline: bool,
-    /// The longest wait for a rate limit.
+    /// Maximum wait for a rate limit.
     pub max_wait: Millis,
-    /// Whether a used-up quota has a wake-up time.
+    /// True if a used-up quota has a wake-up time.
     pub wait_for_quota: bool,
-    /// Who answers when all attempts are spent.
+    /// Provider that takes over when all attempts of another have failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<(ProviderName, ProviderName)>,
-    /// What a fall-back cannot hold an agent to: with such a permission it is not asked.
+    /// Permissions that a fallback provider cannot enforce. It is not asked with such a permission.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfit: Vec<(ProviderName, Permission)>,
 }
 
 impl Retry {
-    /// The default of the setting `retry.short_wait`: a run without `--wait` sits out waits up to this length. It must be longer
-    /// than each wait for a rate limit that names no time, up to 66 s; else runs park before the last attempt and the fallback.
+    /// Default of the setting `retry.short_wait`: a run without `--wait` waits up to this long instead of parking. It
+    /// must exceed every wait for a rate limit without a reset time, up to 66 s. Otherwise runs park before the last
+    /// attempt and the fallback.
     pub const SHORT_WAIT: Millis = Millis::seconds(90);
 }
 

@@ -1,4 +1,4 @@
-//! What turns cost.
+//! Cost of turns.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Millis;
 
-/// US dollars, in millionths: sums are exact and the same on every machine.
+/// US dollars in millionths, so that sums are exact and the same on every machine.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Usd(pub u64);
 
 impl Usd {
-    /// From an amount in dollars; `None` for what is not an amount (negative, not a number, absurdly large).
+    /// Converts an amount in dollars. Returns `None` for a negative, huge or non-numeric amount.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let micros = (dollars * 1e6).round();
         #[expect(
@@ -23,7 +23,7 @@ impl Usd {
         (micros.is_finite() && (0.0..1e15).contains(&micros)).then_some(Self(micros as u64))
     }
 
-    /// In dollars, for display and JSON.
+    /// Returns the amount in dollars, for display and JSON.
     #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 millionths")]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e6
@@ -44,13 +44,13 @@ pub struct Usage {
     pub input: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
-    /// Of the input, those served from a cache.
+    /// Part of the input that came from a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<u64>,
-    /// Of the output, those spent on thinking.
+    /// Part of the output spent on thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
-    /// The numbers cover the whole session because no earlier value was known.
+    /// True if the numbers cover the whole session, because no earlier value was known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cumulative: bool,
 }
@@ -61,7 +61,7 @@ impl Usage {
     }
 }
 
-/// What has been, or may be, spent.
+/// An actual or estimated cost.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cost {
@@ -71,7 +71,6 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The sum of two costs.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -92,7 +91,7 @@ pub struct Budget {
     pub tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
-    /// Time the run is driven, waiting for a person not counted.
+    /// Active time, without waits for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Millis>,
 }
@@ -109,7 +108,7 @@ impl Budget {
             && self.time.is_none_or(|most| driven < most)
     }
 
-    /// What is left of it.
+    /// Returns the budget that is left after a cost.
     #[must_use]
     pub fn less(&self, cost: Cost, driven: Millis) -> Self {
         Self {
@@ -120,7 +119,7 @@ impl Budget {
         }
     }
 
-    /// It, and as much as was spent before.
+    /// Adds an earlier cost to the budget.
     #[must_use]
     pub fn more(&self, cost: Cost, driven: Millis) -> Self {
         Self {
@@ -131,8 +130,8 @@ impl Budget {
         }
     }
 
-    /// The part of the first of so many who spend it at the same time. What cannot be divided is the first one's, so that nobody
-    /// begins with nothing as long as there is something.
+    /// Returns the share of the first of `by` parallel users. The first gets the remainder, so that no share is empty
+    /// while money is left.
     #[must_use]
     pub fn divided(&self, by: u64) -> Self {
         let by = by.max(1);
@@ -144,7 +143,7 @@ impl Budget {
         }
     }
 
-    /// Whether nothing can be spent of it.
+    /// Returns true if nothing is left in some key.
     pub fn is_spent(&self) -> bool {
         self.usd == Some(Usd(0))
             || self.tokens == Some(0)
@@ -165,7 +164,7 @@ impl Budget {
         }
     }
 
-    /// This budget with every key that `other` gives replaced.
+    /// Replaces every key that `other` sets.
     #[must_use]
     pub fn replaced_by(&self, other: &Self) -> Self {
         Self {
@@ -183,7 +182,7 @@ pub struct ToolUse {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<crate::Json>,
-    /// What it answered, if it did.
+    /// Output, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<crate::Json>,
     #[serde(default)]

@@ -1,39 +1,39 @@
-//! A provider that a definition describes itself.
+//! Providers that a definition describes itself.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Passing, ProviderKind, ProviderName, ProviderSettings};
 
-/// A provider that a definition describes itself. It is frozen with the workflow, because no settings know it; settings
-/// that do know its name win.
+/// A provider that a definition describes itself. It is frozen with the workflow, because no settings know it. Settings
+/// with the same name take precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnProvider {
-    /// What the turns of the workflow call it.
+    /// Name in the turns of the workflow.
     pub name: ProviderName,
-    /// How it is spoken to.
+    /// Protocol of the provider.
     pub speaks: OwnProtocol,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub argv: Vec<String>,
-    /// The file that says so, where the program is not one that its name alone stands for.
+    /// File that names the program, unless the name alone identifies a known program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
 }
 
-/// How a provider of a definition's own is spoken to.
+/// Protocol of a definition's own provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnProtocol {
-    /// By the Agent Client Protocol.
+    /// Agent Client Protocol.
     Acp,
-    /// The prompt on its input, the reply on its output.
+    /// Prompt on stdin, reply on stdout.
     Input,
-    /// The prompt as its last argument, the reply on its output.
+    /// Prompt as the last argument, reply on stdout.
     Argument,
 }
 
 impl OwnProvider {
-    /// The same as settings would describe it. Whoever has it run says thereby that it may edit and run commands; that
-    /// it can be held to less is not known, so nothing less is asked of it.
+    /// Converts it into settings. Running it permits it to edit files and run commands. No known means holds it to
+    /// less, so no turn asks it for less.
     pub fn settings(&self) -> ProviderSettings {
         let (kind, passing) = match self.speaks {
             OwnProtocol::Acp => (ProviderKind::Acp, Passing::Input),

@@ -1,7 +1,7 @@
-//! Prompts as data: what a lowered template says, and what the engine drafts from it.
+//! Prompts as data: lowered templates, and the drafts that the engine makes from them.
 //!
-//! Templates are parsed when a definition is lowered. An inserted value can therefore never be expanded again,
-//! and the engine knows no language: every word comes from the workflow.
+//! Templates are parsed when a definition is lowered. An inserted value can therefore never be expanded again. The
+//! engine knows no language: every word comes from the workflow.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,23 @@ use crate::{StageId, Text, Topic};
 /// A prompt before its values are known.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
-    /// Its sections, top to bottom.
+    /// Sections from top to bottom.
     pub sections: Vec<Section>,
-    /// How they become one text.
     #[serde(default)]
     pub join: Join,
 }
 
-/// How sections become one text.
+/// Method that joins sections into one text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Join {
-    /// Each trimmed, empty ones dropped, one blank line between neighbours, one newline at the end.
+    /// Each section trimmed, empty ones dropped, one blank line between neighbours, one newline at the end.
     #[default]
     Paragraphs,
-    /// One after the other, byte for byte.
+    /// Concatenated, byte for byte.
     AsIs,
 }
 
-/// A section of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     pub body: Vec<Part>,
@@ -47,11 +45,11 @@ pub enum When {
     Filled,
     /// Only if there is a reason why the last reply decided nothing (only inside a note).
     Reasoned,
-    /// Only if the call starts a new session although an earlier one was to be continued.
+    /// Only if the call starts a new session although it should continue an earlier one.
     NewSession,
-    /// Only if the round before refuted nothing.
+    /// Only if the previous round refuted nothing.
     Unrefuted,
-    /// Only if the round before refuted this proof, by its place among those of the turn.
+    /// Only if the previous round refuted this proof, by its index in the turn.
     Refuted(usize),
 }
 
@@ -59,24 +57,24 @@ pub enum When {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Text of the definition, or ours.
+    /// Fixed text, from the definition or built in.
     Fixed(Text),
     /// A value of the run.
     Value(Variable, Form),
 }
 
-/// How a value is written.
+/// Format of a value.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     #[default]
     Plain,
-    /// Every line behind `> `.
+    /// Every line after `> `.
     Quote,
     /// One `- ` item each, further lines indented by two spaces.
     Bullets,
     Json,
-    /// Its last so many characters, marked with `…` where cut.
+    /// The last characters, with `…` where cut.
     Tail(u32),
 }
 
@@ -85,97 +83,96 @@ pub enum Form {
 #[serde(rename_all = "snake_case")]
 pub enum Variable {
     Task,
-    /// The output carried from the stage before.
+    /// The output carried from the previous stage.
     Previous,
-    /// The output of this very round: of one turn where a turn is judged, of all where an exit is.
+    /// The output of this round: of one turn if a turn is judged, of all turns if an exit is.
     Combined,
-    /// What people have added so far.
+    /// Texts that people have added so far.
     Inputs,
-    /// Rounds of the run so far, this one included.
+    /// Rounds of the run so far, including this one.
     Iteration,
     MaxIterations,
     /// Rounds finished before this one.
     CompletedIterations,
     /// Rounds left after this one.
     RemainingIterations,
-    /// Visits of this stage, this one included.
+    /// Visits of this stage, including this one.
     Visits,
     /// The round of this visit.
     Round,
-    /// How often the watched cycle has repeated.
+    /// Number of repeats of the watched cycle.
     Cycles,
     /// Check questions answered so far.
     Checks,
     /// The topic that led here.
     EventTopic,
     EventSource,
-    /// What was said with it.
+    /// The message of that event.
     EventMessage,
-    /// What is known about that topic, by topic.
+    /// Descriptions by topic, to show the one of that event.
     EventText(BTreeMap<Topic, Text>),
-    /// The reminder left by the round before.
+    /// The note left by the previous round.
     Note,
-    /// Why the last reply decided nothing (only inside a note).
+    /// Reasons why the last reply decided nothing (only inside a note).
     Reasons,
     /// The end of the last reply (only inside a note).
     ReplyTail,
-    /// What the last check said.
+    /// Message of the last check.
     CheckMessage,
-    /// What was wrong with the last output.
+    /// Violations of the last output.
     Violations,
     /// An output of a stage by key.
     Output {
         stage: StageId,
         key: String,
-        /// What stands there where it is missing; absent: nothing.
+        /// Replacement for a missing output; absent: nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         otherwise: Option<Text>,
     },
-    /// Entry number *n* of `names`, where *n* is how many signals of this kind were seen.
+    /// Entry number *n* of `names`, where *n* counts the signals of this kind so far.
     Phase {
         signal: String,
-        /// The names; the last one stays.
+        /// The names; the last one repeats.
         names: Vec<String>,
     },
-    /// The phase the completion has come to.
+    /// The current phase of the completion.
     CurrentPhase,
-    /// What was found where the round before was refuted.
+    /// Actual result of the proof that the previous round failed.
     Refutation,
-    /// What is known of the rounds before beside what was said: an object.
+    /// Facts about earlier rounds other than their replies, as an object.
     Context,
     /// One of the workflow's own words.
     Word(String),
-    /// The content of a report file when the prompt is rendered; else the word `report-missing`.
+    /// The content of a report file at render time; else the word `report-missing`.
     ReportFile(String),
     ReportDirectory,
     WorkingDirectory,
-    /// A text named when the run started.
+    /// A text named at the start of the run.
     Subject(String),
-    /// What has changed in the project when the prompt is rendered.
+    /// Changes in the project at render time.
     Changes(Changes),
 }
 
-/// What has changed in the project, and how it is told.
+/// Changes in the project, and their format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// The revision since which; absent: since the work left the default branch of the remote, `main` or `master`.
+    /// Base revision; absent: the point where the work left the remote's default branch, `main` or `master`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     pub remote: String,
-    /// Patterns for paths of files that are left out.
+    /// Patterns of paths to leave out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
-    /// The most bytes of changes that are shown.
+    /// Maximum bytes of changes to show.
     pub most: u64,
-    /// In which language: `en` or `ja`.
+    /// Language: `en` or `ja`.
     pub language: String,
 }
 
-/// A prompt with the run's values in it; only texts and files remain to be spliced in by the runner.
+/// A prompt with the run's values filled in. The runner inserts only the texts and files.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     pub sections: Vec<Vec<Splice>>,
-    /// How they become one text.
     #[serde(default)]
     pub join: Join,
 }
@@ -184,15 +181,15 @@ pub struct Draft {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Splice {
-    /// A text in a form.
+    /// A text in a format.
     Text(Text, Form),
-    /// The content of a report file, or `missing` where there is none yet.
+    /// The content of a report file, or `missing` if it does not exist yet.
     ReportFile {
         file: String,
         missing: String,
     },
     ReportDirectory,
     WorkingDirectory,
-    /// What has changed in the project by now.
+    /// Changes in the project so far.
     Changes(Changes),
 }

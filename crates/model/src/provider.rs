@@ -1,4 +1,4 @@
-//! One provider, as the settings describe it.
+//! Settings of one provider.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use crate::{Millis, Permission, ProviderName, Usage, Usd};
 
-/// Which built-in provider a provider is like.
+/// Built-in provider that a provider is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
     Claude,
@@ -17,9 +17,9 @@ pub enum ProviderKind {
     /// Any agent that speaks the Agent Client Protocol.
     Acp,
     Command,
-    /// The HTTP interface of Anthropic.
+    /// The HTTP API of Anthropic.
     Anthropic,
-    /// The HTTP interface of OpenAI, and all that are like it.
+    /// The HTTP API of OpenAI, and compatible ones.
     Openai,
     Script,
 }
@@ -38,7 +38,7 @@ impl ProviderKind {
         Self::Script,
     ];
 
-    /// Its name in settings and definitions.
+    /// Returns the name in settings and definitions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -54,31 +54,30 @@ impl ProviderKind {
         }
     }
 
-    /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// How a `command` provider is spoken to.
+/// Protocol of a `command` provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
-    /// The prompt on its input, the reply on its output.
+    /// Prompt on stdin, reply on stdout.
     #[default]
     Text,
     Json,
 }
 
-/// How a program is given its prompt.
+/// Method that passes the prompt to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Passing {
     #[default]
     Input,
-    /// As its last argument: for programs that take it in no other way.
+    /// As the last argument, for programs that accept it in no other way.
     Argument,
 }
 
-/// What a provider costs where it does not say so itself.
+/// Prices of a provider that does not report its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Price {
     pub input: Option<Usd>,
@@ -93,8 +92,8 @@ impl Price {
         *self == Self::default()
     }
 
-    /// What a turn of so many tokens costs; absent where nothing is priced that is known of it. Where cached tokens have
-    /// no price of their own they cost what the others do.
+    /// Returns the cost of a turn; absent if no price applies to its known tokens. Cached tokens without a price of
+    /// their own cost as much as the others.
     pub fn cost(&self, usage: &Usage) -> Option<Usd> {
         let cached = usage
             .cached
@@ -107,55 +106,52 @@ impl Price {
     }
 }
 
-/// Rounded up: a sum of small turns must not come to nothing.
+/// Rounds up: a sum of small turns must not come to zero.
 fn per_million(price: Usd, tokens: u64) -> Usd {
     let micros = (u128::from(price.0) * u128::from(tokens)).div_ceil(1_000_000);
     Usd(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
-/// One provider, as the settings describe it.
+/// Settings of one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
-    /// Which built-in provider it is like.
     pub kind: ProviderKind,
-    /// The program; absent: the kind's own.
+    /// Program; absent: the kind's own.
     pub program: Option<String>,
     pub args: Vec<String>,
-    /// The model where nothing else names one.
+    /// Default model.
     pub model: Option<String>,
-    /// Where its HTTP interface is.
+    /// Base URL of its HTTP API.
     pub base_url: Option<String>,
-    /// Names of variables passed on to it.
+    /// Names of environment variables to pass on.
     pub env_pass: Vec<String>,
     pub env: IndexMap<String, String>,
-    /// The system prompt where a definition has none.
+    /// Default system prompt.
     pub system_prompt: Option<String>,
-    /// The tools where a definition names none.
+    /// Default tools.
     pub tools: Option<Vec<String>>,
-    /// Turns that edit never bypass permissions.
+    /// True if turns that edit never bypass permissions.
     pub accept_edits: bool,
-    /// The levels the program itself enforces.
+    /// Permission levels that the program itself enforces.
     pub honours: Vec<String>,
-    /// The deadline of one attempt; absent: none.
+    /// Deadline of one attempt; absent: none.
     pub turn_timeout: Option<Millis>,
-    /// The longest silence; absent: any.
+    /// Maximum silence; absent: unlimited.
     pub idle_timeout: Option<Millis>,
-    /// The most bytes of a prompt; absent: the kind's own limit.
+    /// Maximum prompt size in bytes; absent: the kind's own limit.
     pub max_prompt: Option<u64>,
-    /// Who answers when all attempts are spent.
+    /// Provider that takes over when all attempts have failed.
     pub fallback: Option<ProviderName>,
     pub price: Price,
-    /// How it is spoken to.
     pub protocol: Protocol,
-    /// How it is given its prompt.
     pub passing: Passing,
     pub file: Option<PathBuf>,
-    /// Whether it is started in folders it does not trust.
+    /// True to start it in folders that it does not trust.
     pub trust: bool,
 }
 
 impl ProviderSettings {
-    /// A provider of which nothing but the kind is said.
+    /// Creates default settings for a kind.
     pub fn new(kind: ProviderKind) -> Self {
         Self {
             kind,
@@ -181,7 +177,8 @@ impl ProviderSettings {
         }
     }
 
-    /// Whether an agent behind it can be held to a permission (C-43): by its own means, or because the settings say so.
+    /// Returns true if its agent can be held to a permission (C-43): by the program itself, or because the settings say
+    /// so.
     pub fn can_enforce(&self, permission: Permission) -> bool {
         match self.kind {
             ProviderKind::Claude
@@ -189,7 +186,7 @@ impl ProviderSettings {
             | ProviderKind::Gemini
             | ProviderKind::Copilot
             | ProviderKind::Script => true,
-            // It reads and writes files by commands.
+            // Codex reads and writes files with commands.
             ProviderKind::Codex => permission != Permission::Edit { commands: false },
             ProviderKind::Anthropic | ProviderKind::Openai => permission == Permission::ReadOnly,
             ProviderKind::Acp => self.is_known_to_ask() || self.honours_level(permission),
@@ -197,7 +194,7 @@ impl ProviderSettings {
         }
     }
 
-    /// Whoever honours `edit` honours what is less of it.
+    /// A provider that honours `edit` also honours lower levels.
     fn honours_level(&self, permission: Permission) -> bool {
         let honoured = |level: &str| self.honours.iter().any(|one| one == level);
         match permission {
@@ -208,7 +205,7 @@ impl ProviderSettings {
         }
     }
 
-    /// `gemini --acp` and `copilot --acp` ask before they change anything, unless their arguments say otherwise.
+    /// `gemini --acp` and `copilot --acp` ask before they change anything, unless their arguments disable that.
     /// `opencode acp` does not (C-45).
     fn is_known_to_ask(&self) -> bool {
         let program = self.program.as_deref().and_then(|program| Path::new(program).file_name()?.to_str());
@@ -223,7 +220,8 @@ impl ProviderSettings {
             && !flags().any(raises)
     }
 
-    /// Whether it reports the tokens of a turn. An agent behind `acp` or the JSON protocol of `command` may.
+    /// Returns true if it reports the tokens of a turn. An agent behind `acp` or the JSON protocol of `command` may do
+    /// so.
     pub fn reports_tokens(&self) -> bool {
         match self.kind {
             ProviderKind::Copilot => false,
@@ -239,7 +237,7 @@ impl ProviderSettings {
         }
     }
 
-    /// Whether it says itself what a turn has cost.
+    /// Returns true if it reports the cost of a turn.
     pub fn reports_cost(&self) -> bool {
         match self.kind {
             ProviderKind::Claude | ProviderKind::Opencode | ProviderKind::Acp | ProviderKind::Script => true,

@@ -1,4 +1,4 @@
-//! What is looked for in a reply.
+//! Specification of the parts to extract from a reply.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ActionSpec, Json, Label, Prompt, ProviderName, Severity, Target, Topic};
 
-/// What is looked for in a reply; all empty means that it is only carried on.
+/// Parts to extract from a reply. If all are empty, the reply is only carried.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reads {
@@ -18,142 +18,142 @@ pub struct Reads {
     pub directives: Option<Directives>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
-    /// What must be shown before the label is gone by, in order.
+    /// Proofs that must hold before the engine follows the label, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<Proof>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<Report>,
-    /// Fenced blocks that ask for something.
+    /// Fenced blocks that request something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Blocks>,
     /// Words that count for the completion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<Keyword>,
-    /// Which of the agent's words are carried on.
+    /// Part of the agent's words to carry.
     pub carry: Spoken,
 }
 
-/// One label out of several, found by the first method that finds one.
+/// One label out of several, from the first method that finds one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     pub options: Vec<Offer>,
     pub found_by: Vec<Method>,
 }
 
-/// An option with its number; numbers never shift when others are not offered.
+/// An option with its number. Numbers never shift when other options are not offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// The number in its tag.
+    /// Number in its tag.
     pub number: usize,
     pub label: Label,
 }
 
-/// A way to find a label.
+/// A method that finds a label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// The last valid status tag of the reply.
     Tag,
-    /// What stands at a JSON pointer of the structured output.
+    /// The value at a JSON pointer of the structured output.
     Field(Pointed),
-    /// How bad what was found is: the first of these that is so.
+    /// The severity of the findings: the first threshold that holds.
     Findings(Vec<Threshold>),
     /// A question to an agent.
     Ask(Box<Question>),
 }
 
-/// A label that a field of the structured output says.
+/// A label from a field of the structured output.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointed {
-    /// Where it stands: a JSON pointer.
+    /// JSON pointer of the field.
     pub pointer: String,
-    /// Words and what each means, in lower case; absent: the labels themselves, in any case.
+    /// Lower-case words and their labels; absent: the labels themselves, in any case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub means: BTreeMap<String, Label>,
-    /// Labels that only together with another field say which.
+    /// Labels that need a second field to be complete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<Narrowed>,
-    /// What holds where it says none of the labels; absent: there is none.
+    /// Handling of a field without a known label; absent: no label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsaid: Option<Unsaid>,
 }
 
-/// A label that findings say.
+/// A label from findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Threshold {
     pub label: Label,
-    /// The least severity that counts.
+    /// Minimum severity that counts.
     pub severity: Severity,
-    /// Whether something so bad must have been found; else nothing must.
+    /// True if such a finding must exist; false if none may.
     pub reached: bool,
 }
 
-/// A label that is only the first half of what is said.
+/// A label that needs a second field to be complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Narrowed {
-    /// Where this label was said,
+    /// Label in the first field.
     pub label: Label,
-    /// what stands here, as it is written,
+    /// JSON pointer of the second field; its value is used unchanged.
     pub pointer: String,
-    /// says which label it comes to.
+    /// Final label for each value of the second field.
     pub means: BTreeMap<String, Label>,
 }
 
-/// What holds where a field says none of the labels.
+/// Handling of a field without a known label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unsaid {
     Wrong,
-    /// This label, and that is remarked.
+    /// Use this label and add a remark.
     Label(Label),
 }
 
-/// What must be shown before a label is gone by.
+/// A proof that must hold before the engine follows a label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
     pub of: Label,
     pub name: String,
-    /// What shows it: the label `ok`.
+    /// Action that proves it with the label `ok`.
     pub by: ActionSpec,
-    /// What follows where it does not.
+    /// Consequence of a failed proof.
     pub refuted: Refuted,
 }
 
-/// What follows where something could not be shown.
+/// Consequence of a failed proof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refuted {
-    /// The same stage once more, told what was found.
+    /// Repeat the same stage with a note about the actual result.
     Again {
-        /// So often in one visit, whichever proof it was.
+        /// Maximum repeats in one visit, counted over all proofs.
         at_most: u32,
         exhausted: Target,
     },
-    /// The stage is left this way.
+    /// Leave the stage this way.
     Go(Target),
-    /// It is remarked, and the label is gone by all the same.
+    /// Add a remark and follow the label anyway.
     Remarked,
 }
 
-/// A question to an agent about what was said.
+/// A question to an agent about a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     pub prompt: Prompt,
-    /// Who answers; absent is whoever answers the turn it is about, or the first turn of the stage.
+    /// Provider; absent: the provider of the turn in question, or of the first turn of the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderName>,
-    /// With which model. Where `provider` is absent this is absent too, and the turn's own model answers.
+    /// Model. Absent if `provider` is absent; the turn's own model then answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub session: QuestionSession,
-    /// In which form the answer comes.
+    /// Form of the answer.
     pub answer: AnswerForm,
-    /// What is said when the answer could not be read, and asked again.
+    /// Prompt that repeats the question after an unreadable answer.
     #[serde(default)]
     pub correction: Prompt,
     #[serde(default)]
     pub corrections: u32,
-    /// The label where the answer stays unreadable; without it there is none.
+    /// Label for an answer that stays unreadable; absent: no label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<Label>,
 }
@@ -162,7 +162,7 @@ pub struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionSession {
-    /// That of the turn it is about.
+    /// The session of the turn in question.
     Same,
     Fresh,
 }
@@ -175,12 +175,11 @@ pub enum AnswerForm {
     Tag,
     /// A JSON object whose `field` maps to a label.
     Form {
-        /// What it must look like.
         schema: OutputSchema,
         field: String,
-        /// Its values (lower case, trimmed; `true` and `false` for booleans) and what they mean.
+        /// Values (lower case, trimmed; `true` and `false` for booleans) and their labels.
         means: BTreeMap<String, Label>,
-        /// The field that is carried as the check's message.
+        /// Field that is carried as the check's message.
         message: String,
     },
 }
@@ -190,11 +189,11 @@ pub enum AnswerForm {
 pub struct Directives {
     /// Closing words, read before events.
     pub words: Vec<EndWord>,
-    /// Topics that somebody takes or publishes.
+    /// Topics that some stage takes or publishes.
     pub known: Vec<Topic>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<Vec<Topic>>,
-    /// Whether a topic that is not declared is refused.
+    /// True to refuse topics that are not declared.
     #[serde(default)]
     pub enforce: bool,
 }
@@ -203,66 +202,65 @@ pub struct Directives {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndWord {
     pub word: String,
-    /// Topics that must have been published before it counts.
+    /// Topics that must be published before it counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<Topic>,
     pub then: Target,
-    /// The agent is not told of it; it counts all the same.
+    /// True to hide it from the agent's prompt; it still counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
 }
 
-/// A structured value that must be there.
+/// A required structured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Output {
-    /// What it must look like.
     pub schema: OutputSchema,
-    /// How often the agent is asked to correct it.
+    /// Maximum number of corrections.
     pub corrections: u32,
     pub correction: Prompt,
-    /// What follows if it stays wrong.
+    /// Consequence of an output that stays invalid.
     pub still_wrong: StillWrong,
-    /// How it is found out what is wrong.
+    /// Method of validation.
     #[serde(default, skip_serializing_if = "Checked::is_by_schema")]
     pub checked: Checked,
-    /// What is changed in it before anybody sees it.
+    /// Changes to make before any use.
     #[serde(default, skip_serializing_if = "Shaping::is_none")]
     pub shaping: Shaping,
-    /// The name under which a right one is kept for whoever asks the same again.
+    /// Cache name of a valid output, for the same request later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_as: Option<String>,
-    /// What its values are called elsewhere, where two of one name would be wrong.
+    /// Names of its values elsewhere, if a duplicate name is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Box<OutputNames>>,
 }
 
-/// What the values of an output are called where all outputs are named alike.
+/// Names of output values in a namespace shared by all outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutputNames {
-    /// What stands before a key to make its name.
+    /// Prefix of the key.
     pub prefix: String,
-    /// Keys whose names something else has, and what that is.
+    /// Keys whose names are already taken, each with its owner.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub taken: BTreeMap<String, String>,
-    /// What follows where an output has such a key and nothing else is said about wrong outputs.
+    /// Consequence of such a key, if the definition sets no other for invalid outputs.
     pub collided: Target,
 }
 
 impl OutputNames {
-    /// The name of a key's value.
+    /// Returns the name of a key's value.
     pub fn of(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
 }
 
-/// How it is found out what is wrong with an output.
+/// Method of validation of an output.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
-    /// The whole must satisfy its schema.
+    /// The whole value must satisfy its schema.
     #[default]
     BySchema,
-    /// It holds findings, each of which is right or wrong by itself; how they are wrapped and spelt is forgiven.
+    /// The value holds findings, each valid or invalid by itself. Differences in wrapping and spelling are accepted.
     ByItem,
 }
 
@@ -273,14 +271,14 @@ impl Checked {
     }
 }
 
-/// What is changed in a structured value before anybody sees it.
+/// Changes to a structured value before any use.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shaping {
-    /// Fields that, where they are given, can only have this value: another one is replaced, and that is remarked.
+    /// Fields that can only have this value, if present. Another value is replaced, with a remark.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, Json>,
-    /// Further keys, and where what they hold stands in the value as a JSON pointer.
+    /// Additional keys, each with the JSON pointer of its value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lifted: BTreeMap<String, String>,
 }
@@ -291,21 +289,21 @@ impl Shaping {
     }
 }
 
-/// What follows if an output stays wrong.
+/// Consequence of an output that stays invalid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StillWrong {
-    /// The stage is left this way.
+    /// Leave the stage this way.
     Go(Target),
-    /// What is valid in it is kept.
+    /// Keep the valid items.
     KeepValidItems,
 }
 
-/// A JSON Schema and how strictly it is meant.
+/// A JSON Schema and its strictness.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutputSchema {
     pub schema: Json,
-    /// Whether a missing value is a violation.
+    /// True if a missing value is a violation.
     #[serde(default)]
     pub required: bool,
 }
@@ -313,19 +311,19 @@ pub struct OutputSchema {
 /// A report that a turn must output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Its file, relative to the report directory.
+    /// File, relative to the report directory.
     pub file: String,
-    /// Its label; the file's name where none was given.
+    /// Label; defaults to the file's name.
     pub label: String,
-    /// The first heading of its format.
+    /// First heading of its format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heading: Option<String>,
 }
 
-/// Fenced blocks that ask for something.
+/// Fenced blocks that request something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Blocks {
-    /// The info string of the fence.
+    /// Info string of the fence.
     pub fence: String,
     pub uses: IndexMap<String, BlockUse>,
 }
@@ -335,30 +333,30 @@ pub struct Blocks {
 pub enum BlockUse {
     Do(ActionSpec),
     Signal,
-    /// It steers nothing here, and that is remarked.
+    /// It has no effect here, and adds a remark.
     Idle,
 }
 
-/// A word looked for in a reply.
+/// A word to find in a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keyword {
     pub word: String,
-    /// Only where it stands alone on a line.
+    /// True to match only a whole line.
     #[serde(default)]
     pub whole_line: bool,
 }
 
-/// Which of the agent's words are carried on.
+/// Part of the agent's words to carry.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spoken {
     #[default]
     LastMessage,
-    /// All of them, joined by newlines.
+    /// All messages, joined by newlines.
     AllMessages,
-    /// Not its words, but what it found, as Markdown for the agents after it.
+    /// The findings instead of the words, as Markdown for later agents.
     Findings {
-        /// In which language: `en` or `ja`.
+        /// Language: `en` or `ja`.
         language: String,
     },
 }

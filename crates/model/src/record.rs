@@ -9,11 +9,11 @@ use crate::{Decision, Fact, Moment};
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
     Fact(Fact),
-    /// What the engine concluded from it.
+    /// A conclusion of the engine from the fact.
     Decision(Decision),
 }
 
-/// An entry with its place and time.
+/// An entry with its number and time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub seq: u64,

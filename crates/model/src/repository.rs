@@ -1,10 +1,10 @@
-//! A repository of a forge, and how it merges.
+//! Repositories on a forge, and their merge methods.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A repository by the name it has on its forge: `owner/name`.
+/// Name of a repository on its forge: `owner/name`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RepositoryName {
     pub owner: String,
@@ -12,7 +12,7 @@ pub struct RepositoryName {
 }
 
 impl RepositoryName {
-    /// Reads `owner/name`. Only what can stand in an address as it is can be a part of it.
+    /// Parses `owner/name`. Accepts only characters that need no escaping in a URL.
     pub fn parse(text: &str) -> Option<Self> {
         let (owner, name) = text.split_once('/')?;
         let is_part = |part: &str| {
@@ -22,7 +22,7 @@ impl RepositoryName {
         (is_part(owner) && is_part(name)).then(|| Self { owner: owner.to_owned(), name: name.to_owned() })
     }
 
-    /// Whether it is the same repository; forges do not tell cases apart.
+    /// Compares without case, as forges do.
     pub fn is(&self, other: &Self) -> bool {
         self.owner.eq_ignore_ascii_case(&other.owner) && self.name.eq_ignore_ascii_case(&other.name)
     }
@@ -37,17 +37,17 @@ impl fmt::Display for RepositoryName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMethod {
-    /// By a commit with two parents.
+    /// A commit with two parents.
     #[default]
     Merge,
-    /// By one commit for all.
+    /// One commit for all.
     Squash,
-    /// By the same commits upon others.
+    /// The same commits on top of the base.
     Rebase,
 }
 
 impl MergeMethod {
-    /// As it is written in settings, and as forges know it.
+    /// Returns the name in settings and on forges.
     pub fn name(self) -> &'static str {
         match self {
             Self::Merge => "merge",
@@ -56,7 +56,6 @@ impl MergeMethod {
         }
     }
 
-    /// The method of that name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Merge, Self::Squash, Self::Rebase].into_iter().find(|method| method.name() == name)
     }

@@ -1,4 +1,4 @@
-//! Scripted replies: what the `script` provider answers from.
+//! Scripted replies for the `script` provider.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,25 +6,25 @@ use crate::{Expectation, FailureClass, Json, Label, Millis, Moment, StageId, Too
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Script {
-    /// Whether a missing reply fails its turn and a left-over one the command.
+    /// True if a missing reply fails its turn, and an unused one fails the command.
     pub strict: bool,
-    /// Whether replies that name a role win over those that do not, and an exhausted script answers something
-    /// generic: the way of a foreign scenario file.
+    /// True for a foreign scenario file: replies with a role take precedence, and an exhausted script gives a generic
+    /// reply.
     pub lenient_roles: bool,
     pub replies: Vec<ScriptReply>,
-    /// The task it was recorded with; stands where none is given.
+    /// Task of the recorded run; the default task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// What is expected of a run that plays it.
+    /// Expectation about a run that plays the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expectation>,
-    /// What is answered at gates, instead of by a person. The first that fits, as often as it fits.
+    /// Answers at gates, in place of a person. The first match applies, any number of times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<ScriptAnswer>,
-    /// Whether it is played as if a person sat at the terminal; absent: as it is.
+    /// True to play it as if a person sat at the terminal; absent: keep the actual state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactive: Option<bool>,
-    /// The run it was recorded from. What its replies change, they changed in the files of then.
+    /// Id of the recorded run. Its replies changed the files of that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<String>,
 }
@@ -33,52 +33,51 @@ pub struct Script {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptAnswer {
     pub gate: StageId,
-    /// At which visits of it; absent: any.
+    /// Visits that it applies to; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<Visits>,
     pub label: Label,
-    /// What is said with it.
+    /// Text of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
 impl ScriptAnswer {
-    /// Whether it is given at a visit of a gate.
+    /// Returns true if it applies to a visit of a gate.
     pub fn is_for(&self, gate: &StageId, visit: u32) -> bool {
         self.gate == *gate && self.visits.as_ref().is_none_or(|visits| visits.contains(visit))
     }
 }
 
-/// A scripted reply, or a scripted failure.
+/// A scripted reply or failure.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScriptReply {
-    /// Where it stands in the script, for messages: `file:line:column`, or `generated`.
+    /// Position in the script, for messages: `file:line:column`, or `generated`.
     pub origin: String,
-    /// For whom; absent: for anyone.
+    /// Stage or turn that it is for; absent: any.
     pub target: Option<Target>,
-    /// For the turn of this role.
+    /// Role of the turn that it is for.
     pub role: Option<String>,
-    /// At which visits of the stage; absent: any.
+    /// Visits of the stage that it applies to; absent: any.
     pub visits: Option<Visits>,
-    /// A linear-time regular expression the prompt must match.
+    /// Linear-time regular expression that the prompt must match.
     pub prompt: Option<String>,
-    /// How often it may be used.
     pub times: Times,
     pub text: Option<String>,
-    /// A structured value; alone it also fills the text.
+    /// Structured value; alone it also fills the text.
     pub structured: Option<Json>,
     pub session: Option<String>,
     pub usage: Usage,
     pub cost: Option<Usd>,
     pub tools_used: Vec<ToolUse>,
-    /// How often its model is called; absent: as often as it may be.
+    /// Number of model calls; absent: the maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<u32>,
-    /// How long it takes, on the run's clock.
+    /// Duration on the run's clock.
     pub delay: Option<Millis>,
     pub fail: Option<ScriptFailure>,
-    /// It answers only to being stopped.
+    /// True to reply only when stopped.
     pub hang: bool,
     pub writes: Vec<ScriptWrite>,
     pub edits: Vec<ScriptEdit>,
@@ -87,16 +86,16 @@ pub struct ScriptReply {
     pub progress: Vec<String>,
 }
 
-/// Whom a scripted reply is for.
+/// Stage or turn that a scripted reply is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     pub stage: StageId,
-    /// Only this turn of it.
+    /// Only this turn of the stage.
     pub turn: Option<TurnId>,
     pub judge: bool,
 }
 
-/// At which visits of a stage a reply is used.
+/// Visits of a stage that a reply applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visits {
@@ -105,7 +104,6 @@ pub enum Visits {
 }
 
 impl Visits {
-    /// Whether a visit is among them.
     pub fn contains(&self, visit: u32) -> bool {
         match self {
             Self::These(list) => list.contains(&visit),
@@ -114,12 +112,12 @@ impl Visits {
     }
 }
 
-/// How often a scripted reply may be used.
+/// Number of uses of a scripted reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Times {
     Exactly(u32),
-    /// As often as asked, also never.
+    /// Any number, including none.
     Always,
 }
 
@@ -154,8 +152,8 @@ pub struct ScriptEdit {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptRun {
-    /// Its arguments, the program first; no shell.
+    /// Arguments, the program first; no shell.
     pub argv: Vec<String>,
-    /// The exit code it must end with.
+    /// Expected exit code.
     pub exit: i32,
 }

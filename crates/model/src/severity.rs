@@ -1,12 +1,12 @@
-//! How bad a finding is.
+//! Severity of a finding.
 
 use serde::{Deserialize, Serialize};
 
-/// How bad a finding is, worst first.
+/// Severity of a finding, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It must not go on like this.
+    /// It must be fixed.
     Critical,
     Important,
     Suggestion,
@@ -14,10 +14,9 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All of them, worst first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::Important, Self::Suggestion, Self::Nitpick];
 
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -27,7 +26,7 @@ impl Severity {
         }
     }
 
-    /// The severity of that name, in any letter case.
+    /// Returns the severity of a name, in any letter case.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.name().eq_ignore_ascii_case(name.trim()))
     }

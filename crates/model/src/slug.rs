@@ -1,10 +1,10 @@
 //! The readable end of a run id.
 
-/// How many characters of a task go into its slug.
+/// Maximum number of task characters in a slug.
 const LENGTH: usize = 30;
 
-/// A task as the readable end of a run id: its first 30 characters in lower case, everything but letters and
-/// digits of any script as a single `-`, none at the ends; `task` if nothing is left.
+/// Turns a task into the readable end of a run id. Uses its first 30 characters in lower case. Replaces everything but
+/// letters and digits of any script with a single `-`, and trims the ends. Returns `task` if nothing is left.
 pub fn slug(task: &str) -> String {
     let mut slug = String::new();
     for character in task.trim().chars().take(LENGTH).flat_map(char::to_lowercase) {

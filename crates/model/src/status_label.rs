@@ -1,18 +1,18 @@
-//! The labels by which a forge shows how an issue stands.
+//! Status labels of an issue on a forge.
 
 use serde::{Deserialize, Serialize};
 
-/// A label by which a forge shows how an issue stands.
+/// A status label of an issue on a forge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusLabel {
     Queued,
-    /// Its first turn has begun.
+    /// Its first turn has started.
     Running,
-    /// Its run came to its end.
+    /// Its run has ended.
     Completed,
     Failed,
-    /// Something else has to be done first.
+    /// Something else must be done first.
     Blocked,
     /// It has a pull request.
     PrCreated,
@@ -30,7 +30,7 @@ impl StatusLabel {
         Self::Merged,
     ];
 
-    /// The word behind the prefix.
+    /// Returns the word after the prefix.
     pub fn word(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -43,7 +43,7 @@ impl StatusLabel {
         }
     }
 
-    /// Its colour, six hexadecimal digits.
+    /// Returns the colour as six hexadecimal digits.
     pub fn colour(self) -> &'static str {
         match self {
             Self::Queued => "c2e0c6",
@@ -56,7 +56,7 @@ impl StatusLabel {
         }
     }
 
-    /// Whether an issue has at most one of these; the others stand beside them.
+    /// Returns true for labels of which an issue has at most one. The other labels can be combined with them.
     pub fn is_exclusive(self) -> bool {
         match self {
             Self::Queued | Self::Running | Self::Completed | Self::Failed | Self::Blocked => true,

@@ -43,7 +43,7 @@ pub fn turn(id: &str, sections: Vec<Section>) -> Turn {
     }
 }
 
-/// Labels that a turn says by its tag.
+/// Gives a turn labels that it says by its tag.
 pub fn choosing(mut turn: Turn, labels: &[&str]) -> Turn {
     let options = labels.iter().enumerate();
     let options = options.map(|(number, label)| Offer { number, label: Label::from(*label) }).collect();
@@ -57,7 +57,7 @@ pub fn reporting(mut turn: Turn, files: &[&str]) -> Turn {
     turn
 }
 
-/// A stage of turns whose rules are `label -> stage`, `COMPLETE` or `ABORT`.
+/// Builds a stage of turns with the rules `label -> stage`, `COMPLETE` or `ABORT`.
 pub fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
     let one = turns.len() == 1;
     let rules = rules.iter().map(|(label, to)| {
@@ -79,7 +79,7 @@ pub fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
     }
 }
 
-/// A gate whose yes, or text, leads to a stage.
+/// Builds a gate whose yes, or text, leads to a stage.
 pub fn gate(wants: Wants, to: &str) -> Stage {
     let rule = |label: &str, then| Rule { when: Holds::Is(label.into()), then };
     let declined = Target::End(Ending::Declined);
@@ -122,7 +122,7 @@ pub fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
     }
 }
 
-/// `plan` says `next` and then `review` says `ok`, or `fix` and is planned again.
+/// Builds a workflow: `plan` says `next`; then `review` says `ok`, or `fix` to plan again.
 pub fn plan_and_review() -> Workflow {
     workflow(vec![
         ("plan", stage(vec![turn("plan", vec![fixed("Plan."), value(Variable::Task)])], &[("", "review")])),
@@ -184,7 +184,7 @@ fn check(id: &str) -> Choice {
     Choice { options: options.collect(), found_by: vec![Method::Ask(Box::new(question))] }
 }
 
-/// `measure` gives a height; `quote` needs it, is checked, and is tried again twice.
+/// Builds a workflow: `measure` gives a height; `quote` needs it, is checked, and repeats at most twice.
 pub fn tailor() -> Workflow {
     let mut measure = step("measure");
     measure.reads.output = Some(Output {
@@ -238,7 +238,7 @@ fn checked(turn: Turn) -> Stage {
     stage
 }
 
-/// A measure that is corrected, a quote that is not right, and one that is and is noted down.
+/// Replies for `tailor`: a corrected measure, a rejected quote, and an accepted one that is written down.
 pub fn tailors_replies() -> Script {
     let reply = |stage: &str, judge: bool, text: &str| ScriptReply {
         target: Some(ScriptTarget { stage: stage.into(), turn: None, judge }),
@@ -257,7 +257,7 @@ pub fn tailors_replies() -> Script {
     script
 }
 
-/// The start of a run in which nothing is set that a test could care about.
+/// Returns a start with neutral values.
 pub fn start() -> Box<Start> {
     let start = json!({
         "definition": "small", "dialect": "piece", "task": {"inline": "make it so"}, "seed": 7, "interactive": false,

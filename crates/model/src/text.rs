@@ -16,15 +16,14 @@ pub enum Text {
 }
 
 impl Text {
-    /// Texts longer than this are kept as blobs: a journal line stays small, an ordinary turn stays one sync.
+    /// Texts longer than this become blobs: a journal line stays small, and an ordinary turn needs one sync.
     pub const INLINE_LIMIT: usize = 16 * 1024;
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
 
-    /// The text, where it is here.
+    /// Returns the text, if it is inline.
     pub fn inline(&self) -> Option<&str> {
         match self {
             Self::Inline(text) => Some(text),

@@ -1,6 +1,6 @@
-//! How long a text is for a model, roughly.
+//! Rough token count of a text.
 
-/// The tokens of a text: one for every four ASCII characters, one for every other character.
+/// Estimates the tokens of a text: one for every four ASCII characters, one for every other character.
 pub fn tokens(text: &str) -> u64 {
     quarters(text).div_ceil(4)
 }

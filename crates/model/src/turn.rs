@@ -4,73 +4,72 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Millis, Prompt, ProviderName, Reads, SessionKey, StageId, Text, TurnId, Usd};
 
-/// What a turn asks, of whom, and what is looked for in the reply.
+/// Prompt, provider and expected contents of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Its name within the stage.
+    /// Name within the stage.
     pub id: TurnId,
     pub title: String,
-    /// What it is for, in its author's words; shown to people, never to agents.
+    /// Purpose in its author's words; shown to people, never to agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The role for a provider's system slot. Empty where the prompt itself begins with it.
+    /// Role for a provider's system slot. Empty if the prompt itself starts with the role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persona: Option<Text>,
-    /// The role's short name, for scripts that answer by it.
+    /// Short name of the role, for scripts that match by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     pub prompt: Prompt,
     pub provider: ProviderName,
-    /// With which model; absent is the provider's own default.
+    /// Model; absent: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What the agent may do.
     pub permission: Permission,
-    /// What the definition asked for, where a ceiling lowered it.
+    /// Permission in the definition, if a ceiling lowered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_permission: Option<Permission>,
-    /// The tools it may see; absent is the provider's default, empty is none.
+    /// Visible tools; absent: the provider's default; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     pub session: SessionPolicy,
-    /// The deadline of one attempt.
+    /// Deadline of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
-    /// The deadline of all attempts, waits and corrections together: then it is over, and nobody waits for longer.
+    /// Deadline of all attempts, waits and corrections together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Millis>,
-    /// The most model calls inside the turn.
+    /// Maximum number of model calls inside the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
-    /// What a turn costs before any has been settled.
+    /// Estimated price until a first turn is settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Usd>,
-    /// Outputs of stages without which it is not asked: where one is missing the run fails.
+    /// Required stage outputs. If one is missing, the run fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<(StageId, String)>,
-    /// Stands above its output where outputs of several turns are combined.
+    /// Heading above its output in a combination of several turns.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub heading: String,
-    /// What is looked for in the reply.
+    /// Parts to extract from the reply.
     #[serde(default)]
     pub reads: Reads,
 }
 
-/// What an agent may do.
+/// Permission level of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     ReadOnly,
     /// Change files in its working directory.
     Edit {
-        /// And run commands there unasked.
+        /// True to also run commands there without asking.
         commands: bool,
     },
     Full,
 }
 
 impl Permission {
-    /// All of them, the smallest first.
+    /// All levels, the lowest first.
     pub const ALL: [Self; 4] =
         [Self::ReadOnly, Self::Edit { commands: false }, Self::Edit { commands: true }, Self::Full];
 
@@ -88,7 +87,7 @@ impl Permission {
         }
     }
 
-    /// The level's word in settings and environments: `readonly`, `edit-only`, `edit`, `full`.
+    /// Returns the name in settings and environment variables: `readonly`, `edit-only`, `edit`, `full`.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "readonly",
@@ -99,7 +98,7 @@ impl Permission {
     }
 }
 
-/// In which provider session a turn is asked.
+/// Provider session of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPolicy {

@@ -1,17 +1,17 @@
-//! What came of working on an issue.
+//! Outcome of the work on an issue.
 
 use serde::{Deserialize, Serialize};
 
 use crate::StatusLabel;
 
-/// What came of working on an issue.
+/// Outcome of the work on an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkOutcome {
     Merged,
     /// Its pull request is open.
     PrCreated,
-    /// Its branch is there, and nothing more was asked for.
+    /// Its branch exists, and nothing more was requested.
     BranchReady,
     /// There was nothing to change.
     NoChanges,
@@ -23,19 +23,19 @@ pub enum WorkOutcome {
     Cancelled,
     /// A limit or a budget was reached.
     Limited,
-    /// The provider could not serve.
+    /// The provider failed.
     Provider,
     Failed,
-    /// Something else has to be done first.
+    /// Something else must be done first.
     Blocked,
-    /// It cannot be merged with what is there.
+    /// It conflicts with the existing code.
     Conflict,
-    /// Whether something happened outside cannot be told.
+    /// An outside effect may or may not have happened.
     Unknown,
 }
 
 impl WorkOutcome {
-    /// All of them, in the order of the manual.
+    /// All outcomes, in the order of the manual.
     pub const ALL: [Self; 15] = [
         Self::Merged,
         Self::PrCreated,
@@ -54,12 +54,12 @@ impl WorkOutcome {
         Self::Unknown,
     ];
 
-    /// The outcome of this word.
+    /// Returns the outcome of a word.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.word() == word)
     }
 
-    /// The word people and programs see.
+    /// Returns the word that people and programs see.
     pub fn word(self) -> &'static str {
         match self {
             Self::Merged => "merged",
@@ -80,7 +80,7 @@ impl WorkOutcome {
         }
     }
 
-    /// The exit code of this outcome alone.
+    /// Returns the exit code of this outcome alone.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Merged
@@ -97,8 +97,8 @@ impl WorkOutcome {
         }
     }
 
-    /// The labels an issue has after it, where they change at all. `completed` says whether the run itself had
-    /// come to its end.
+    /// Returns the issue's labels after this outcome, if they change at all. `completed` is true if the run itself
+    /// reached its end.
     pub fn labels(self, completed: bool) -> Option<&'static [StatusLabel]> {
         match self {
             Self::Merged => Some(&[StatusLabel::Completed, StatusLabel::Merged]),
@@ -114,46 +114,46 @@ impl WorkOutcome {
     }
 }
 
-/// The exit code of a whole invocation: the first of 70, 1, 4, 5, 3 and 6 that is among those of its items.
+/// Returns the exit code of a whole invocation: the first of 70, 1, 4, 5, 3 and 6 among those of its items.
 pub fn work_exit_code(codes: impl IntoIterator<Item = u8>) -> u8 {
     const ORDER: [u8; 6] = [70, 1, 4, 5, 3, 6];
     let rank = |code: u8| ORDER.iter().position(|one| *one == code);
     codes.into_iter().filter_map(rank).min().map_or(0, |rank| ORDER[rank])
 }
 
-/// Why an outcome is what it is, where Saihai itself found out.
+/// Reason for an outcome that Saihai itself determined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum WorkReason {
     /// The agent left the branch of its issue.
     BranchChanged,
-    /// The branch does not descend from where it began.
+    /// The branch does not descend from its start.
     HistoryRewritten,
-    /// A repository stands inside the worktree.
+    /// The worktree contains another repository.
     EmbeddedRepository,
     /// A file is too large for a repository.
     LargeFile,
-    /// The value of a secret stands in the result.
+    /// The result contains the value of a secret.
     Secret,
-    /// The remote branch had moved.
+    /// The remote branch has moved.
     PushRejected,
     Checks,
-    /// The merged tree did not pass.
+    /// Verification of the merged tree failed.
     Verify,
-    /// The lock of the issue was taken away.
+    /// Another process took the lock of the issue.
     LockLost,
-    /// Nothing is left of the title.
+    /// The title is blank.
     BlankTitle,
-    /// A branch or a worktree of that name is somebody else's.
+    /// A branch or worktree of that name exists and is not ours.
     NotOurs,
-    /// What it depends on is not done.
+    /// A dependency is not done.
     Dependency,
-    /// Anything else, such as the reason of the run itself.
+    /// Any other reason, such as that of the run itself.
     Other(String),
 }
 
 impl WorkReason {
-    /// Those that have a word of their own.
+    /// The reasons that have a word of their own.
     pub const NAMED: [Self; 12] = [
         Self::BranchChanged,
         Self::HistoryRewritten,
@@ -169,7 +169,7 @@ impl WorkReason {
         Self::Dependency,
     ];
 
-    /// The word people and programs see.
+    /// Returns the word that people and programs see.
     pub fn word(&self) -> &str {
         match self {
             Self::BranchChanged => "branch-changed",

@@ -1,4 +1,4 @@
-//! The validated model every definition lowers into; immutable for the whole run.
+//! The validated model of every definition; immutable for the whole run.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -8,63 +8,60 @@ use crate::{
     OwnProvider, Place, Proof, Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
 };
 
-/// How work is to be done.
+/// A lowered definition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workflow {
     pub name: String,
     pub entry: StageId,
-    /// All stages, in the definition's order.
+    /// Stages in the definition's order.
     pub stages: IndexMap<StageId, Stage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topics: Option<Topics>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitors: Vec<Monitor>,
-    /// When the work is done.
     pub completion: Completion,
-    /// How far a run may go.
     #[serde(default)]
     pub limits: Limits,
-    /// What is done about failures.
     #[serde(default)]
     pub retry: Retry,
-    /// Where a completed definition goes on: delivery, a review's report.
+    /// Stage that follows completion: delivery, or a review's report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<StageId>,
-    /// Where what happens is also written down, beside the journal.
+    /// Additional log files next to the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogFiles>,
-    /// The provider it describes itself, where it asks one that settings need not know.
+    /// Provider that the definition describes itself, so that settings need not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<OwnProvider>,
-    /// The issue a run is about, where what it does reaches one.
+    /// Issue of the run, if its actions access one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<IssueNumber>,
-    /// What the engine may still have to say, in the right language.
+    /// Words of the engine in the right language.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub words: IndexMap<String, String>,
 }
 
-/// Files in which what happens in runs is also written down, one for each run.
+/// Log files, one for each run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFiles {
-    /// With what their names begin.
+    /// Prefix of their names.
     pub name: String,
     pub directory: String,
     pub format: LogFormat,
-    /// So many are kept, the newest ones.
+    /// Number of files to keep, the newest ones.
     pub keep: u32,
-    /// Whether details are left out.
+    /// True to leave out details.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub brief: bool,
 }
 
-/// How a log is written.
+/// Format of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// A JSON object a line.
+    /// One JSON object per line.
     Jsonl,
-    /// A line of text a line.
+    /// Plain text lines.
     Text,
 }
 
@@ -74,34 +71,33 @@ pub struct Stage {
     pub title: String,
     pub does: Activity,
     pub exit: Exit,
-    /// How many rounds a visit has.
+    /// Bounds on the rounds of a visit.
     #[serde(default)]
     pub rounds: Rounds,
-    /// How many visits it takes.
+    /// Limit on its visits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<VisitLimit>,
-    /// It stands beside the flow: not in the history, not counted as going elsewhere, its output not carried.
+    /// True for a stage outside the flow: not in the history, not a change of stage, output not carried.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
-    /// What it is for, in its author's words; shown to people, never to agents.
+    /// Purpose in its author's words; shown to people, never to agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// What happens in a stage.
+/// Activity of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// Agents are asked. Only this costs an iteration.
+    /// Agents work. Only this costs an iteration.
     Turns {
-        /// The turns, all asked in one round.
+        /// Turns, all asked in one round.
         turns: Vec<Turn>,
-        /// How many at the same time.
+        /// Maximum number of turns at the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_once: Option<u32>,
-        /// What a turn's final failure means.
         on_failure: OnFailure,
-        /// What stands between the outputs of several turns.
+        /// Separator between the outputs of several turns.
         #[serde(default)]
         between: String,
     },
@@ -109,22 +105,22 @@ pub enum Activity {
     Action(ActionSpec),
 }
 
-/// What the final failure of a turn means.
+/// Consequence of a turn's final failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// The run waits until somebody resumes it.
+    /// The run waits until a person resumes it.
     Park,
     /// The failure is the turn's result.
     KeepGoing,
 }
 
-/// How many rounds a visit has.
+/// Bounds on the rounds of a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rounds {
-    /// So many before the exit is asked at all.
+    /// Minimum before the exit is asked.
     pub min: u32,
-    /// One more than this is not made.
+    /// Maximum.
     pub max: Option<u32>,
     pub too_many: Target,
 }
@@ -135,38 +131,38 @@ impl Default for Rounds {
     }
 }
 
-/// How many visits a stage takes.
+/// Limit on the visits of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitLimit {
     pub max: u32,
-    /// Where the first visit too many goes, once; later ones hold the run.
+    /// Substitute for the first visit over the limit; later ones hold the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_instead: Option<StageId>,
-    /// What is published with it, its message the topic it replaces.
+    /// Topic published then; its message is the replaced topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publishes: Option<Topic>,
 }
 
-/// What is looked for in the reply of a call.
+/// Expected contents of a call's reply.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
-    /// The reads of a turn.
+    /// The parts to extract from a turn's reply.
     Work(&'a Reads),
     /// The answer to a question.
     Answer(&'a Choice, &'a Question),
 }
 
-/// A program that a run itself would start.
+/// A program that the run itself would start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnCommand<'a> {
-    /// Its arguments, the program first.
+    /// Arguments, the program first.
     pub argv: &'a [String],
-    /// The file that says so, where the program is no file of the definition's.
+    /// File that names the program, if the program is not a file of the definition.
     pub written: Option<&'a str>,
 }
 
 impl OwnCommand<'_> {
-    /// What is run, as one would type it.
+    /// Returns the command as typed in a shell.
     pub fn typed(&self) -> String {
         match self.argv {
             [_, flag, command] if flag == "-c" => command.clone(),
@@ -175,19 +171,19 @@ impl OwnCommand<'_> {
     }
 }
 
-/// So many stages are looked through one by one.
+/// Maximum number of stages for a linear search.
 const FEW: usize = 16;
 
 impl Workflow {
     pub fn stage(&self, id: &StageId) -> Option<&Stage> {
-        // Looking through a few names is faster than hashing one, and the engine looks many times a turn.
+        // For a few names a linear search is faster than hashing, and the engine searches many times per turn.
         if self.stages.len() > FEW {
             return self.stages.get(id);
         }
         self.stages.iter().find(|(name, _)| *name == id).map(|(_, stage)| stage)
     }
 
-    /// What is looked for in the reply of the call at `place` of a stage.
+    /// Returns the expected contents of the reply at `place` of a stage.
     pub fn wanted(&self, stage: &StageId, place: Place) -> Option<Wanted<'_>> {
         let stage = self.stage(stage)?;
         match place {
@@ -206,7 +202,7 @@ impl Workflow {
 }
 
 impl Workflow {
-    /// Everything a run itself may do.
+    /// Returns all actions that the run itself may perform.
     pub fn actions(&self) -> Vec<&ActionSpec> {
         let mut actions = self.completion.actions();
         for stage in self.stages.values() {
@@ -224,7 +220,7 @@ impl Workflow {
         actions
     }
 
-    /// The programs that a run itself would start.
+    /// Returns the programs that the run itself would start.
     pub fn commands(&self) -> Vec<OwnCommand<'_>> {
         let commands = self.actions().into_iter().filter_map(|action| match &action.does {
             Action::Command { argv, written, .. } => Some(OwnCommand { argv, written: written.as_deref() }),
@@ -252,7 +248,7 @@ impl Workflow {
 }
 
 impl Stage {
-    /// Its turns; none for gates and actions.
+    /// Returns its turns; none for gates and actions.
     pub fn turns(&self) -> &[Turn] {
         match &self.does {
             Activity::Turns { turns, .. } => turns,
@@ -260,14 +256,14 @@ impl Stage {
         }
     }
 
-    /// What must be shown before the labels of its turns are gone by.
+    /// Returns the proofs of its turns' labels.
     pub fn proofs(&self) -> impl Iterator<Item = &Proof> {
         self.turns().iter().flat_map(|turn| &turn.reads.proofs)
     }
 }
 
 impl Choice {
-    /// The question among its methods.
+    /// Returns the question among its methods.
     pub fn question(&self) -> Option<&Question> {
         self.found_by.iter().find_map(|method| match method {
             Method::Ask(question) => Some(question.as_ref()),

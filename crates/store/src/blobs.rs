@@ -1,4 +1,4 @@
-//! Large texts, kept as files named by the hash of their content.
+//! Large texts, stored as files named by the hash of their content.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,14 +9,13 @@ use sha2::{Digest, Sha256};
 
 use crate::Disk;
 
-/// The blobs of a run.
 #[derive(Debug, Clone)]
 pub struct Blobs {
     directory: PathBuf,
     disk: Disk,
 }
 
-/// Why a blob cannot be used.
+/// Reason why a blob is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum Bad {
     #[error("its blob is missing")]
@@ -34,12 +33,12 @@ impl Blobs {
         Self { directory, disk: disk.clone() }
     }
 
-    /// The file of a blob.
+    /// Returns the path of a blob.
     pub fn path(&self, hash: &str) -> PathBuf {
         self.directory.join(hash)
     }
 
-    /// Keeps a text: short ones in themselves, long ones as a blob that is durable when this returns.
+    /// Stores a text: short ones inline, long ones as a blob. The blob is durable when this returns.
     pub fn keep(&self, text: String) -> Result<Text, (PathBuf, io::Error)> {
         if text.len() <= Text::INLINE_LIMIT {
             return Ok(Text::Inline(text));
@@ -47,7 +46,7 @@ impl Blobs {
         self.keep_bytes(text.as_bytes())
     }
 
-    /// Keeps bytes as a blob, however few.
+    /// Stores bytes as a blob, even short ones.
     pub fn keep_bytes(&self, bytes: &[u8]) -> Result<Text, (PathBuf, io::Error)> {
         let hash = sha256(bytes);
         let kept = Text::Blob { hash: hash.clone(), bytes: bytes.len() as u64 };
@@ -59,20 +58,18 @@ impl Blobs {
         Ok(kept)
     }
 
-    /// The content of a text.
     pub fn read(&self, text: &Text) -> Result<String, Bad> {
         match text {
             Text::Inline(text) => Ok(text.clone()),
             Text::Blob { hash, bytes } => {
                 let content = self.read_bytes(hash, *bytes)?;
-                // Blobs of texts are UTF-8; what an agent wrote into a file may be anything.
+                // Blobs of texts are UTF-8, but a file that an agent wrote may contain any bytes.
                 Ok(String::from_utf8(content)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
             }
         }
     }
 
-    /// The content of a blob.
     pub fn read_bytes(&self, hash: &str, bytes: u64) -> Result<Vec<u8>, Bad> {
         let (mut file, _) = self.open(hash, bytes)?;
         let mut content = Vec::new();
@@ -80,7 +77,7 @@ impl Blobs {
         if sha256(&content) == hash { Ok(content) } else { Err(Bad::Changed) }
     }
 
-    /// Whether a blob is there, with the right length and content. Nothing is kept in memory.
+    /// Checks that a blob exists with the right length and content. Keeps nothing in memory.
     pub fn verify(&self, hash: &str, bytes: u64) -> Result<(), Bad> {
         let (mut file, _) = self.open(hash, bytes)?;
         let mut digest = Sha256::new();
@@ -88,13 +85,13 @@ impl Blobs {
         if hex(&digest.finalize()) == hash { Ok(()) } else { Err(Bad::Changed) }
     }
 
-    /// Whether a blob is there, with the right length.
+    /// Checks that a blob exists with the right length.
     pub fn look(&self, hash: &str, bytes: u64) -> Result<(), Bad> {
         self.open(hash, bytes).map(drop)
     }
 
     fn open(&self, hash: &str, bytes: u64) -> Result<(File, u64), Bad> {
-        // A journal is checked before it is believed, yet a name out of it never leads out of the directory.
+        // The journal is checked before use. Still, a name from it must never lead out of the directory.
         if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Bad::Missing);
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Nothing was changed unless the variant says so.
+/// Error of the store. Nothing was changed unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("cannot {doing} `{}`: {source}", path.display())]
@@ -13,20 +13,20 @@ pub enum StoreError {
         path: PathBuf,
         source: io::Error,
     },
-    /// The journal, or a file it names, is not what was written.
+    /// The journal, or a file it names, differs from the written version.
     #[error("`{}`:{line}: {why}", path.display())]
     Damaged {
         path: PathBuf,
-        /// The line of the journal, from 1.
+        /// Line of the journal, from 1.
         line: u64,
         why: String,
     },
     #[error("`{}`:{line}: written by a newer version of Saihai (format {version})", path.display())]
     Newer { path: PathBuf, line: u64, version: u64 },
-    /// A living process owns the run; `owner` is its process id where the lock names it.
+    /// A living process owns the run. `owner` is its process id, if the lock contains it.
     #[error("AlreadyStarted: run `{run}` is owned by {}", owner_words(*.owner))]
     Owned { run: String, owner: Option<u32> },
-    /// The lock was taken away while it was held. The calls under way were stopped.
+    /// Another process removed the lock while this one held it. The running calls were stopped.
     #[error("lock-lost: `{}` was removed or replaced while run `{run}` was going on", path.display())]
     LockLost { run: String, path: PathBuf },
     #[error("there is no run `{name}`")]
@@ -38,7 +38,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// For `map_err`: the operation that failed, and its file.
+    /// Returns a closure for `map_err` that adds the failed operation and its file.
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { doing, path, source }

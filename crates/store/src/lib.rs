@@ -1,11 +1,10 @@
 //! A run on disk.
 //!
-//! `.saihai/runs/<id>/` holds the journal, the frozen workflow, blobs, the lock and the inbox of one run. [`Runs`] finds
-//! runs by name from their directories alone: no journal is opened to find another run. [`RunDirectory`] reads one.
-//! Everything a run writes goes through [`Disk`], so that tests can make any write fail, tear, or kill the process.
+//! `.saihai/runs/<id>/` holds the journal, the frozen workflow, blobs, the lock and the inbox of one run. [`Runs`]
+//! finds runs by name from their directories alone, without opening other journals. [`RunDirectory`] reads one run.
+//! Every write of a run goes through [`Disk`], so that tests can make any write fail, tear, or kill the process.
 //!
-//! This crate does not interpret records. Folding them into a state is the engine's task; folding them into a display is
-//! the view's.
+//! This crate does not interpret records. The engine folds them into a state, and the view folds them into a display.
 
 pub mod blobs;
 pub mod disk;

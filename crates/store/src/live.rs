@@ -1,4 +1,4 @@
-//! What turns under way show, for whoever looks on from another process.
+//! Live output of running turns, for viewers in other processes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use saihai_model::{CallId, Progress};
 use serde::{Deserialize, Serialize};
 
-/// What turns under way show: a file each in `live/`, there as long as the turn is. It is for looking on and for nothing
-/// else, so it is neither synced nor missed: what cannot be written is dropped.
+/// Live output of running turns: one file per turn in `live/`, deleted when the turn ends. It only serves viewers. It
+/// is therefore never synced, and output that cannot be written is dropped.
 #[derive(Debug)]
 pub struct Live {
     directory: PathBuf,
     shown: HashMap<CallId, Shown>,
-    /// How many files were made; it gives each a name of its own.
+    /// Number of files created so far; makes each name unique.
     made: u64,
 }
 
@@ -25,7 +25,7 @@ struct Shown {
     bytes: usize,
 }
 
-/// The most that is shown of one turn; what an agent prints beyond that is not.
+/// Maximum bytes shown of one turn; further output is dropped.
 const MOST: usize = 1024 * 1024;
 
 /// One line of such a file.
@@ -35,7 +35,7 @@ struct Line {
     shows: Glimpse,
 }
 
-/// Something a turn has shown.
+/// A piece of live output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Glimpse {
@@ -57,13 +57,13 @@ impl From<&Progress> for Glimpse {
 }
 
 impl Live {
-    /// Nothing is under way yet; what a dead owner has left is taken away.
+    /// Starts without running turns, and deletes the files of a dead owner.
     pub fn new(directory: PathBuf) -> Self {
         drop(fs::remove_dir_all(&directory));
         Self { directory, shown: HashMap::new(), made: 0 }
     }
 
-    /// Shows more of a turn.
+    /// Appends output of a turn.
     pub fn show(&mut self, call: &CallId, progress: &Progress) {
         let Ok(mut line) = serde_json::to_vec(&Line { call: call.clone(), shows: progress.into() }) else {
             return;
@@ -73,12 +73,12 @@ impl Live {
         if shown.bytes.saturating_add(line.len()) <= MOST && shown.file.write_all(&line).is_ok() {
             shown.bytes += line.len();
         } else {
-            // Half a line, or a line too many: nothing more of this turn.
+            // After a partial or surplus line, show nothing more of this turn.
             shown.bytes = usize::MAX;
         }
     }
 
-    /// A turn is over: what it said is in its reply.
+    /// Deletes the live file of a finished turn: the reply contains its text.
     pub fn end(&mut self, call: &CallId) {
         let Some(shown) = self.shown.remove(call) else { return };
         drop(fs::remove_file(shown.path));
@@ -105,11 +105,11 @@ impl Drop for Live {
     }
 }
 
-/// Looks on while somebody else drives a run.
+/// Viewer of a run that another process drives.
 #[derive(Debug)]
 pub struct Glimpses {
     directory: PathBuf,
-    /// How far each file was read. No two have the same name.
+    /// Read position in each file. File names are never reused.
     read: BTreeMap<PathBuf, u64>,
 }
 
@@ -118,14 +118,14 @@ impl Glimpses {
         Self { directory, read: BTreeMap::new() }
     }
 
-    /// What was shown since the last look. A turn that has ended meanwhile shows nothing more.
+    /// Returns the output since the last call. A turn that has ended since then adds nothing.
     pub fn look(&mut self) -> Vec<(CallId, Glimpse)> {
         let Ok(entries) = fs::read_dir(&self.directory) else {
             self.read.clear();
             return Vec::new();
         };
         let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        // The longer number is the later one.
+        // A longer number is a later one.
         paths.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
         let mut seen = Vec::new();
         let mut read = BTreeMap::new();
@@ -138,7 +138,7 @@ impl Glimpses {
         seen
     }
 
-    /// Reads whole lines only: the last one may be under way.
+    /// Reads only whole lines, because the last one may be incomplete.
     fn look_into(&self, path: &Path, seen: &mut Vec<(CallId, Glimpse)>) -> Option<u64> {
         let mut file = File::open(path).ok()?;
         let mut end = self.read.get(path).copied().unwrap_or(0);
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(glimpses.look(), [(call(1), Glimpse::Text("two\n".to_owned()))]);
         assert_eq!(glimpses.look(), []);
         live.end(&call(1));
-        // Asked again, it begins again.
+        // A repeated call starts with an empty file.
         live.show(&call(1), &text("three"));
         assert_eq!(glimpses.look(), [(call(1), Glimpse::Text("three".to_owned()))]);
         live.end(&call(1));

@@ -1,4 +1,4 @@
-//! Who owns a run: a lock of the kernel, which vanishes with its process.
+//! Ownership of a run: a kernel lock that vanishes with its process.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use crate::{Disk, StoreError};
 
-/// How often a lock is tried for that somebody has for a moment only, and what is waited in between: two seconds at most.
+/// Number of attempts, and the pause between them, for a lock that another process holds briefly. Two seconds in total.
 const TRIES: u32 = 1_000;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The ownership of a run. Its file is closed when a program is started, so no child keeps it.
+/// Ownership of a run. The file is close-on-exec, so no child process inherits it.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -21,19 +21,19 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the run, or says who has it.
+    /// Takes the run, or returns its owner as an error.
     pub fn take(path: &Path, run: &str, disk: &Disk) -> Result<Self, StoreError> {
         Self::take_with_note(path, run, "", disk)
     }
 
-    /// As [`Lock::take`], leaving some lines for those who are refused.
+    /// Like [`Lock::take`], and leaves a note for refused processes.
     pub fn take_with_note(path: &Path, run: &str, note: &str, disk: &Disk) -> Result<Self, StoreError> {
         let lock = Self::take_opened(path, run, || open(path, disk))?;
         lock.sign(note, disk).map_err(StoreError::io("write", path))?;
         Ok(lock)
     }
 
-    /// Takes what `open` finds, and opens anew where that is another file by then or somebody just looks at it.
+    /// Locks the file that `open` returns. Opens it again if the file was replaced, or if a viewer holds it briefly.
     fn take_opened(
         path: &Path,
         run: &str,
@@ -43,7 +43,7 @@ impl Lock {
             let file = open()?;
             match file.try_lock() {
                 Ok(()) => {}
-                // Somebody who only looks keeps it for a moment, and shares it.
+                // A viewer holds the lock briefly, as a shared lock.
                 Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
                     drop(file);
                     std::thread::sleep(PAUSE);
@@ -55,16 +55,16 @@ impl Lock {
                 Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", path)(source)),
             }
             let lock = Self { file, path: path.to_path_buf(), run: run.to_owned() };
-            // Between opening and locking the file may have been replaced; then the lock is on nothing.
+            // The file may have been replaced between open and lock. The lock would then protect nothing.
             if lock.is_held() {
                 return Ok(lock);
             }
         }
-        // Whoever keeps looking, or replaces it again and again, is none of us.
+        // No Saihai process holds or replaces the file this long.
         Err(StoreError::Owned { run: run.to_owned(), owner: None })
     }
 
-    /// Who has the run, if somebody has. Taking it for this moment keeps no one else out for longer than that.
+    /// Returns the owner of the run, if any. Takes a shared lock for a moment only.
     pub fn holder(path: &Path) -> io::Result<Option<Option<u32>>> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -78,7 +78,7 @@ impl Lock {
         }
     }
 
-    /// Whether the file that is locked is still the one others would find.
+    /// Returns true if the locked file is still the one at the path.
     pub fn is_held(&self) -> bool {
         let same =
             |ours: &Metadata, theirs: &Metadata| ours.dev() == theirs.dev() && ours.ino() == theirs.ino();
@@ -88,12 +88,12 @@ impl Lock {
         }
     }
 
-    /// The error for a lock that is not held any more.
+    /// Returns the error for a lock that is no longer held.
     pub fn lost(&self) -> StoreError {
         StoreError::LockLost { run: self.run.clone(), path: self.path.clone() }
     }
 
-    /// Leaves our process id in it, and the note, for those who are refused.
+    /// Writes our process id and the note for refused processes.
     pub fn sign(&self, note: &str, disk: &Disk) -> io::Result<()> {
         disk.truncate(&self.file, &self.path, 0)?;
         disk.write(&self.file, &self.path, format!("{}\n{note}", std::process::id()).as_bytes())
@@ -102,7 +102,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing alone would leave it to whatever program is being started just now, until that is under way.
+        // Closing alone is not enough: a child process between fork and exec still has the file.
         drop(self.file.unlock());
     }
 }
@@ -112,7 +112,7 @@ fn open(path: &Path, disk: &Disk) -> Result<File, StoreError> {
     let opened = match present() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match disk.create_new(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            // Made by us, or by somebody else meanwhile.
+            // We created it, or another process did meanwhile.
             Ok(_) | Err(_) => present(),
         },
         opened => opened,
@@ -141,7 +141,7 @@ mod tests {
         Lock::take(path, "a-run", &Disk::new())
     }
 
-    // An agent can leave a process behind that holds it so.
+    // A process that an agent left behind can hold the lock like this.
     #[test]
     fn whoever_shares_a_lock_for_good_is_not_waited_for() {
         let (_directory, path) = place();
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(owners, 1);
     }
 
-    // T-30: those who only look never keep the run from its owner.
+    // T-30: viewers never keep the run from its owner.
     #[test]
     fn looking_does_not_get_in_the_way_of_taking() {
         let (_directory, path) = place();
@@ -226,7 +226,7 @@ mod tests {
         assert!(second.is_held() && !lock.is_held());
     }
 
-    // I-32: two who each lock a file of their own would both own the run.
+    // I-32: two processes that each lock a different file would both own the run.
     #[test]
     fn a_file_that_is_replaced_before_it_is_locked_is_let_go_and_the_new_one_is_taken() {
         let (_directory, path) = place();
@@ -250,7 +250,7 @@ mod tests {
         take(&path).unwrap_err();
     }
 
-    // I-32: nor is it tried for ever.
+    // I-32: the attempts end.
     #[test]
     fn a_file_that_is_replaced_each_time_is_taken_for_owned() {
         let (_directory, path) = place();
@@ -279,7 +279,7 @@ mod tests {
         assert!(!inherits);
     }
 
-    // T-33: between fork and exec a program has every file of ours.
+    // T-33: between fork and exec a child process has all our files.
     #[test]
     fn a_lock_that_is_given_back_is_free_though_another_still_has_the_file() {
         let (_directory, path) = place();

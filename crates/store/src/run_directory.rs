@@ -10,7 +10,7 @@ use crate::lock::Lock;
 use crate::{Disk, Glimpses, StoreError};
 
 /// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`, `scratch/` and, while
-/// it is driven, `live/`. To have this is to know where the run is, not to own it.
+/// it is active, `live/`. This value locates the run; it does not own it.
 #[derive(Debug, Clone)]
 pub struct RunDirectory {
     path: PathBuf,
@@ -35,24 +35,24 @@ impl RunDirectory {
         self.path.join("journal.ndjson")
     }
 
-    /// Passes every record of the journal to `see`, in order. Returns the incomplete last append, if the run's owner died
-    /// while writing it. Changes nothing; the run may be driven meanwhile.
+    /// Passes every record of the journal to `see`, in order. Returns the incomplete last append, if the run's owner
+    /// died during the write. Changes nothing; the run may be active meanwhile.
     pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<Torn>, StoreError> {
         let mut reader = Reader::open(&self.journal())?;
         while let Some(batch) = reader.next_records()? {
             batch.into_iter().for_each(&mut *see);
         }
-        // An append under way looks torn to another process.
+        // To another process, an append in progress looks torn.
         Ok(reader.torn().filter(|_| self.owner().is_none()))
     }
 
-    /// The workflow as it was frozen when the run began.
+    /// Reads the workflow as frozen at the start.
     pub fn workflow(&self) -> Result<Workflow, StoreError> {
         let start = self.start()?;
         self.frozen_workflow(&start)
     }
 
-    /// The script as it was frozen, where there is one.
+    /// Reads the script as frozen at the start, if there is one.
     pub fn script(&self) -> Result<Option<Script>, StoreError> {
         let path = self.path.join(SCRIPT);
         if !path.exists() {
@@ -62,19 +62,19 @@ impl RunDirectory {
         serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
-    /// The content of a text, from its blob where it has one.
+    /// Reads the content of a text, inline or from its blob.
     pub fn text(&self, text: &Text) -> Result<String, StoreError> {
         self.blobs().read(text).map_err(|bad| self.bad_text(text, &bad.to_string()))
     }
 
-    /// For looking on while somebody drives the run.
+    /// Creates a viewer for the live output of the run.
     pub fn glimpses(&self) -> Glimpses {
         Glimpses::new(self.live())
     }
 
-    /// Who owns the run, if a living process does: its id, where it has said so.
+    /// Returns the owner of the run if it is alive. The inner value is its process id, if known.
     pub fn owner(&self) -> Option<Option<u32>> {
-        // What cannot be looked at counts as free: whoever then takes it meets the true error.
+        // A lock that cannot be read counts as free: taking it then gives the real error.
         Lock::holder(&self.lock_path()).unwrap_or(None)
     }
 
@@ -90,12 +90,12 @@ impl RunDirectory {
         self.path.join(INBOX)
     }
 
-    /// Where providers put what they need and what they said raw.
+    /// Directory for the files and raw output of providers.
     pub fn scratch(&self) -> PathBuf {
         self.path.join(SCRATCH)
     }
 
-    /// Where turns under way show what they do.
+    /// Directory for the live output of running turns.
     pub fn live(&self) -> PathBuf {
         self.path.join(LIVE)
     }
@@ -104,7 +104,7 @@ impl RunDirectory {
         Lock::take(&self.lock_path(), &self.id, &self.disk)
     }
 
-    /// Puts everything in place that does not change any more.
+    /// Writes all files that never change afterwards.
     pub fn freeze(&self, workflow: &[u8], script: Option<&Script>) -> Result<(), StoreError> {
         for folder in [BLOBS, INBOX] {
             let path = self.path.join(folder);
@@ -120,13 +120,13 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// The frozen workflow, as its bytes are.
+    /// Returns the bytes of the frozen workflow.
     pub fn workflow_bytes(&self) -> Result<Vec<u8>, StoreError> {
         let path = self.path.join(WORKFLOW);
         std::fs::read(&path).map_err(StoreError::io("read", &path))
     }
 
-    /// The frozen workflow, if it is the one the run was started with.
+    /// Reads the frozen workflow and checks it against the start record.
     pub fn frozen_workflow(&self, start: &Start) -> Result<Workflow, StoreError> {
         let path = self.path.join(WORKFLOW);
         let bytes = self.workflow_bytes()?;
@@ -136,14 +136,14 @@ impl RunDirectory {
         serde_json::from_slice(&bytes).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
-    /// The error for a text whose blob cannot be used: it names the line of the journal that names the blob.
+    /// Returns the error for a text with an unusable blob. It names the journal line that refers to the blob.
     pub fn bad_text(&self, text: &Text, why: &str) -> StoreError {
         let Text::Blob { hash, .. } = text else { return damaged(&self.journal(), 1, why) };
         let path = self.blobs().path(hash);
         damaged(&path, self.line_naming(hash).unwrap_or(1), why)
     }
 
-    /// What the run began with.
+    /// Reads the start record of the run.
     pub fn start(&self) -> Result<Box<Start>, StoreError> {
         let first = Reader::open(&self.journal())?.next_records()?.unwrap_or_default();
         match first.into_iter().next().map(|record| record.entry) {
@@ -152,7 +152,7 @@ impl RunDirectory {
         }
     }
 
-    /// The process died before its first append was complete.
+    /// Returns true if the process died before its first append was complete.
     pub fn never_started(&self) -> bool {
         let first = Reader::open(&self.journal())
             .and_then(|mut reader| reader.next_batch().map(|batch| batch.is_none()));

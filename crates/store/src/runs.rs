@@ -17,15 +17,14 @@ pub struct Runs {
     disk: Disk,
 }
 
-/// A run's directory, as far as its name and its files' dates tell.
+/// A run as described by its directory name and file dates.
 struct RunEntry {
     id: String,
-    /// When the frozen workflow was written; runs of the same second are ordered by it.
+    /// Write time of the frozen workflow; orders runs of the same second.
     frozen: Option<SystemTime>,
 }
 
 impl Runs {
-    /// The runs below a project's root.
     pub fn of_project(root: &Path) -> Self {
         Self::on(root, Disk::new())
     }
@@ -38,12 +37,13 @@ impl Runs {
         &self.directory
     }
 
-    /// All runs, newest first. Opens no journal.
+    /// Lists all runs, newest first. Opens no journal.
     pub fn list(&self) -> Result<Vec<RunDirectory>, StoreError> {
         Ok(self.entries()?.into_iter().map(|entry| self.directory_of(entry)).collect())
     }
 
-    /// Finds a run by its id, a unique beginning of it, or `last`. Opens no journal but that of the newest run, for `last`.
+    /// Finds a run by its id, a unique prefix of it, or `last`. Opens no journal, except that of the newest run for
+    /// `last`.
     pub fn find(&self, name: &str) -> Result<RunDirectory, StoreError> {
         let mut entries = self.entries()?;
         let none = || StoreError::NoRuns { directory: self.directory.clone() };
@@ -68,8 +68,8 @@ impl Runs {
         }
     }
 
-    /// Runs whose id ends with `name`, or with `name` and a number, newest first. Runs whose process died while creating them
-    /// are left out: no agent was asked for them.
+    /// Returns runs whose id ends with `name`, or with `name` and a number, newest first. Leaves out runs whose process
+    /// died during creation: no agent was asked for them.
     pub fn named(&self, name: &str) -> Result<Vec<RunDirectory>, StoreError> {
         let matches = |id: &str| {
             let plain = id.rsplit_once('-').filter(|(_, end)| end.bytes().all(|byte| byte.is_ascii_digit()));
@@ -80,7 +80,7 @@ impl Runs {
         Ok(runs.filter(|run| !run.never_started()).collect())
     }
 
-    /// Makes the directory of a new run and its report directory under one name nobody has.
+    /// Creates the directory of a new run and its report directory under one unused name.
     pub fn create(
         &self,
         slug: &str,
@@ -89,7 +89,7 @@ impl Runs {
     ) -> Result<(RunDirectory, PathBuf), StoreError> {
         self.prepare()?;
         self.disk.create_directories(reports).map_err(StoreError::io("create", reports))?;
-        // Links are resolved now and never followed again.
+        // Resolve links now and never follow them again.
         let reports = reports.canonicalize().map_err(StoreError::io("resolve", reports))?;
         let own = self.directory.canonicalize().map_err(StoreError::io("resolve", &self.directory))?;
         let base = format!("{}-{slug}", stamp(at));
@@ -100,7 +100,7 @@ impl Runs {
                 continue;
             }
             let report_directory = reports.join(run.id());
-            // Where reports are kept with the runs, the run's own directory is theirs.
+            // If reports are kept with the runs, they share the run's own directory.
             let made = if reports == own { Ok(true) } else { self.make(&report_directory) };
             if let Ok(true) = made {
                 return Ok((run, report_directory));
@@ -111,19 +111,19 @@ impl Runs {
         unreachable!("some number is free")
     }
 
-    /// Takes back a run that was never begun. What cannot be removed is left: it is no run.
+    /// Deletes a run that never started. A directory that cannot be removed is not a run and can stay.
     pub fn discard(&self, directory: &RunDirectory, report_directory: &Path) {
         drop(self.disk.remove_tree(directory.path()));
         drop(self.disk.remove_directory(report_directory));
     }
 
-    /// Makes a directory; says whether it was not there.
+    /// Creates a directory; returns false if it existed.
     fn make(&self, path: &Path) -> Result<bool, StoreError> {
         match self.disk.create_directory(path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => {
-                // It may be there and only not be durable; an empty directory of ours is not left behind.
+                // The directory may exist without being durable. Do not leave an empty directory behind.
                 drop(self.disk.remove_directory(path));
                 Err(StoreError::io("create", path)(error))
             }
@@ -137,7 +137,7 @@ impl Runs {
             return Ok(());
         }
         match self.disk.replace(&ignore, b"*\n") {
-            // Another run that begins just now has put it in place.
+            // Another run that starts now has created it.
             Err(error) if error.kind() == io::ErrorKind::NotFound && ignore.exists() => Ok(()),
             written => written.map_err(StoreError::io("write", &ignore)),
         }
@@ -151,8 +151,8 @@ impl Runs {
         RunDirectory::new(&self.directory, entry.id, &self.disk)
     }
 
-    /// Every run, newest first. A directory without a journal is not a run: its process died while creating it. Neither is one
-    /// with an empty journal that a living process is about to write.
+    /// Returns every run, newest first. A directory without a journal is not a run: its process died during creation.
+    /// Nor is one whose empty journal a living process is about to write.
     fn entries(&self) -> Result<Vec<RunEntry>, StoreError> {
         let directory = match std::fs::read_dir(&self.directory) {
             Ok(directory) => directory,
@@ -177,7 +177,7 @@ impl Runs {
 }
 
 impl RunEntry {
-    /// Ids start with the second in which the run started.
+    /// Sorts by age: ids start with the second in which the run started.
     fn age(&self) -> (&str, Option<SystemTime>, usize, &str) {
         (self.id.get(..15).unwrap_or(&self.id), self.frozen, self.id.len(), &self.id)
     }

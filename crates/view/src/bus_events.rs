@@ -1,59 +1,59 @@
-//! The events of a run as its bus saw them (H-60): each with who published it, who took it, and why.
+//! Events of a run on its bus (H-60): each with its publisher, its receiver and the reason.
 
 use saihai_model::{
     Activity, Decision, Destination, Entry, Exit, Fact, Holds, Moment, Published, Record, Remark, StageId,
     Target, Text, Topic, Verdict, Workflow,
 };
 
-/// An event that was published.
+/// A published event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusEvent {
-    /// The number of the line that decided about it.
+    /// Number of the line that decided its fate.
     pub seq: u64,
     pub at: Moment,
     pub topic: Topic,
-    /// What was said with it.
+    /// Message of the event.
     pub message: Option<String>,
     pub source: EventSource,
     pub fate: EventFate,
-    /// Where a person is asked before it leads there.
+    /// Gate that asks a person before the event leads there.
     pub gate: Option<StageId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventSource {
-    /// The run began with it.
+    /// The start of the run.
     Start,
     Stage(StageId),
     Engine,
 }
 
-/// What came of an event.
+/// Fate of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventFate {
     Taken(StageId),
-    /// Nobody takes it; it led to the fall-back.
+    /// No stage takes it; it led to the fallback.
     Orphaned(StageId),
     /// Another event of the same reply, or a closing word, decided.
     NotRouted,
-    /// Whoever published it must not.
+    /// Its publisher did not declare it.
     OutOfScope,
-    /// Nobody took it and the run is held.
+    /// No stage took it, and the run is held.
     Untaken,
 }
 
-/// Folds records into events. What it needs of a run does not grow with its length.
+/// Folds records into events. Its memory does not grow with the length of the run.
 #[derive(Debug)]
 pub struct BusEvents<'w> {
     workflow: &'w Workflow,
     began: bool,
-    /// The message of the first event.
+    /// Message of the first event.
     task: Option<String>,
-    /// The events of the last reply of the stage that is visited.
+    /// Events of the last reply of the current stage.
     said: Vec<Published>,
     orphaned: bool,
     out_of_scope: bool,
-    /// The topic that led to where the run is.
+    /// Topic that led to the current stage.
     last: Option<Topic>,
 }
 
@@ -63,7 +63,7 @@ impl<'w> BusEvents<'w> {
         Self { workflow, began: false, task, said, orphaned: false, out_of_scope: false, last }
     }
 
-    /// Takes one record in and says which events it settles, in order.
+    /// Folds one record and returns the events it settles, in order.
     pub fn see(&mut self, record: &Record) -> Vec<BusEvent> {
         match &record.entry {
             Entry::Fact(Fact::Replied(reply)) => {
@@ -91,13 +91,13 @@ impl<'w> BusEvents<'w> {
         }
     }
 
-    /// The first event is published before anybody is asked.
+    /// Publishes the first event, before any agent is asked.
     fn start(&mut self, record: &Record, stage: &StageId) -> Vec<BusEvent> {
         if std::mem::replace(&mut self.began, true) {
             return Vec::new();
         }
         let Some(topics) = &self.workflow.topics else { return Vec::new() };
-        // Whatever is entered first may only prepare the work; the table says whose it is.
+        // The first entered stage may only prepare the work; the routing table names the receiver.
         let (to, taken) = saihai_judge::route(topics, &topics.start);
         let orphaned = !taken && topics.has_orphans();
         let fate = if orphaned { EventFate::Orphaned(to.clone()) } else { EventFate::Taken(to.clone()) };
@@ -158,13 +158,13 @@ impl<'w> BusEvents<'w> {
     }
 }
 
-/// A task as the message of an event; a long one stands in a file of the run.
+/// Formats a task as the message of an event. A long task is in a file of the run.
 fn shown(task: &Text) -> String {
     task.inline().map_or_else(|| format!("[{} bytes]", task.bytes()), str::to_owned)
 }
 
-/// Who is asked once a person has said yes, and the first gate on the way there. A gate publishes and takes nothing: it
-/// only lets through.
+/// Returns the stage that follows after a person says yes, and the first gate on the way. A gate neither publishes nor
+/// takes events: it only lets them pass.
 fn behind_gates(workflow: &Workflow, mut to: StageId) -> (StageId, Option<StageId>) {
     let mut first = None;
     for _ in 0..workflow.stages.len() {
@@ -179,7 +179,7 @@ fn is_gate(workflow: &Workflow, id: &StageId) -> bool {
     workflow.stage(id).is_some_and(|stage| matches!(stage.does, Activity::Gate(_)))
 }
 
-/// The stage behind a gate.
+/// Returns the stage behind a gate.
 fn let_through(workflow: &Workflow, id: &StageId) -> Option<StageId> {
     let stage = workflow.stage(id).filter(|_| is_gate(workflow, id))?;
     let Exit::Rules { rules, .. } = &stage.exit else { return None };

@@ -1,26 +1,26 @@
-//! What happened in each iteration.
+//! Iterations of a run.
 
 use saihai_model::{Json, Moment, Outcome, Place, Purpose, Text, ToolUsed};
 use serde::Serialize;
 
 use crate::{AttemptResult, CallView, RunView};
 
-/// One iteration, those whose turn failed included (S-26, S-53). Check questions are not part of it.
+/// One iteration, including failed ones (S-26, S-53). It leaves out check questions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IterationView {
     pub iteration: u32,
-    /// The session of its last reply.
+    /// Session of its last reply.
     pub session: Option<String>,
-    /// The replies in order: a text, and the lengths of the messages it is joined of.
+    /// Replies in order: a text, and the lengths of its messages.
     pub said: Vec<(Text, Vec<u64>)>,
     pub tools: Vec<ToolUsed>,
-    /// The blocks found in replies.
+    /// Blocks found in replies.
     pub actions: Vec<Json>,
-    /// The results of blocks that ask for an action.
+    /// Results of blocks that request an action.
     pub results: Vec<ActionResult>,
     pub errors: Vec<String>,
     pub began: Moment,
-    /// The time of the last result in it.
+    /// Time of its last result.
     pub last: Moment,
 }
 

@@ -1,11 +1,11 @@
 //! A run as any screen shows it.
 //!
-//! [`RunView`] folds the records of a journal, in one pass, into visits, rounds, calls and attempts with their times,
-//! results and costs. Lists, tables, explanations and reports are derived from it; none of them reads records itself.
-//! The fold is incremental, so that a live display holds the same value as one made from a finished journal.
+//! [`RunView`] folds the records of a journal in one pass. The result is visits, rounds, calls and attempts with their
+//! times, results and costs. Lists, tables, explanations and reports derive from it; none of them reads records itself.
+//! The fold is incremental. A live display thus holds the same value as one made from a finished journal.
 //!
-//! Texts stay references. A caller that shows one reads it from the run's directory. This crate makes no words for people
-//! and does no I/O. It does not decide anything either: a run that this version could not continue can still be shown.
+//! Texts stay references. A caller that shows one reads it from the run's directory. This crate writes no words for
+//! people and does no I/O. It decides nothing: it can also show a run that this version could not continue.
 
 mod bus_events;
 mod iterations;

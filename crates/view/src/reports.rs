@@ -6,36 +6,36 @@ use saihai_model::{CallId, How, Moment, Outcome, Place, Purpose, SavedReport, St
 
 use crate::RunView;
 
-/// One version of a report as it was saved.
+/// A saved version of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportVersion {
     pub file: String,
-    /// The number of the event that saved it.
+    /// Number of the event that saved it.
     pub seq: u64,
     pub at: Moment,
     pub stage: StageId,
-    /// The call whose reply holds it.
+    /// Call whose reply contains it.
     pub call: CallId,
     pub how: How,
     pub sha256: String,
     pub bytes: u64,
-    /// The text that holds its content, from byte `start` to `end`.
+    /// Text with its content, from byte `start` to `end`.
     pub text: Text,
     pub start: u64,
     pub end: u64,
-    /// What the agent had written into that file itself, where the block won.
+    /// Content that the agent had written to the file before the block replaced it.
     pub agents_own: Option<Text>,
 }
 
 impl RunView {
-    /// All versions, in the order they were saved.
+    /// Returns all versions in the order of their saving.
     pub fn reports(&self) -> Vec<ReportVersion> {
         let mut versions = Vec::new();
         for (_, round) in self.rounds() {
             let mut replies: BTreeMap<usize, (&CallId, &Text)> = BTreeMap::new();
             for call in self.calls_of(round) {
                 match (call.place, call.purpose) {
-                    // A correction concerns the output alone; reports are cut from the reply before it.
+                    // A correction changes only the output. Reports come from the reply before it.
                     (Place::Main(index), Some(Purpose::Work)) => {
                         replies.extend(call.reply().map(|reply| (index, (&call.id, &reply.text))));
                     }

@@ -1,18 +1,18 @@
-//! How a run stands.
+//! State of a run.
 
 use saihai_model::{Ending, Hold, Moment, ProviderName, exit_code};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
-    /// A living process drives the run; `owner` is its id where the lock names it.
+    /// A living process drives the run. `owner` is its id, if the lock contains it.
     Running {
         owner: Option<u32>,
     },
     /// The process that drove the run died. It can be resumed.
     Interrupted,
-    /// No process drives the run, and the answer it waited for has arrived. It can be resumed.
+    /// No process drives the run, and the awaited answer has arrived. It can be resumed.
     Ready,
-    /// The run waits. `provider` is the one that could not serve, where that is why.
+    /// The run waits. `provider` is the failed one, if that is the reason.
     Parked {
         hold: Hold,
         provider: Option<ProviderName>,
@@ -23,7 +23,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// The word in tables, JSON and `--state`.
+    /// Returns the word in tables, JSON and `--state`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Running { .. } => "running",
@@ -33,7 +33,7 @@ impl RunState {
         }
     }
 
-    /// The word for why it waits or how it ended.
+    /// Returns the word for the reason of its wait or end.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Running { .. } | Self::Interrupted | Self::Ready => None,
@@ -49,7 +49,7 @@ impl RunState {
         }
     }
 
-    /// The time before which asking a provider makes no sense.
+    /// Returns the time before which the provider cannot serve.
     pub fn until(&self) -> Option<Moment> {
         match self {
             Self::Parked { hold: Hold::Until(at, _), .. } => Some(*at),
@@ -65,7 +65,7 @@ impl RunState {
         matches!(self, Self::Ended { .. })
     }
 
-    /// The exit code of a command that leaves the run in this state.
+    /// Returns the exit code of a command that leaves the run in this state.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Running { .. } | Self::Interrupted | Self::Ready => {

@@ -16,66 +16,65 @@ use crate::RunState;
 pub struct RunView {
     pub start: Box<Start>,
     pub started: Moment,
-    /// Number and time of the last record.
+    /// Number of the last record.
     pub last_seq: u64,
     pub last_at: Moment,
     pub visits: Vec<VisitView>,
-    /// Every call of the run in the order of their start; a round names its own by range.
+    /// All calls of the run in start order; a round refers to its own by range.
     pub calls: Vec<CallView>,
     pub answers: Vec<Answer>,
     pub cancelled: bool,
     pub iterations: u32,
     pub turns: u64,
     pub usage: Usage,
-    /// The sum of what providers reported; `None` where none reported a cost.
+    /// Sum of the reported costs; `None` if no provider reported one.
     pub cost: Option<Usd>,
-    /// Providers with a turn whose cost is unknown: it is missing from `cost`.
+    /// Providers with a turn of unknown cost, which `cost` leaves out.
     pub unpriced: BTreeSet<ProviderName>,
-    /// How long the run was driven: parked time and the time after a crash do not count.
+    /// Active time of the run, without parked time and the time after a crash.
     pub driven: Millis,
-    /// The limit of iterations that a later `resume` set.
+    /// Iteration limit that a later `resume` set.
     pub most_iterations: Option<u32>,
-    /// A later `resume` set a budget.
+    /// True if a later `resume` set a budget.
     pub budget_raised: bool,
-    /// The last failure of a call or an action.
+    /// Last failure of a call or an action.
     pub last_failure: Option<Failure>,
-    /// The last failure of the disk: its path and message.
+    /// Last failure of the disk: path and message.
     pub last_storage_failure: Option<(String, String)>,
     pub(crate) notes: Vec<NoteView>,
     progress: Progress,
-    /// The time of the last record while the run was driven.
+    /// Time of the last record while the run was active.
     driven_at: Option<Moment>,
     index: BTreeMap<CallId, usize>,
 }
 
-/// One visit of a stage.
 #[derive(Debug, Clone)]
 pub struct VisitView {
     pub stage: StageId,
     pub visit: u32,
-    /// How often in a row the stage was entered.
+    /// Number of entries of the stage in a row.
     pub consecutive: u32,
     pub entered: Moment,
     pub left: Option<Moment>,
     pub rounds: Vec<RoundView>,
-    /// What its calls cost, failed attempts included.
+    /// Cost of its calls, including failed attempts.
     pub cost: Cost,
 }
 
 #[derive(Debug, Clone)]
 pub struct RoundView {
-    /// The number of the round in its visit.
+    /// Number of the round in its visit.
     pub round: u32,
-    /// The iteration of the run during which it took place.
+    /// Iteration of the run in which it took place.
     pub iteration: u32,
-    /// Rounds of gates and actions are not counted as iterations.
+    /// False for rounds of gates and actions, which are not iterations.
     pub is_counted: bool,
     pub began: Moment,
     pub calls: Range<usize>,
     pub exit: Option<ExitView>,
 }
 
-/// A stage was left, or goes round again.
+/// An exit or a repeat of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExitView {
     pub seq: u64,
@@ -88,7 +87,7 @@ pub struct ExitView {
 pub struct CallView {
     pub id: CallId,
     pub place: Place,
-    /// Why an agent is asked; `None` for gates and actions.
+    /// Purpose of a call to an agent; `None` for gates and actions.
     pub purpose: Option<Purpose>,
     pub called: Moment,
     pub attempts: Vec<AttemptView>,
@@ -108,14 +107,14 @@ pub struct PerformedView {
 pub struct AttemptView {
     pub seq: u64,
     pub asked: Moment,
-    /// `None` where the prompt of the attempt before was sent again.
+    /// `None` if the prompt of the previous attempt was sent again.
     pub prompt: Option<Text>,
     pub result: AttemptResult,
 }
 
 #[derive(Debug, Clone)]
 pub enum AttemptResult {
-    /// Under way, or its process died.
+    /// Running, or its process died.
     Open,
     Replied {
         seq: u64,
@@ -129,7 +128,7 @@ pub enum AttemptResult {
     },
 }
 
-/// A decision that explains the next exit, or the one before it.
+/// A decision that explains the next exit or the previous one.
 #[derive(Debug, Clone)]
 pub(crate) struct NoteView {
     pub(crate) seq: u64,
@@ -143,13 +142,13 @@ pub(crate) enum NoteKind {
     Remarked { topic: Topic, remark: Remark },
 }
 
-/// What the last decision says about whether the run goes on.
+/// Activity of the run according to its last decision.
 #[derive(Debug, Clone)]
 struct Progress {
     resting: Resting,
-    /// A person answered, and no process has driven the run since.
+    /// True if a person answered, and no process has driven the run since.
     is_answered: bool,
-    /// The provider of the last failed call.
+    /// Provider of the last failed call.
     failed: Option<(CallId, ProviderName)>,
     /// Calls that wait for a time, and the provider that asked for it.
     waits: Vec<(CallId, Moment, Option<ProviderName>)>,
@@ -207,7 +206,8 @@ impl RunView {
         }
     }
 
-    /// How the run stands, given who holds its lock: nobody, or a process whose id may be known.
+    /// Returns the state of the run. `owner` is the holder of its lock, if any; the inner value is its process id, if
+    /// known.
     pub fn state(&self, owner: Option<Option<u32>>) -> RunState {
         match (&self.progress.resting, owner) {
             (Resting::Ended(ending), _) => RunState::Ended { ending: ending.clone() },
@@ -232,14 +232,14 @@ impl RunView {
         self.index.get(id).map(|index| &self.calls[*index])
     }
 
-    /// The last exit, and the stage that was left.
+    /// Returns the last exit and its stage.
     pub fn last_exit(&self) -> Option<(&StageId, &Verdict)> {
         let exits =
             self.rounds().filter_map(|(visit, round)| Some((&visit.stage, &round.exit.as_ref()?.verdict)));
         exits.last()
     }
 
-    /// Parked time does not count, nor the time between the death of one process and the start of the next.
+    /// Counts active time: neither parked time nor the gap between the death of one process and the start of the next.
     fn count_driven(&mut self, at: Moment, entry: &Entry) {
         let takes_over = matches!(
             entry,
@@ -315,7 +315,7 @@ impl RunView {
     }
 
     fn apply_decision(&mut self, seq: u64, at: Moment, decision: Decision) {
-        // A decision after the run was parked means that it went on.
+        // A decision after the run was parked means that it continued.
         self.progress.resting = Resting::Going;
         match decision {
             Decision::Entered { stage, visit, consecutive } => {
@@ -393,7 +393,7 @@ impl RunView {
     }
 
     fn start_call(&mut self, id: CallId, place: Place, purpose: Option<Purpose>, at: Moment) {
-        // Gates and actions go round again without being counted.
+        // Gates and actions repeat without being counted.
         let fresh = self.new_round(id.round, at);
         if let Some(visit) = self.visits.last_mut() {
             if visit.rounds.last().is_some_and(|round| round.exit.is_some()) {
@@ -417,7 +417,7 @@ impl RunView {
         let Some(call) = self.call_mut(call) else { return };
         match call.attempts.last_mut() {
             Some(attempt) => attempt.result = result,
-            // A call can fail before it is asked: no provider, a prompt that cannot be rendered.
+            // A call can fail before it is asked: no provider, or a prompt that cannot be rendered.
             None => call.attempts.push(AttemptView { seq, asked, prompt: None, result }),
         }
     }
@@ -435,14 +435,14 @@ impl RunView {
 }
 
 impl VisitView {
-    /// The number of the last round that counted, 0 where none did.
+    /// Returns the number of the last counted round, or 0.
     pub fn counted_rounds(&self) -> u32 {
         self.rounds.iter().rev().find(|round| round.is_counted).map_or(0, |round| round.round)
     }
 }
 
 impl CallView {
-    /// The reply, once there is one.
+    /// Returns the reply, if there is one.
     pub fn reply(&self) -> Option<&Replied> {
         self.attempts.iter().rev().find_map(|attempt| match &attempt.result {
             AttemptResult::Replied { reply, .. } => Some(&**reply),
@@ -450,7 +450,7 @@ impl CallView {
         })
     }
 
-    /// The prompt that was sent last.
+    /// Returns the prompt that was sent last.
     pub fn prompt(&self) -> Option<&Text> {
         self.attempts.iter().rev().find_map(|attempt| attempt.prompt.as_ref())
     }

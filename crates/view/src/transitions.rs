@@ -1,4 +1,4 @@
-//! Why each stage was left as it was.
+//! Explains the exit of each stage.
 
 use std::collections::BTreeMap;
 
@@ -11,40 +11,40 @@ use saihai_model::{
 use crate::run_view::{NoteKind, NoteView};
 use crate::{CallView, RoundView, RunView, VisitView};
 
-/// One stage left, and why so.
+/// An exit of a stage, with its explanation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
-    /// The number of the event.
+    /// Number of the event.
     pub seq: u64,
     pub at: Moment,
     pub stage: StageId,
     pub visit: u32,
-    /// The round of the visit.
+    /// Round of the visit.
     pub round: u32,
-    /// The iteration of the run.
+    /// Iteration of the run.
     pub iteration: u32,
-    /// How often in a row the stage was entered.
+    /// Number of entries of the stage in a row.
     pub consecutive: u32,
-    /// By which method it was decided.
+    /// Method that decided it.
     pub by: By,
     pub rule: Option<usize>,
     pub topic: Option<Topic>,
-    /// Each turn's label, in order.
+    /// Label of each turn, in order.
     pub labels: Vec<Option<Label>>,
     pub to: Destination,
-    /// What it rests on, turn by turn, then the exit's own question, then what overrode them.
+    /// Evidence turn by turn, then for the exit's own question, then for overrides.
     pub evidence: Vec<Evidence>,
 }
 
-/// What a transition rests on.
+/// Evidence for a transition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Evidence {
     /// A status tag of a reply.
     Tag {
         turn: Option<TurnId>,
-        /// Its number; `None` is the tag for "none of these".
+        /// Tag number; `None` is the tag for "none of these".
         number: Option<usize>,
-        /// The line of the reply, from 1.
+        /// Line of the reply, from 1.
         line: u32,
     },
     /// A status tag in code or a quotation that names another rule. It does not count.
@@ -56,73 +56,73 @@ pub enum Evidence {
     /// A question and its answer.
     Question {
         call: CallId,
-        /// About which turn; absent for the question of the exit.
+        /// Turn in question; absent for the question of the exit.
         turn: Option<TurnId>,
         question: Text,
         answer: Text,
         number: Option<usize>,
-        /// The value in it, where a form was asked for.
+        /// Value in the answer, if a form was requested.
         value: Option<Json>,
-        /// It could not be understood, and counts as what its question says for that.
+        /// True if the answer was unreadable. The question's default then applies.
         unreadable: bool,
     },
-    /// What is wrong with an output.
+    /// Violations of an output.
     WrongOutput {
-        /// All of it, in words.
+        /// All violations, in words.
         violations: Vec<String>,
     },
     Published {
         topic: Topic,
-        /// The line of the reply, from 1.
+        /// Line of the reply, from 1.
         line: u32,
-        /// What was said with it.
+        /// Message of the event.
         message: Option<String>,
-        /// Whether it is the one that leads on.
+        /// True if the run follows this event.
         leads: bool,
     },
     EndWord {
         word: String,
     },
-    /// What a closing word still lacked.
+    /// Events that a closing word still lacked.
     Refused {
         missing: Vec<Topic>,
     },
-    /// A published topic did not go the way its definition foresees.
+    /// A published topic that did not follow its definition.
     Remarked {
         topic: Topic,
-        /// What is remarkable about it.
+        /// Kind of deviation.
         remark: Remark,
     },
-    /// What looked like a directive and was none.
+    /// A near miss of a directive.
     NearMiss {
         what: String,
     },
     Answer {
         by: AnsweredBy,
         label: Label,
-        /// What was said with it.
+        /// Text of the answer.
         text: Option<String>,
     },
-    /// A proof of what was said.
+    /// A proof of a reply.
     Proof {
         name: String,
         holds: bool,
         found: Option<String>,
     },
     Monitor {
-        /// Which, by its place in the definition.
+        /// Index of the monitor in the definition.
         monitor: usize,
-        /// The count that set it off.
+        /// Count that triggered it.
         count: u32,
-        /// The watched stages, where it watches a cycle.
+        /// Watched stages, if it watches a cycle.
         cycle: Vec<StageId>,
-        /// What the exit would have gone by.
+        /// Label that the exit would have used.
         overrode: Option<Label>,
     },
 }
 
 impl RunView {
-    /// Every exit with its evidence, in order.
+    /// Returns every exit with its evidence, in order.
     pub fn transitions(&self, workflow: &Workflow) -> Vec<Transition> {
         let mut told: Vec<Transition> = Vec::new();
         let mut pending: Vec<Evidence> = Vec::new();
@@ -141,7 +141,7 @@ impl RunView {
         told
     }
 
-    /// Turn by turn, then the exit's own question.
+    /// Collects evidence turn by turn, then for the exit's own question.
     fn evidence(
         &self,
         workflow: &Workflow,
@@ -155,7 +155,7 @@ impl RunView {
                 by_place.insert(call.place, evidence);
             }
         }
-        // An output that is wrong explains an exit only where it decided it.
+        // An invalid output explains an exit only if it decided it.
         let decides =
             |one: &Evidence| verdict.by == By::Output || !matches!(one, Evidence::WrongOutput { .. });
         by_place.into_values().flatten().filter(decides).collect()
@@ -187,7 +187,7 @@ fn transition(
     }
 }
 
-/// Monitors that watch exits explain the exit before them; other notes explain the exit that follows.
+/// Monitors that watch exits explain the previous exit; other notes explain the next one.
 fn attach(note: &NoteView, workflow: &Workflow, told: &mut [Transition], pending: &mut Vec<Evidence>) {
     match &note.kind {
         NoteKind::Refused { missing } => pending.push(Evidence::Refused { missing: missing.clone() }),
@@ -256,8 +256,8 @@ fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<
     std::iter::once(question).chain(quoted).collect()
 }
 
-/// Only the last event of a reply can lead on, and it does where the verdict went by it: not if it was out of scope, nor
-/// beside a closing word that held.
+/// Marks the event that the run follows. Only the last event of a reply qualifies, and only if the verdict used it. An
+/// event out of scope, or next to an accepted closing word, does not.
 fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
     let last = evidence.iter_mut().rev().find_map(|one| match one {
         Evidence::Published { topic, leads, .. } => Some((topic, leads)),
@@ -278,7 +278,7 @@ fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
     }
 }
 
-/// What a reply to the work of a turn says about where to go.
+/// Collects the directions in a reply to a turn's work.
 fn said(reading: &Reading, turn: Option<TurnId>) -> Vec<Evidence> {
     let quoted: Vec<Evidence> = quoted_tags(reading, turn.as_ref()).collect();
     let tag = reading.tag.as_ref().map(|tag| Evidence::Tag { turn, number: tag.number, line: tag.line });

@@ -1,4 +1,4 @@
-//! Runs in which things go wrong: failures, garbage and missing decisions, all from one seed.
+//! Rehearsal runs with failures, garbage and missing decisions, all from one seed.
 
 use crate::Run;
 use saihai_model::{
@@ -13,18 +13,18 @@ use super::simulation::{self, Cast};
 use super::speech::Speech;
 use super::way::Way;
 
-/// Faulty runs made, where the limit allows it.
+/// Number of faulty runs, if the limit allows it.
 const RUNS: usize = 20;
 
-/// Ways each of them is to take.
+/// Number of exits that each faulty run aims at.
 const AIMS: usize = 3;
 
-/// Of a hundred replies, how many fail, are garbage, or say nothing that decides.
+/// Percentage of replies that fail, are garbage, or decide nothing.
 const FAILS: u64 = 10;
 const GARBAGE: u64 = 5;
 const UNDECIDED: u64 = 8;
 
-/// What goes wrong, the likelier the oftener it is named.
+/// Failure classes; repeated entries are more likely.
 const CLASSES: [FailureClass; 12] = [
     FailureClass::Transient,
     FailureClass::Transient,
@@ -40,7 +40,7 @@ const CLASSES: [FailureClass; 12] = [
     FailureClass::Refused,
 ];
 
-/// Replies no agent should give, and some do.
+/// Malformed replies that real agents sometimes give.
 const NONSENSE: [&str; 6] = [
     "[STEP:99999999999999999999] [STEP:-1] [STEP:] [STEP:NONE",
     "```markdown\nnever closed\n[STEP:0",
@@ -50,7 +50,7 @@ const NONSENSE: [&str; 6] = [
     "> [STEP:x]\n> quoted\n~~~\n~~~~",
 ];
 
-/// Runs that take a few ways and then the shortest to completion, while things go wrong.
+/// Runs that take a few exits and then the shortest path to completion, with faults on the way.
 pub(super) fn runs(workflow: &Workflow, map: &Map, seed: u64, most: usize) -> Vec<Rehearsed> {
     let mut chance = Chance(seed);
     let mut runs = Vec::new();
@@ -99,7 +99,7 @@ impl Cast for Troubled<'_> {
 
 const CLEAN: u64 = GARBAGE + UNDECIDED;
 
-/// All chance, from one number (the generator is SplitMix64).
+/// Random number generator from one seed (SplitMix64).
 struct Chance(u64);
 
 impl Chance {
@@ -120,7 +120,7 @@ impl Chance {
         &list[index]
     }
 
-    /// A few of the ways. That nothing decides comes about by itself here.
+    /// Picks a few exits. `NoMatch` is left out, because faults produce it anyway.
     fn some_of(&mut self, ways: &[(StageId, Way)]) -> Vec<(StageId, Way)> {
         let mut left: Vec<_> = ways.iter().filter(|(_, way)| *way != Way::NoMatch).cloned().collect();
         let mut some = Vec::new();

@@ -1,4 +1,4 @@
-//! The map: every move of every stage, and the shortest ways between them.
+//! The map: every move of every stage, and the shortest paths between them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -12,17 +12,17 @@ use super::way::{Move, To, Way};
 #[derive(Debug)]
 pub(super) struct Map {
     moves: BTreeMap<StageId, Vec<Move>>,
-    /// Ways for which no reply was found, in the workflow's order.
+    /// Exits for which no reply was found, in the workflow's order.
     pub(super) dead: Vec<(StageId, Way)>,
-    /// The ways to be taken, in the workflow's order.
+    /// Exits to take, in the workflow's order.
     pub(super) ways: Vec<(StageId, Way)>,
     alarms: Vec<Path>,
 }
 
-/// A move of a stage, by its number.
+/// A move of a stage, by its index.
 pub(super) type Step = (StageId, usize);
 
-/// Moves one after the other, and where they seem to lead.
+/// A sequence of moves, and its expected destination.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Path {
     pub(super) steps: Vec<Step>,
@@ -38,7 +38,7 @@ impl Map {
             map.dead.extend(offered.dead.into_iter().map(|way| (id.clone(), way)));
             for offer in offered.moves.iter().filter(|offer| offer.counts) {
                 let way = (id.clone(), offer.way.clone());
-                // A way with several moves (a stage named in the output) is taken by any of them.
+                // Any move takes an exit that has several moves (a stage named in the output).
                 if map.ways.last() != Some(&way) {
                     map.ways.push(way);
                 }
@@ -51,8 +51,8 @@ impl Map {
         map
     }
 
-    /// Leaves out who takes what nobody takes, where nothing foreseen leads there: no reply that keeps to the
-    /// definition can come to it.
+    /// Leaves out the fallback stage for orphan topics if no expected topic leads there. No reply that follows the
+    /// definition can reach it.
     fn forget_unforeseen(&mut self, workflow: &Workflow) {
         let Some(fallback) = workflow.topics.as_ref().map(|topics| &topics.otherwise) else { return };
         let leads = |(from, moves): (&StageId, &Vec<Move>)| {
@@ -74,7 +74,7 @@ impl Map {
         self.moves.get(stage)?.get(*index)
     }
 
-    /// The shortest path from a stage whose last step is a wanted one.
+    /// Returns the shortest path from a stage whose last step matches `wanted`.
     pub(super) fn nearest(&self, from: &StageId, wanted: impl Fn(&Path) -> bool) -> Option<Path> {
         let mut best: BTreeMap<StageId, (u32, usize)> = BTreeMap::new();
         let mut queue = BinaryHeap::new();
@@ -115,7 +115,7 @@ impl Map {
         moves.chain(alarms.cloned()).collect()
     }
 
-    /// Walking a watched cycle as often as its monitor allows.
+    /// Returns the path that repeats a watched cycle until its monitor fires.
     fn alarm(&self, monitor: &saihai_model::Monitor) -> Option<Path> {
         let Watch::Cycle { stages, times } = &monitor.watches else { return None };
         let to = match &monitor.then {
@@ -140,7 +140,7 @@ impl Map {
         Some(Path { steps, to, rounds: rounds.saturating_mul(times) })
     }
 
-    /// A definition that is complete goes on with what comes afterwards; that itself then ends.
+    /// Extends completion with the `afterwards` stages, which then end the run.
     fn go_on_afterwards(&mut self, workflow: &Workflow) {
         let Some(next) = &workflow.afterwards else { return };
         let behind = self.reachable(next);

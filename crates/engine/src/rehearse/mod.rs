@@ -1,12 +1,12 @@
-//! Rehearsing a workflow on replies made up for it: no model, no file, no time.
+//! Rehearses a workflow on generated replies: no model, no file, no time.
 //!
-//! [`rehearse`] is a pure function of the workflow and a seed. For every stage it works out the ways its exit can be
-//! left ([`Way`]) and what the agents, people and actions would have to say for each ([`moves`]). A [`pilot::Pilot`]
-//! then steers run after run through the engine itself ([`simulation`]), always towards the nearest way not taken
-//! yet, until all are taken or cannot be. What was said in each run is kept as an ordinary script.
+//! [`rehearse`] is a pure function of the workflow and a seed. For every stage it finds the possible exits ([`Way`]).
+//! For each exit it finds the replies of agents, people and actions that lead there ([`moves`]). A [`pilot::Pilot`]
+//! then steers run after run through the engine itself ([`simulation`]). It always heads for the nearest exit not taken
+//! yet, until all are taken or impossible. The replies of each run are kept as an ordinary script.
 //!
-//! What is deliberately absent: any knowledge of how the engine decides. The map the pilot steers by may be wrong
-//! (a monitor, a limit, a completion may take the run elsewhere); only what the engine recorded counts as taken.
+//! Deliberately absent: any knowledge of the engine's decisions. The pilot's map may be wrong, because a monitor, a
+//! limit or a completion may redirect the run. Only an exit that the engine recorded counts as taken.
 
 mod faults;
 mod map;
@@ -30,20 +30,19 @@ use self::pilot::Pilot;
 pub use self::report::{End, Reached, Rehearsal, Rehearsed, Untaken, Why};
 pub use self::way::Way;
 
-/// The most runs one rehearsal makes (C-77).
+/// Maximum number of runs in one rehearsal (C-77).
 pub const MOST_RUNS: usize = 200;
 
-/// How a workflow is rehearsed.
+/// Options of a rehearsal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rehearse {
-    /// Where all chance comes from.
+    /// Seed for the random number generator.
     pub seed: u64,
-    /// Whether failures, garbage and missing decisions are mixed in.
+    /// True to add failures, garbage and missing decisions.
     pub faults: bool,
 }
 
-/// Takes every exit of every stage at least once, as far as that can be done. The same workflow and seed give the
-/// same scripts.
+/// Takes every exit of every stage at least once, if possible. The same workflow and seed give the same scripts.
 pub fn rehearse(workflow: &Workflow, how: Rehearse) -> Rehearsal {
     let map = Map::of(workflow);
     let mut pilot = Pilot::new(workflow, &map);
@@ -64,11 +63,11 @@ pub fn rehearse(workflow: &Workflow, how: Rehearse) -> Rehearsal {
     Rehearsal { runs, untaken }
 }
 
-/// The replies of a shortest way to completion, where there is one, else of a run that tries (K-25).
+/// Returns the replies of a shortest path to completion. If there is none, returns those of a run that tries (K-25).
 pub fn way_to_completion(workflow: &Workflow) -> Script {
     let map = Map::of(workflow);
     let mut pilot = Pilot::to_completion(workflow, &map);
     let rehearsed: Rehearsed = simulation::play(workflow, 0, &mut pilot).into();
-    // A person at a gate may send the run elsewhere; the words for that are not worth failing the command for.
+    // A person at a gate may redirect the run, so unused replies must not fail the command.
     Script { strict: false, ..rehearsed.script }
 }

@@ -1,4 +1,4 @@
-//! The moves a stage offers: its ways out, what must be said for each, and where each seems to lead.
+//! Moves of a stage: its exits, the replies that lead to each, and the expected destinations.
 
 use saihai_model::{
     Activity, Again, AnswerForm, Choice, Completion, Exit, Gate, GateMode, Holds, Keyword, Label, Method,
@@ -12,7 +12,7 @@ use super::way::{Directive, Move, Saying, To, Way};
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     pub(super) moves: Vec<Move>,
-    /// Ways for which no reply was found.
+    /// Exits for which no reply was found.
     pub(super) dead: Vec<Way>,
 }
 
@@ -46,7 +46,7 @@ impl Here<'_> {
         let sayable =
             Sayable { turns: self.sayable(rules), answers: question.map(answers).unwrap_or_default() };
         for (index, rule) in rules.iter().enumerate() {
-            // A rule that is not offered in this run is no exit of it.
+            // A rule that is not offered in this run is not an exit.
             if matches!(&rule.when, Holds::Any(labels) if labels.is_empty()) {
                 continue;
             }
@@ -77,7 +77,7 @@ impl Here<'_> {
                     self.plain(Way::Rule(index), saying, To::Stage(stage.clone()))
                 }));
             }
-            // Which one is the completion's to say, and one is enough to go on.
+            // The completion chooses the stage, and one move is enough to continue.
             Target::ByPhase { .. } => {
                 offered.moves.push(self.plain(Way::Rule(index), saying, To::Stage(self.id.clone())));
             }
@@ -87,7 +87,7 @@ impl Here<'_> {
         }
     }
 
-    /// Round again as often as that goes, and then what follows.
+    /// Adds the repeats that "again" allows, and then its follow-up.
     fn by_again(self, again: &Again, (once, spent): (Way, Way), saying: Saying, offered: &mut Moves) {
         let most = again.at_most.map(|most| most.saturating_add(1));
         let (rounds, after) = match (most, self.stage.rounds.max) {
@@ -145,7 +145,7 @@ impl Here<'_> {
         }
     }
 
-    /// What is said rightly and does not hold.
+    /// Adds correct replies whose proof fails.
     fn by_refutation(self, offered: &mut Moves) {
         for (index, proof) in self.stage.proofs().enumerate() {
             let says = |offer: &&Move| offer.saying.labels.contains(&Some(proof.of.clone()));
@@ -163,7 +163,7 @@ impl Here<'_> {
         }
     }
 
-    /// Where the completion looks for words or signals, saying them is a way to get there.
+    /// Adds a move that says the words or signals of the completion, if it looks for any.
     fn by_completion(self, offered: &mut Moves) {
         let can = self.stage.turns().iter().any(|turn| can_close(&self.workflow.completion, &turn.reads));
         if self.stage.aside || !can {
@@ -200,7 +200,7 @@ impl Here<'_> {
         }
     }
 
-    /// A gate on standing orders says yes and nothing else.
+    /// Returns true for an automatic gate, which always says yes.
     fn answers_itself(self) -> bool {
         matches!(&self.stage.does, Activity::Gate(Gate { mode: GateMode::Auto, .. }))
     }
@@ -231,7 +231,7 @@ fn directed(directive: Directive) -> Saying {
     Saying { labels: vec![None], directive: Some(directive), ..Saying::default() }
 }
 
-/// The labels a condition names.
+/// Returns the labels in a condition.
 fn named(when: &Holds) -> Vec<Label> {
     match when {
         Holds::Always => Vec::new(),
@@ -240,13 +240,13 @@ fn named(when: &Holds) -> Vec<Label> {
     }
 }
 
-/// What a turn can come to say, none last. A reply that is read otherwise than it was meant is none.
+/// Returns the possible labels of a turn, none last. An unreadable reply counts as none.
 fn of_turn(turn: &Turn) -> Vec<Option<Label>> {
     let labels = turn.reads.choice.as_ref().map_or_else(|| vec![None], answers);
     labels.into_iter().filter(|label| speech::can_say(turn, label.as_ref())).collect()
 }
 
-/// What a choice can come to, none last.
+/// Returns the possible results of a choice, none last.
 fn answers(choice: &Choice) -> Vec<Option<Label>> {
     let means = choice.question().and_then(|question| match &question.answer {
         AnswerForm::Form { means, .. } => Some(means),

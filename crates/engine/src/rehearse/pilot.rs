@@ -1,4 +1,4 @@
-//! Steers simulated runs towards the exits that have not been taken.
+//! Steers simulated runs towards the exits not taken yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,47 +14,47 @@ use super::simulation::Cast;
 use super::speech::{self, Speech};
 use super::way::{Move, Saying, To, Way};
 
-/// How often a way is tried that something else always decides.
+/// Maximum number of attempts at an exit that something else always overrules.
 const TRIES: u32 = 4;
 
-/// Rounds planned for where the workflow sets no limit.
+/// Planned rounds if the workflow sets no limit.
 const UNLIMITED: u32 = 1_000;
 
-/// Chooses, round by round, what is said.
+/// Chooses the replies, round by round.
 pub(super) struct Pilot<'a> {
     workflow: &'a Workflow,
     map: &'a Map,
-    /// Ways not taken yet, in the workflow's order.
+    /// Exits not taken yet, in the workflow's order.
     open: Vec<(StageId, Way)>,
-    /// How often a way was aimed at in vain.
+    /// Number of failed attempts at each exit.
     failed: BTreeMap<(StageId, Way), u32>,
-    /// Steps still to be made.
+    /// Remaining steps.
     plan: VecDeque<Step>,
-    /// What the plan is for.
+    /// Exit that the plan aims at.
     aim: Option<(StageId, Way)>,
-    /// The round under way and its move.
+    /// Current round and its move.
     round: Option<(CallId, Step)>,
-    /// The move goes on in the next round of the visit.
+    /// Move that continues in the next round of the visit.
     held: Option<Step>,
-    /// Moves made in this run, for going on where there is no plan.
+    /// Moves made in this run, to choose the next one without a plan.
     used: BTreeMap<Step, u32>,
     replies: u32,
-    /// Whether this run has taken something new, or given something up.
+    /// True if this run has taken a new exit or given one up.
     moved: bool,
 }
 
 impl<'a> Pilot<'a> {
-    /// A pilot that wants to take every way.
+    /// Creates a pilot that aims at every exit.
     pub(super) fn new(workflow: &'a Workflow, map: &'a Map) -> Self {
         Self::towards(workflow, map, map.ways.clone())
     }
 
-    /// A pilot that wants to take these ways.
+    /// Creates a pilot that aims at these exits.
     pub(super) fn towards(workflow: &'a Workflow, map: &'a Map, ways: Vec<(StageId, Way)>) -> Self {
         Self { open: ways, ..Self::to_completion(workflow, map) }
     }
 
-    /// A pilot that wants nothing but to complete.
+    /// Creates a pilot that aims only at completion.
     pub(super) fn to_completion(workflow: &'a Workflow, map: &'a Map) -> Self {
         Self {
             workflow,
@@ -71,23 +71,23 @@ impl<'a> Pilot<'a> {
         }
     }
 
-    /// Whether some way seems to lead to completion within the limits.
+    /// Returns true if some path seems to lead to completion within the limits.
     pub(super) fn can_complete(&self) -> bool {
         let path = self.map.nearest(&self.workflow.entry, |path| path.to == To::Completion);
         completes_in_time(&self.workflow.completion) || path.is_some_and(|path| path.rounds <= self.limit())
     }
 
-    /// Whether a way is left that can be reached from the start.
+    /// Returns true if a remaining exit is reachable from the start.
     pub(super) fn has_aims(&self) -> bool {
         let limit = self.limit();
         self.nearest(&self.workflow.entry, limit, |_| true).is_some()
     }
 
-    /// Forgets the run that has ended; what it was still aiming at was aimed at in vain.
+    /// Resets the pilot after a run. Counts the unfinished aim as a failed attempt.
     pub(super) fn next_run(&mut self) {
         self.give_up_plan();
         if !self.moved {
-            // The map leads nowhere: what it promised from the start is not to be had.
+            // The run made no progress, so the map is wrong about its first aim.
             let path = self.nearest(&self.workflow.entry, self.limit(), |_| true);
             self.aim = path.and_then(|path| self.aim_of(&path));
             self.give_up_plan();
@@ -99,7 +99,7 @@ impl<'a> Pilot<'a> {
         self.replies = 0;
     }
 
-    /// The ways not taken, and why.
+    /// Returns the exits not taken, with reasons.
     pub(super) fn untaken(&self) -> Vec<Untaken> {
         let dead = self.map.dead.iter().map(|(stage, way)| (stage, way, Why::NoReply));
         let open = self.open.iter().map(|(stage, way)| {
@@ -123,7 +123,7 @@ impl<'a> Pilot<'a> {
         untaken.collect()
     }
 
-    /// The rounds a run may take.
+    /// Returns the maximum number of rounds of a run.
     fn limit(&self) -> u32 {
         let limits = &self.workflow.limits;
         let limit = limits.rounds.into_iter().chain(limits.hard_rounds).min();
@@ -136,7 +136,7 @@ impl<'a> Pilot<'a> {
         step.0 == *stage && offer.is_some_and(|offer| offer.way == *way)
     }
 
-    /// The nearest way not taken whose last step is a wanted one and that fits into the rounds left.
+    /// Returns the path to the nearest remaining exit that matches `wanted` and fits into the rounds left.
     fn nearest(&self, from: &StageId, rounds: u32, wanted: impl Fn(&Path) -> bool) -> Option<Path> {
         let open: BTreeSet<&(StageId, Way)> = self
             .open
@@ -151,7 +151,7 @@ impl<'a> Pilot<'a> {
         path.filter(|path| path.rounds <= rounds)
     }
 
-    /// What is said in this round: the move under way, the next of the plan, or the first of a new plan.
+    /// Returns this round's step: the current move, the next one of the plan, or the first of a new plan.
     fn step_of(&mut self, run: &Run, call: &CallId) -> Step {
         if let Some((at, step)) = &self.round
             && (&at.stage, at.visit, at.round) == (&call.stage, call.visit, call.round)
@@ -175,9 +175,10 @@ impl<'a> Pilot<'a> {
         self.plan.pop_front().filter(|(at, _)| at == stage).unwrap_or_else(|| self.wander(stage))
     }
 
-    /// Ways that go on before ways that end the run, so that one run takes many; and once none is left, the end.
+    /// Prefers exits that continue to exits that end the run, so that one run takes many. When none is left, heads for
+    /// the end.
     fn make_plan(&mut self, run: &Run, stage: &StageId) {
-        // The round under way is already among those that were counted.
+        // The count already includes the current round.
         let this = u32::from(run.visit().is_some_and(|visit| visit.round.counted));
         let left = self.limit().saturating_add(this).saturating_sub(run.iteration());
         let path = self
@@ -201,7 +202,7 @@ impl<'a> Pilot<'a> {
         Some((last.0.clone(), self.map.step(last)?.way.clone()))
     }
 
-    /// With nowhere to go: the least used move that does not end the run.
+    /// Without an aim, returns the least used move that does not end the run.
     fn wander(&self, stage: &StageId) -> Step {
         let moves = self.map.moves(stage);
         let key = |(index, offer): &(usize, &Move)| {
@@ -279,7 +280,7 @@ impl Cast for Pilot<'_> {
 }
 
 impl Pilot<'_> {
-    /// What the engine says was taken is taken, whatever was meant.
+    /// Marks the exit that the engine recorded, even if it was not the aim.
     fn exited(&mut self, stage: &StageId, verdict: &Verdict) {
         let step = self.round.as_ref().map(|(_, step)| step.clone()).filter(|step| step.0 == *stage);
         let tried = step.as_ref().and_then(|step| self.map.step(step));
@@ -300,7 +301,7 @@ impl Pilot<'_> {
     }
 }
 
-/// What a look outside says.
+/// Returns the label of an outside condition.
 fn outside(action: &Action, reached: bool) -> Label {
     let word = match (action, reached) {
         (_, true) => "reached",
@@ -310,7 +311,7 @@ fn outside(action: &Action, reached: bool) -> Label {
     word.into()
 }
 
-/// Whether a run that only goes on completes by itself.
+/// Returns true if a run that just continues completes by itself.
 fn completes_in_time(completion: &Completion) -> bool {
     match completion {
         Completion::Rounds(_) | Completion::Checks(_) | Completion::Outside(_) => true,

@@ -1,4 +1,4 @@
-//! What a rehearsal found.
+//! Result of a rehearsal.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,71 +8,70 @@ use saihai_model::{Decision, Ending, Hold, Label, Script, StageId};
 use super::simulation::Played;
 use super::way::Way;
 
-/// A rehearsal: its runs, and the exits none of them could take.
+/// A rehearsal: its runs, and the exits that no run took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsal {
-    /// The runs, in the order they were made.
+    /// Runs in order.
     pub runs: Vec<Rehearsed>,
     /// Exits never taken, in the workflow's order.
     pub untaken: Vec<Untaken>,
 }
 
-/// One run of a rehearsal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsed {
     pub script: Script,
-    /// What people said at gates, in order.
+    /// Answers at gates, in order.
     pub answers: Vec<(StageId, Label)>,
-    /// What came of actions, in order.
+    /// Results of actions, in order.
     pub results: Vec<(StageId, Option<Label>)>,
     pub decisions: Vec<Decision>,
     pub end: End,
 }
 
-/// How a run came out.
+/// End of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     Ended(Ending),
     Held(Hold),
-    /// It neither ended nor was held within the rounds of a rehearsal.
+    /// It neither ended nor was held within the maximum number of rounds.
     Endless,
 }
 
-/// An outcome and how many runs came to it.
+/// An outcome and its number of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
-    /// The outcome, in the words people and programs see.
+    /// Outcome as people and programs see it.
     pub end: String,
     pub runs: usize,
 }
 
-/// An exit no run could take.
+/// An exit that no run took.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Untaken {
     pub stage: StageId,
     pub way: Way,
-    /// The condition of its rule, where it has one.
+    /// Condition of its rule, if it has one.
     pub condition: Option<String>,
     pub why: Why,
 }
 
-/// Why an exit was not taken.
+/// Reason why an exit was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Whatever is said, another rule holds first.
+    /// For every possible reply, another rule holds first.
     NoReply,
-    /// Nothing leads to its stage.
+    /// No path leads to its stage.
     Unreachable,
-    /// The way there takes more rounds than a run may have.
+    /// The path there needs more rounds than a run may have.
     TooFar,
-    /// Something else decided each time it was tried: a monitor, a limit, the completion.
+    /// A monitor, a limit or the completion overruled every attempt.
     Overruled,
-    /// The runs were used up before its turn came.
+    /// The runs were used up first.
     NotTried,
 }
 
 impl Rehearsal {
-    /// The outcomes, the most frequent first.
+    /// Returns the outcomes, the most frequent first.
     pub fn ends(&self) -> Vec<Reached> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for run in &self.runs {

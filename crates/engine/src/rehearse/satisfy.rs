@@ -1,36 +1,36 @@
-//! Which labels make a rule the first that holds.
+//! Finds labels that make a rule the first one to hold.
 
 use saihai_judge::{Labels, Ruled};
 use saihai_model::{By, Holds, Label, Rule};
 
-/// What a stage's turns, and the question of its exit, can come to say.
+/// Possible labels of a stage's turns, and possible answers to its exit's question.
 #[derive(Debug, Clone)]
 pub(super) struct Sayable {
-    /// For each turn: its labels, and none where it can go without.
+    /// Labels of each turn; includes `None` if the turn can have no label.
     pub(super) turns: Vec<Vec<Option<Label>>>,
-    /// The answers to the exit's question; empty where there is none.
+    /// Answers to the exit's question; empty if there is none.
     pub(super) answers: Vec<Option<Label>>,
 }
 
-/// Labels for the turns, and an answer for the exit's question if it will be asked.
+/// Labels of the turns, and the answer to the exit's question if it will be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) labels: Vec<Option<Label>>,
     pub(super) answer: Option<Option<Label>>,
 }
 
-/// What is to be brought about.
+/// Result to find labels for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     Rule(usize),
     NoMatch,
 }
 
-/// Combinations of labels that are tried for one rule. Real workflows need a handful; a stage with dozens of
-/// turns must not take for ever.
+/// Maximum number of label combinations to try for one rule. Real workflows need a handful; a stage with dozens of
+/// turns must not run forever.
 const TRIES: usize = 20_000;
 
-/// The first combination that brings it about.
+/// Returns the first combination that gives the wanted result.
 pub(super) fn satisfy(rules: &[Rule], sayable: &Sayable, wanted: Wanted) -> Option<Said> {
     let mut tries = TRIES;
     for fixed in starts(rules, sayable, wanted) {
@@ -65,7 +65,7 @@ fn answers(rules: &[Rule], sayable: &Sayable, wanted: Wanted, labels: Vec<Option
     }
 }
 
-/// Where the search begins: with what the rule itself asks for, so that it seldom goes far.
+/// Returns the start points of the search: the labels in the rule itself, so that the search stays short.
 fn starts(rules: &[Rule], sayable: &Sayable, wanted: Wanted) -> Vec<Vec<Vec<Option<Label>>>> {
     let turns = &sayable.turns;
     let Wanted::Rule(index) = wanted else { return vec![none_first(turns)] };
@@ -95,7 +95,7 @@ fn starts(rules: &[Rule], sayable: &Sayable, wanted: Wanted) -> Vec<Vec<Vec<Opti
     }
 }
 
-/// Nothing said is the surest way past all other rules.
+/// Puts `None` first: a turn without a label is the surest way past all other rules.
 fn none_first(turns: &[Vec<Option<Label>>]) -> Vec<Vec<Option<Label>>> {
     let mut turns = turns.to_vec();
     turns.iter_mut().for_each(|options| options.sort_by_key(Option::is_some));

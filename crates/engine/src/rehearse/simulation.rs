@@ -1,4 +1,4 @@
-//! A run without a world: the engine, somebody who answers it, and a clock that only jumps.
+//! Simulates a run without I/O: the engine, a source of answers, and a clock that only jumps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,17 +14,17 @@ use super::report::End;
 use super::speech::Speech;
 
 pub(super) trait Cast {
-    /// The reply to a request, or its failure.
+    /// Returns the reply to a request, or its failure.
     fn reply(&mut self, run: &Run, request: &Request, place: Place) -> Result<Speech, ScriptFailure>;
-    /// What is said at a gate.
+    /// Returns the answer at a gate.
     fn answer(&mut self, run: &Run, gate: &OpenGate) -> Label;
-    /// What comes of an action.
+    /// Returns the label of an action.
     fn perform(&mut self, run: &Run, performance: &Performance, place: Place) -> Option<Label>;
-    /// A stage was left, or goes round again.
+    /// Observes the engine's decision about a stage.
     fn decided(&mut self, decision: &Decision);
 }
 
-/// What came of a simulated run.
+/// Result of a simulated run.
 #[derive(Debug, Clone)]
 pub(super) struct Played {
     pub(super) replies: Vec<ScriptReply>,
@@ -34,7 +34,7 @@ pub(super) struct Played {
     pub(super) end: End,
 }
 
-/// Facts and rounds one run may take, so that a workflow without limits ends here all the same.
+/// Maximum facts and rounds of one run, so that a workflow without limits ends too.
 const MOST_FACTS: usize = 200_000;
 const MOST_ROUNDS: u32 = 1_000;
 
@@ -74,14 +74,14 @@ struct Simulation<'a, C> {
     cast: &'a mut C,
     run: Run,
     now: Moment,
-    /// Every moment asked for: the engine asks for the next only when it is due.
+    /// All requested wake-ups: the engine requests the next one only when the last is due.
     wakes: BTreeSet<Moment>,
     facts: VecDeque<Fact>,
     played: Played,
 }
 
 impl<C: Cast> Simulation<'_, C> {
-    /// Brings the next fact to the engine; says whether there was one.
+    /// Applies the next fact; returns false if there was none.
     fn step(&mut self) -> bool {
         let fact = match self.facts.pop_front() {
             Some(fact) => fact,
@@ -177,7 +177,7 @@ impl<C: Cast> Simulation<'_, C> {
     }
 }
 
-/// The place a call under way belongs to.
+/// Returns the place of a running call.
 fn place_of(run: &Run, call: &CallId) -> Option<Place> {
     let slots = &run.visit()?.round.slots;
     slots.iter().find_map(|(place, slot)| match slot {
@@ -186,11 +186,11 @@ fn place_of(run: &Run, call: &CallId) -> Option<Place> {
     })
 }
 
-/// What was said, as a script says it.
+/// Converts a reply into script form.
 fn scripted(workflow: &Workflow, request: &Request, said: &Result<Speech, ScriptFailure>) -> ScriptReply {
     let judge = matches!(request.place, Place::Check(_) | Place::Exit);
     let several = workflow.stage(&request.call.stage).is_some_and(|stage| stage.turns().len() > 1);
-    // Questions are asked in the order of the turns, so the stage alone tells them apart.
+    // Questions come in the order of the turns, so the stage alone identifies them.
     let turn = request.turn.clone().filter(|_| several && !judge);
     let (text, structured, fail) = match said {
         Ok(speech) => (Some(speech.text.clone()), speech.structured.clone(), None),
@@ -233,7 +233,7 @@ fn failed(call: CallId, failure: Failure) -> Fact {
     Fact::Failed(Box::new(CallFailed::new(call, failure)))
 }
 
-/// The texts of a draft, near enough to what would be sent to tell an echo.
+/// Joins the texts of a draft. This is close enough to the real prompt to detect an echo.
 fn text_of(draft: &Draft) -> String {
     let sections = draft.sections.iter().map(|section| {
         let parts = section.iter().map(|splice| match splice {

@@ -1,13 +1,13 @@
-//! The smallest value that a JSON Schema takes.
+//! Finds the smallest value that a JSON Schema accepts.
 
 use saihai_model::Json;
 use serde_json::{Map, json};
 
-/// How deep a schema is followed; one that refers to itself has no smallest value anyway.
+/// Maximum depth of a schema. A schema that refers to itself has no smallest value anyway.
 const DEPTH: u32 = 32;
 
-/// A small value for a schema. Where the schema says more than is understood here (a pattern, a condition) the value
-/// may not fit; whoever uses it lets the real validator decide.
+/// Returns a small value for a schema. The value may be invalid if the schema uses unsupported keywords, such as a
+/// pattern or a condition. The caller must check it with the real validator.
 pub(super) fn smallest(schema: &Json) -> Json {
     value(schema, schema, DEPTH)
 }
@@ -41,7 +41,7 @@ fn first<'a>(object: &'a Map<String, Json>, key: &str) -> Option<&'a Json> {
     object.get(key)?.as_array()?.first()
 }
 
-/// The type of what the schema takes; where it is not said, what its other words are about.
+/// Returns the type of the schema, or infers it from the other keywords.
 fn kind(object: &Map<String, Json>) -> &str {
     let types = match object.get("type") {
         Some(Json::Array(types)) => types.first().and_then(Json::as_str),
@@ -58,7 +58,7 @@ fn kind(object: &Map<String, Json>) -> &str {
     }
 }
 
-/// A schema that says what all of these say together, as far as that is a union of its words.
+/// Merges schemas into one, as far as a union of their keywords can express it.
 fn merged(root: &Json, own: &Map<String, Json>, parts: &[Json]) -> Json {
     let mut all = own.clone();
     ["allOf", "anyOf", "oneOf"].iter().for_each(|word| {

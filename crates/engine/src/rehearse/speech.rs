@@ -1,4 +1,4 @@
-//! What an agent would have to say.
+//! Generates the replies of agents.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub(super) struct Speech {
     pub(super) structured: Option<Json>,
 }
 
-/// The reply of a turn that makes its stage go the way that is meant. The number makes it different from all other
-/// replies, as those of real agents are.
+/// Writes the reply of a turn that takes the planned exit. The number makes each reply unique, like those of real
+/// agents.
 pub(super) fn work(turn: &Turn, index: usize, saying: &Saying, done: &Completion, number: u32) -> Speech {
     let reads = &turn.reads;
     let mut paragraphs = vec![format!("Rehearsed reply {number}.")];
@@ -45,7 +45,7 @@ pub(super) fn work(turn: &Turn, index: usize, saying: &Saying, done: &Completion
     speech
 }
 
-/// The answer to a question about a stage; no label is "none of these".
+/// Writes the answer to a question about a stage. No label means "none of these".
 pub(super) fn answer(choice: &Choice, question: &Question, label: Option<&Label>, number: u32) -> Speech {
     let text = format!("Rehearsed answer {number}.");
     match (&question.answer, label) {
@@ -68,7 +68,7 @@ pub(super) fn answer(choice: &Choice, question: &Question, label: Option<&Label>
     }
 }
 
-/// Whether a reply can be made that says this label, or leaves it to the question about it.
+/// Returns true if a reply can say this label, or leave it to the question.
 pub(super) fn can_say(turn: &Turn, label: Option<&Label>) -> bool {
     let Some(choice) = &turn.reads.choice else { return label.is_none() };
     let saying = Saying { labels: vec![label.cloned()], ..Saying::default() };
@@ -83,14 +83,14 @@ pub(super) fn can_say(turn: &Turn, label: Option<&Label>) -> bool {
     read && reading.violations.is_empty()
 }
 
-/// How a label is put into a reply.
+/// Form of a label in a reply.
 enum Written {
     Tag(usize),
-    /// These values at these pointers.
+    /// Values at JSON pointers.
     Fields(Vec<(String, Json)>),
 }
 
-/// The first way to say a label in the reply itself; none where only the question can find it.
+/// Returns the first form that can say a label in the reply itself. None if only the question can find it.
 fn written(choice: &Choice, label: Option<&Label>) -> Option<Written> {
     match choice.found_by.first()? {
         Method::Tag => Some(Written::Tag(offer(choice, label?)?.number)),
@@ -103,7 +103,7 @@ fn written(choice: &Choice, label: Option<&Label>) -> Option<Written> {
     }
 }
 
-/// What must be found for a label, or for none of them.
+/// Returns the findings that produce a label, or none of the labels.
 fn findings(choice: &Choice, label: Option<&Label>) -> Option<Vec<(String, Json)>> {
     let one =
         |severity: Severity| json!([{ "severity": severity.name(), "description": "Rehearsed finding." }]);
@@ -118,7 +118,7 @@ fn findings(choice: &Choice, label: Option<&Label>) -> Option<Vec<(String, Json)
     })
 }
 
-/// What stands where for a label: the word for it, or for the label it is narrowed from and what narrows it.
+/// Returns the field values for a label: its own word, or the word of its base label plus the narrowing field.
 fn fields(field: &Pointed, label: &Label) -> Vec<(String, Json)> {
     let narrows = field.narrowed.iter().find_map(|narrowed| {
         let (word, _) = narrowed.means.iter().find(|(_, means)| *means == label)?;
@@ -134,13 +134,13 @@ fn offer<'a>(choice: &'a Choice, label: &Label) -> Option<&'a Offer> {
     choice.options.iter().find(|offer| offer.label == *label)
 }
 
-/// A block that is found by the file's name above it.
+/// Writes a report block, recognised by the file name above it.
 fn report(report: &Report) -> String {
     let heading = report.heading.clone().unwrap_or_else(|| format!("# {}", report.label));
     format!("{}\n```markdown\n{heading}\n\nRehearsed report.\n```", report.file)
 }
 
-/// A block that says what a completion looks for, where blocks are read at all.
+/// Writes a block that the completion looks for, if the turn reads blocks.
 fn block(kind: &str, fields: &BTreeMap<String, Option<Json>>, reads: &Reads) -> Option<String> {
     let blocks = reads.blocks.as_ref()?;
     let mut block = json!({ "type": kind });
@@ -150,7 +150,7 @@ fn block(kind: &str, fields: &BTreeMap<String, Option<Json>>, reads: &Reads) -> 
     Some(format!("```{}\n{block}\n```", blocks.fence))
 }
 
-/// The fewest steps from the first phase to a terminal one. A run that has come further ignores the first of them.
+/// Returns the shortest path from the first phase to a terminal one. A run in a later phase ignores its first steps.
 fn steps_to_the_end(phases: &Phases) -> Vec<&PhaseStep> {
     let mut ways = vec![(phases.start.as_str(), Vec::new())];
     let mut next = 0;
@@ -169,7 +169,7 @@ fn steps_to_the_end(phases: &Phases) -> Vec<&PhaseStep> {
     Vec::new()
 }
 
-/// Everything the completion looks for.
+/// Adds everything that the completion looks for.
 fn closing(done: &Completion, reads: &Reads, paragraphs: &mut Vec<String>) {
     match done {
         Completion::Keyword(keyword) => paragraphs.push(keyword.word.clone()),
@@ -185,7 +185,7 @@ fn closing(done: &Completion, reads: &Reads, paragraphs: &mut Vec<String>) {
     }
 }
 
-/// The structured value of a reply: the smallest that fits, with what decides in it; or one that does not fit.
+/// Builds the structured output: the smallest valid value with the deciding fields set, or an invalid one.
 fn output(
     reads: &Reads,
     index: usize,
@@ -209,7 +209,7 @@ fn output(
     for (pointer, said) in fields.into_iter().chain(named) {
         put(&mut value, &pointer, said);
     }
-    // Others may need what is handed on, whether or not a schema speaks of it.
+    // Other stages may need lifted values, even if the schema does not mention them.
     for pointer in reads.output.iter().flat_map(|output| output.shaping.lifted.values()) {
         if value.pointer(pointer).is_none() {
             put(&mut value, pointer, json!("rehearsed"));
@@ -223,7 +223,7 @@ fn fits(reads: &Reads, speech: &Speech, value: &Json) -> bool {
     saihai_judge::read(Wanted::Work(reads), "", said).violations.is_empty()
 }
 
-/// The value of a field whose word in lower case is `said`: as the schema writes it.
+/// Returns the schema's spelling of a value whose lower-case form is `said`.
 fn meant(schema: &Json, field: &str, said: &str) -> Json {
     let property = schema.get("properties").and_then(|known| known.get(field));
     let listed = property.and_then(|property| property.get("enum")?.as_array());
@@ -238,7 +238,7 @@ fn meant(schema: &Json, field: &str, said: &str) -> Json {
     }
 }
 
-/// Puts a value at a JSON pointer, making the objects on the way.
+/// Sets a value at a JSON pointer and creates the objects on the way.
 fn put(root: &mut Json, pointer: &str, value: Json) {
     let mut at = root;
     for name in pointer.split('/').skip(1) {

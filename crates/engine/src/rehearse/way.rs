@@ -1,30 +1,30 @@
-//! The ways a stage can be left, and what must be said for each.
+//! Exits of a stage, and the replies that lead to each.
 
 use std::fmt;
 
 use saihai_model::{By, Destination, Exit, Holds, Label, Stage, StageId, Topic, Verdict};
 
-/// A way out of a stage.
+/// An exit of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// By a rule, from 0.
+    /// A rule, from 0.
     Rule(usize),
-    /// By what follows when a rule has said "again" as often as it may.
+    /// The follow-up of a rule that has said "again" as often as allowed.
     Spent(usize),
     NoMatch,
     Topic(Topic),
     Word(String),
-    /// Round again, because nothing was published.
+    /// A repeat, because the round published nothing.
     Silent,
-    /// By what follows when nothing was published too often.
+    /// The follow-up after too many silent rounds.
     SilentSpent,
-    /// By the topic the engine publishes for a stage that stays silent.
+    /// The topic that the engine publishes for a stage that stays silent.
     Default(Topic),
-    /// Because the output stayed wrong.
+    /// The exit for an output that stays invalid.
     WrongOutput,
-    /// Because the proof of that name does not hold.
+    /// The exit for a failed proof of this name.
     Refuted(String),
-    /// By what follows when it has not held as often as it may.
+    /// The follow-up of a proof that has failed as often as allowed.
     RefutedSpent(String),
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Way {
 }
 
 impl Way {
-    /// The condition of its rule, as a person wrote it.
+    /// Returns the condition of its rule, as written in the definition.
     pub(super) fn condition(&self, stage: &Stage) -> Option<String> {
         let (Self::Rule(index) | Self::Spent(index), Exit::Rules { rules, .. }) = (self, &stage.exit) else {
             return None;
@@ -61,7 +61,7 @@ impl Way {
         }
     }
 
-    /// Whether this is the way a verdict went, given that it was the one tried where the verdict does not tell.
+    /// Returns true if a verdict took this exit. `tried` decides if the verdict alone does not tell.
     pub(super) fn is_taken(&self, verdict: &Verdict, tried: bool) -> bool {
         let by_rule = |rule: usize| verdict.rule == Some(rule) && verdict.by != By::Monitor;
         let again = verdict.to == Destination::Again;
@@ -81,46 +81,46 @@ impl Way {
     }
 }
 
-/// What is said in a round so that its stage is left one way.
+/// Replies of a round that make its stage take one exit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Saying {
-    /// What each turn's label is to be; of a gate or an action, its only one.
+    /// Label of each turn; a gate or an action has only one.
     pub(super) labels: Vec<Option<Label>>,
-    /// What the exit's own question is answered.
+    /// Answer to the exit's own question.
     pub(super) answer: Option<Label>,
-    /// Which event is published, or which word closes.
+    /// Event to publish, or closing word.
     pub(super) directive: Option<Directive>,
-    /// The stage to be named at a pointer of the output.
+    /// JSON pointer of the output, and the stage to name there.
     pub(super) named: Option<(String, StageId)>,
-    /// The turn whose output is to be wrong.
+    /// Turn whose output is invalid.
     pub(super) wrong: Option<usize>,
-    /// The proof that is not to hold.
+    /// Proof that fails.
     pub(super) refutes: Option<usize>,
-    /// What the completion looks for is said too.
+    /// True to add everything that the completion looks for.
     pub(super) closes: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Directive {
     Event(Topic),
-    /// A closing word, behind the events it requires.
+    /// A closing word, after the events it requires.
     Word(String, Vec<Topic>),
 }
 
-/// One way to leave a stage, and where it seems to lead.
+/// An exit of a stage and its expected destination.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Move {
     pub(super) way: Way,
     pub(super) saying: Saying,
     pub(super) to: To,
     pub(super) rounds: u32,
-    /// It is tried round after round until the visit ends.
+    /// True to repeat it every round until the visit ends.
     pub(super) persists: bool,
-    /// It counts among the exits to be taken, and is not only a way to get somewhere.
+    /// True if it is an exit to take, not only a step on a path.
     pub(super) counts: bool,
 }
 
-/// Where a move seems to lead.
+/// Expected destination of a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum To {
     Stage(StageId),

@@ -68,14 +68,14 @@ fn what_can_never_succeed_is_never_tried_again() {
     assert_eq!(next(&Failure::new(FailureClass::Crashed, "x"), 2), Next::Spent);
 }
 
-/// A failure that names this wait, if any.
+/// Creates a failure that names this wait, if any.
 fn failed(class: FailureClass, wait: Option<u64>) -> Failure {
     Failure { until: wait.map(|wait| NOW.plus(Millis(wait))), ..Failure::new(class, "x") }
 }
 
 const NOW: Moment = Moment(1_000_000);
 
-/// How long is waited under a seed; nothing where the attempts are spent.
+/// Returns the wait for a seed; `None` if no attempts are left.
 fn waited(policy: &Retry, failure: &Failure, count: u32, seed: u64) -> Option<u64> {
     let call = CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 };
     let attempt = Attempt { policy, call: &call, attempt: count, failure, count, since: NOW, now: NOW, seed };
@@ -125,14 +125,14 @@ proptest! {
         let wait = waited(&Retry::default(), &failed(FailureClass::RateLimited, None), count, seed);
         let least = 60_000.min(5_000 << (count - 1));
         prop_assert!(wait.is_some_and(|wait| (least..=least + least / 10).contains(&wait)), "{wait:?}");
-        // Else a run parks before its last attempt, and nobody is fallen back on.
+        // Otherwise a run parks before its last attempt and its fallback.
         prop_assert!(wait.is_some_and(|wait| wait <= Retry::SHORT_WAIT.0), "{wait:?}");
     }
 }
 
 #[test]
 fn the_wait_is_spread_over_its_whole_bound() {
-    // C-33: full jitter, so that many runs do not come back at once
+    // C-33: full jitter, so that many runs do not retry at the same time
     let failure = failed(FailureClass::Transient, None);
     let waits: Vec<u64> =
         (0..400).filter_map(|seed| waited(&Retry::default(), &failure, 3, seed * 0x9e37_79b9)).collect();
@@ -149,7 +149,7 @@ fn a_quota_nobody_knows_the_end_of_is_looked_at_every_hour_for_a_day() {
     let quota = failed(FailureClass::Quota, None);
     assert_eq!((1..=25).filter(|count| next(&quota, *count) == hour).count(), 24);
     assert_eq!(next(&quota, 25), Next::Spent);
-    // Six times told to slow down without a time is the first such look.
+    // The sixth rate limit without a reset time starts the first such probe.
     let limited = failed(FailureClass::RateLimited, None);
     assert_eq!((6..=40).filter(|count| next(&limited, *count) == hour).count(), 24);
     assert_eq!(next(&limited, 30), Next::Spent);

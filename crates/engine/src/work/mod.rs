@@ -1,11 +1,11 @@
-//! Which issue is worked on next.
+//! Decides the next issue to work on.
 //!
-//! Runs know nothing of each other. What orders them stands here, beside the run and as pure as it: [`order`] says in
-//! which order selected issues come, [`Plan::resolve`] what each of them waits for, or that it can never begin, and
-//! [`schedule`] what is begun now, seen how every item stands and what time it is.
+//! Runs are independent of each other. This module orders them and is as pure as the run. [`order`] sorts the selected
+//! issues. [`Plan::resolve`] finds the dependencies of each issue, or the obstacle that blocks it. [`schedule`] chooses
+//! the items to start now, from the state of every item and the time.
 //!
-//! Deliberately absent: a queue that is kept. What is begun next follows from the plan and from how the items stand, so
-//! a process that takes over where another died needs nothing but their journals.
+//! Deliberately absent: a stored queue. The next item follows from the plan and from the state of the items. A process
+//! that replaces a dead one therefore needs only their journals.
 
 mod order;
 mod plan;

@@ -1,17 +1,17 @@
-//! In which order selected issues come.
+//! Order of selected issues.
 
 use saihai_model::{Issue, IssueNumber};
 
-/// By what selected issues are ordered.
+/// Sort order of selected issues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// As a person typed them.
+    /// The order on the command line.
     Typed(Vec<IssueNumber>),
-    /// By priority, the highest first, then by number.
+    /// By priority, highest first, then by number.
     Priority,
 }
 
-/// The numbers of issues in the order in which they come. Issues that were not typed come last.
+/// Sorts issues and returns their numbers. Issues missing from a typed list come last.
 pub fn order(issues: &[Issue], by: &Order) -> Vec<IssueNumber> {
     let typed: &[IssueNumber] = match by {
         Order::Typed(numbers) => numbers,

@@ -1,93 +1,92 @@
-//! What is worked on, and what each item waits for.
+//! Plans the items to work on and their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use saihai_model::{IssueNumber, WorkOutcome};
 
-/// The most issues that may depend on each other in a row.
+/// Maximum length of a dependency chain.
 const LONGEST_CHAIN: usize = 20;
 
-/// What is known of an issue that matters, whether it was selected or is only depended on.
+/// Known state of an issue, selected or only a dependency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     Found(Item),
-    /// It is not there, so that nobody can show it to be done.
+    /// The issue does not exist, so it can never count as done.
     Missing,
 }
 
-/// An issue, as far as the order of work depends on it.
+/// The parts of an issue that affect the order of work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Item {
-    /// What must be done before it.
+    /// Issues that must be done first.
     pub depends_on: Vec<IssueNumber>,
-    /// It is closed, merged, or there was nothing to change.
+    /// True if it is closed, merged, or needed no changes.
     pub done: bool,
-    /// It is handed over, and waits to be merged by somebody.
+    /// True if it is delivered and waits for a merge.
     pub delivered: bool,
-    /// What it depends on is worked on as well, whatever is done about that otherwise.
+    /// True to work on its dependencies too, regardless of the [`Dependencies`] setting.
     pub resolves: bool,
 }
 
-/// What is done about dependencies that were not selected.
+/// Handling of dependencies that were not selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dependencies {
-    /// An open one blocks whoever depends on it.
+    /// An open dependency blocks the issues that depend on it.
     #[default]
     Strict,
-    /// They are worked on as well.
+    /// Work on the dependencies too.
     Resolve,
-    /// Dependencies do not count, selected or not.
+    /// Ignore all dependencies, selected or not.
     Ignore,
 }
 
-/// What is worked on: dependencies before those who need them, else in the order given.
+/// Items to work on: dependencies first, otherwise in the given order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The items in the order in which they are begun.
+    /// Items in start order.
     pub items: Vec<Planned>,
 }
 
-/// One item of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub number: IssueNumber,
-    /// The items of the plan that must be done before it.
+    /// Items of the plan that must be done first.
     pub after: Vec<IssueNumber>,
-    /// Why it cannot begin at all.
+    /// Reason why the item cannot start at all.
     pub obstacle: Option<Obstacle>,
-    /// Nobody selected it; another one needs it.
+    /// True if the item was not selected, but another item needs it.
     pub added: bool,
 }
 
-/// Why an item cannot begin.
+/// Reason why an item cannot start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It depends on this one, which is open and was not selected.
+    /// It depends on this open issue, which was not selected.
     NotSelected(IssueNumber),
-    /// It depends on this one, which was not selected either, is handed over and not merged.
+    /// It depends on this issue, which was not selected, and is delivered but not merged.
     NotMerged(IssueNumber),
-    /// It depends on this one, which is not there.
+    /// It depends on this issue, which does not exist.
     NotFound(IssueNumber),
 }
 
 impl Obstacle {
-    /// What comes of the item.
+    /// Returns the outcome of the blocked item.
     pub fn outcome(self) -> WorkOutcome {
         match self {
-            // It may be merged by somebody; the next time shows.
+            // A person may merge it later; the next run finds out.
             Self::NotMerged(_) => WorkOutcome::Waiting,
             Self::NotSelected(_) | Self::NotFound(_) => WorkOutcome::Blocked,
         }
     }
 }
 
-/// Why there can be no plan.
+/// Reason why no plan is possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Impossible {
-    /// Issues wait for each other; the first stands at the end again.
+    /// Issues that depend on each other; the first is repeated at the end.
     Cycle(Vec<IssueNumber>),
-    /// More issues depend on each other in a row than anybody meant.
+    /// A dependency chain that is too long.
     TooLong(Vec<IssueNumber>),
 }
 
@@ -109,12 +108,12 @@ impl fmt::Display for Impossible {
 impl std::error::Error for Impossible {}
 
 impl Plan {
-    /// The issues that must be looked at before a plan can be made: those that are depended on and not known yet. What
-    /// only a done issue needs is not among them. Asked again after each look, it comes to nothing.
+    /// Returns the dependencies to look up before a plan is possible: those not known yet. Dependencies of done issues
+    /// are left out. Repeated calls, each after a lookup, end with an empty list.
     pub fn unseen(selected: &[IssueNumber], known: &BTreeMap<IssueNumber, Known>) -> Vec<IssueNumber> {
         let (mut unseen, mut seen) = (Vec::new(), BTreeSet::new());
         let mut level: Vec<IssueNumber> = selected.to_vec();
-        // One more than may stand in a row is enough to see that there are too many.
+        // One more than the maximum is enough to detect a chain that is too long.
         for _ in 0..=LONGEST_CHAIN {
             let mut next = Vec::new();
             for number in level.into_iter().filter(|number| seen.insert(*number)) {
@@ -129,7 +128,7 @@ impl Plan {
         unseen
     }
 
-    /// What is worked on of these issues. Those that are done are left out.
+    /// Plans the work on these issues. Leaves out the done ones.
     pub fn resolve(
         selected: &[IssueNumber],
         known: &BTreeMap<IssueNumber, Known>,
@@ -149,13 +148,12 @@ impl Plan {
         Ok(resolving.plan)
     }
 
-    /// The item of an issue.
     pub fn item(&self, number: IssueNumber) -> Option<&Planned> {
         self.items.iter().find(|item| item.number == number)
     }
 }
 
-/// The issues that are worked on: those that were selected, and what those of them depend on that want it.
+/// Returns the issues to work on: the selected ones, and the dependencies to resolve.
 fn wanted(
     selected: &[IssueNumber],
     known: &BTreeMap<IssueNumber, Known>,
@@ -179,13 +177,13 @@ struct Resolving<'a> {
     known: &'a BTreeMap<IssueNumber, Known>,
     dependencies: Dependencies,
     wanted: BTreeSet<IssueNumber>,
-    /// Those that were visited, each with the longest row of issues it depends on, itself first.
+    /// Visited issues, each with its longest dependency chain, itself first.
     ways: BTreeMap<IssueNumber, Vec<IssueNumber>>,
     plan: Plan,
 }
 
 impl Resolving<'_> {
-    /// Puts an issue into the plan, behind what it depends on, and gives the longest row that begins with it.
+    /// Adds an issue to the plan after its dependencies, and returns the longest chain that starts with it.
     fn visit(
         &mut self,
         number: IssueNumber,
@@ -200,7 +198,7 @@ impl Resolving<'_> {
         }
         let Some(item) = self.open(number) else { return Ok(Vec::new()) };
         path.push(number);
-        // Seen on the way down as well, so that no row of issues is ever deeper than the stack.
+        // Check on the way down too, so that a long chain cannot overflow the stack.
         if path.len() > LONGEST_CHAIN {
             return Err(Impossible::TooLong(path.clone()));
         }
@@ -238,7 +236,7 @@ impl Resolving<'_> {
         self.plan.items.push(Planned { number, after: planned, obstacle, added: !is_selected });
     }
 
-    /// An issue that is there and not done.
+    /// Returns an issue that exists and is not done.
     fn open(&self, number: IssueNumber) -> Option<&Item> {
         match self.known.get(&number) {
             Some(Known::Found(item)) if !item.done => Some(item),
@@ -246,7 +244,7 @@ impl Resolving<'_> {
         }
     }
 
-    /// What an item depends on, each once.
+    /// Returns the dependencies of an item without duplicates.
     fn needed(&self, item: &Item) -> Vec<IssueNumber> {
         let mut seen = BTreeSet::new();
         let counts = self.dependencies != Dependencies::Ignore;

@@ -1,4 +1,4 @@
-//! What is begun now.
+//! Chooses the items to start now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,46 +6,46 @@ use saihai_model::{IssueNumber, Moment, ProviderName, WorkOutcome};
 
 use super::{Obstacle, Plan, Planned};
 
-/// How an item stands. One that nothing is said of has not begun.
+/// State of an item. An item without a state has not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Its run is driven; only this one holds a job.
+    /// Its run is active; only this state occupies a job.
     Running,
-    /// It waits for a person, for a merge, or for a rate limit to pass, and nobody is kept from working meanwhile.
+    /// It waits for a person, a merge or a rate limit, and other items can run meanwhile.
     Parked {
-        /// When it can go on by itself, if it can.
+        /// Time at which it can continue by itself, if any.
         until: Option<Moment>,
     },
     /// It is over, for now.
     Ended(WorkOutcome),
 }
 
-/// Everything that decides what is begun now.
+/// All inputs of the schedule.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     pub plan: &'a Plan,
-    /// How the items stand that have begun.
+    /// States of the items that have started.
     pub standings: &'a BTreeMap<IssueNumber, Standing>,
-    /// Who is asked first for each item whose run is yet to be made, where that is known.
+    /// First provider of each item whose run does not exist yet, if known.
     pub providers: &'a BTreeMap<IssueNumber, ProviderName>,
-    /// The providers of which nothing can be asked before some time.
+    /// Providers that accept no calls before some time.
     pub paused: &'a BTreeMap<ProviderName, Moment>,
-    /// Items that there is no money for, unless those that run leave some of theirs.
+    /// Items that the budget does not cover, unless running items leave some of theirs.
     pub unpaid: &'a BTreeSet<IssueNumber>,
-    /// How many runs are driven at the same time.
+    /// Maximum number of runs at the same time.
     pub jobs: usize,
     pub now: Moment,
 }
 
-/// What is to be done with an item now.
+/// An action on an item now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Start(IssueNumber),
-    /// Its parked run goes on by itself.
+    /// Continue its parked run.
     Continue(IssueNumber),
-    /// It can never begin, for it depends on what is not there or was not selected.
+    /// Never start it: it depends on an issue that is missing or was not selected.
     Obstructed(IssueNumber, Obstacle),
-    /// It is over without having begun, because of another item that is over.
+    /// End it without a start, because another item has ended.
     Without {
         number: IssueNumber,
         because_of: IssueNumber,
@@ -53,16 +53,16 @@ pub enum Step {
     },
 }
 
-/// What is to be done now.
+/// Actions to take now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Next {
     pub steps: Vec<Step>,
-    /// When something may be to be done that is not now, if nothing else happens.
+    /// Time at which more may become possible, if nothing else happens.
     pub wake: Option<Moment>,
     pub over: bool,
 }
 
-/// What is to be done now. The same scene always gives the same answer.
+/// Chooses the actions to take now. The same scene always gives the same answer.
 pub fn schedule(scene: &Scene<'_>) -> Next {
     let running = scene.standings.values().filter(|standing| matches!(standing, Standing::Running)).count();
     let mut scheduling = Scheduling {
@@ -71,7 +71,7 @@ pub fn schedule(scene: &Scene<'_>) -> Next {
         ended: BTreeMap::new(),
         next: Next::default(),
     };
-    // What has begun goes on before anything else begins: it is nearer to its end.
+    // Continue started items before new ones: they are closer to the end.
     for item in &scene.plan.items {
         scheduling.go_on(item);
     }
@@ -85,9 +85,9 @@ pub fn schedule(scene: &Scene<'_>) -> Next {
 
 struct Scheduling<'a> {
     scene: &'a Scene<'a>,
-    /// How many more runs can be driven.
+    /// Number of free jobs.
     free: usize,
-    /// Items that are over by what was decided just now.
+    /// Items that ended because of the decisions of this pass.
     ended: BTreeMap<IssueNumber, WorkOutcome>,
     next: Next,
 }
@@ -97,8 +97,8 @@ impl Scheduling<'_> {
         let Some(Standing::Parked { until: Some(until) }) = self.scene.standings.get(&item.number) else {
             return;
         };
-        // A provider that pauses keeps nobody from going on: what is left may be for another, or for none. Who asks it all the
-        // same is told how long it pauses, and waits.
+        // A paused provider stops no parked run: its next call may go to another provider or to none. A call to the
+        // paused provider learns the length of the pause and waits.
         if *until > self.scene.now {
             self.wake_at(*until);
         } else if self.is_paid(item.number) && self.takes_a_job() {
@@ -132,7 +132,7 @@ impl Scheduling<'_> {
         }
     }
 
-    /// Whether the provider of an item can be asked; where it cannot, it can be later.
+    /// Returns true if the provider of an item accepts calls. If not, requests a wake-up for later.
     fn may_ask(&mut self, number: IssueNumber) -> bool {
         let paused = self.scene.providers.get(&number).and_then(|provider| self.scene.paused.get(provider));
         match paused {
@@ -144,7 +144,8 @@ impl Scheduling<'_> {
         }
     }
 
-    /// Whether there is money for an item. As long as somebody runs, some of theirs may be left.
+    /// Returns true if the budget lets an item run. An unpaid item waits while another runs, because money may be left
+    /// over. Once no other runs, it starts and reports the missing budget.
     fn is_paid(&self, number: IssueNumber) -> bool {
         let mut standings = self.scene.standings.values();
         let runs = standings.any(|standing| matches!(standing, Standing::Running));
@@ -171,11 +172,11 @@ impl Scheduling<'_> {
     }
 }
 
-/// What an outcome means for those who depend on the item: nothing is in their way, or this comes of them too.
+/// Returns the outcome that an item's outcome forces on its dependents. None if it does not block them.
 fn consequence(outcome: WorkOutcome) -> Option<WorkOutcome> {
     match outcome {
         WorkOutcome::Merged | WorkOutcome::NoChanges | WorkOutcome::Closed => None,
-        // It may still be merged by somebody; the next time shows.
+        // A person may still merge it; the next run finds out.
         WorkOutcome::PrCreated | WorkOutcome::BranchReady | WorkOutcome::Waiting | WorkOutcome::Elsewhere => {
             Some(WorkOutcome::Waiting)
         }

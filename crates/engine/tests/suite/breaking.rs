@@ -1,4 +1,4 @@
-//! Ways in which a run once could be broken.
+//! Regression tests for broken runs.
 
 use std::collections::BTreeMap;
 

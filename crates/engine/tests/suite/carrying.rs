@@ -1,4 +1,4 @@
-//! What a prompt is told where its session is not there, and outputs whose names something else has.
+//! Prompts without their session, and outputs whose names are already taken.
 
 use saihai_model::*;
 use serde_json::json;
@@ -22,7 +22,7 @@ fn measure(workflow: &mut Workflow) -> &mut Turn {
     &mut turns[0]
 }
 
-/// The tailor, whose checks and corrections say in a new session what they are about.
+/// The tailor, whose checks and corrections repeat their subject in a new session.
 fn carrying() -> Workflow {
     let mut workflow = tailor();
     let reads = &mut measure(&mut workflow).reads;
@@ -42,7 +42,7 @@ fn prompt(sim: &Sim) -> String {
 
 const KNOWN: &str = r#"{"lastActions":[],"lastToolsUsed":[]}"#;
 
-// C-29: the work of a step is shown with its own carry, above; this is all else that goes on in its session.
+// C-29: the test above covers a step's own work; this one covers all other calls in its session.
 #[test]
 fn a_session_that_is_lost_at_a_check_or_a_correction_is_told_what_was_said() {
     let mut sim = Sim::started(carrying());
@@ -65,7 +65,7 @@ fn a_session_that_is_lost_at_a_check_or_a_correction_is_told_what_was_said() {
     sim.prove_replay();
 }
 
-// Whose provider has no sessions is told each time.
+// A provider without sessions gets the repeated context every time.
 #[test]
 fn a_provider_without_sessions_is_told_with_every_prompt_that_goes_on() {
     let mut sim = Sim::started(carrying());

@@ -1,4 +1,4 @@
-//! When the work is done, and with which words.
+//! Completion and its reasons.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ fn handler() -> Action {
     }
 }
 
-/// Replies until the run rests, and says how it stands after how many iterations.
+/// Replies until the run rests, and checks its outcome and number of iterations.
 fn check(workflow: Workflow, replies: &[Reading], outcome: &str, iterations: u32) {
     let mut sim = Sim::started(workflow);
     for reading in replies {
@@ -80,7 +80,7 @@ fn a_budget_of_three_iterations_is_three_work_turns_and_reached() {
 
 #[test]
 fn a_flow_that_completes_early_names_where() {
-    // S-60, S-61: what is forced counts before the budget is used up
+    // S-60, S-61: a forced completion counts before the budget is used up
     let mut workflow = looping(forced(Completion::Rounds(3)));
     workflow.stages = flow("work: always -> close; close: always -> COMPLETE").stages;
     check(workflow, &vec![Reading::default(); 2], "completed: Flow completed at close", 2);
@@ -101,7 +101,7 @@ fn all_conditions_of_an_and_may_be_met_in_different_iterations() {
 
 #[test]
 fn a_budget_of_checks_counts_those_that_were_answered() {
-    // S-60, case 34: a check that has to be corrected is one check, and a step without one counts nothing
+    // S-60, case 34: a corrected check is one check, and a step without a check counts nothing
     let checked = |completion: Completion| {
         let mut workflow = crate::dialects::tailor();
         let Exit::Rules { rules, .. } = &mut workflow.stages["quote"].exit else { unreachable!() };
@@ -260,7 +260,7 @@ fn a_state_that_is_not_reached_is_asked_again_at_the_end_of_each_iteration() {
 
 #[test]
 fn only_states_are_looked_at_before_the_first_turn() {
-    // S-34: a handler is asked about iterations, and there is none yet
+    // S-34: a handler needs iterations, and there is none yet
     let both = Completion::Any(vec![outside(handler()), outside(file())]);
     let mut sim = Sim::started(looping(both));
     assert_eq!(sim.performs.len(), 1);
@@ -277,7 +277,7 @@ fn only_states_are_looked_at_before_the_first_turn() {
 
 #[test]
 fn a_phase_that_is_terminal_from_the_beginning_completes_only_after_an_iteration() {
-    // Only the state of a thing outside can make a run complete without one
+    // Only outside state can complete a run without an iteration
     let Completion::Phase(mut phases) = phases() else { unreachable!() };
     phases.terminal = vec!["preparation".to_owned()];
     let either = Completion::Any(vec![outside(file()), Completion::Phase(phases)]);
@@ -291,7 +291,7 @@ fn a_phase_that_is_terminal_from_the_beginning_completes_only_after_an_iteration
 
 #[test]
 fn a_look_that_was_under_way_when_the_process_died_is_made_again() {
-    // S-34, P4: looking changes nothing
+    // S-34, P4: checking changes nothing
     let mut sim = Sim::started(looping(outside(file())));
     sim.crash_and_resume();
     assert_eq!(sim.performs.len(), 1);
@@ -302,7 +302,7 @@ fn a_look_that_was_under_way_when_the_process_died_is_made_again() {
 
 #[test]
 fn whether_the_work_is_done_is_judged_anew_each_time_and_judging_changes_nothing() {
-    // S-59: what held once and does not hold now is no reason any more; the check of a step is another question
+    // S-59: a condition that no longer holds is no reason any more; the check of a step is another question
     let both = Completion::All(vec![outside(file()), keyword("DONE")]);
     let mut sim = Sim::started(looping(both));
     sim.perform("open");

@@ -1,4 +1,4 @@
-//! What is done around a definition that works on an issue, built by hand.
+//! The stages around a definition that works on an issue, built by hand.
 
 use saihai_model::*;
 
@@ -50,7 +50,7 @@ fn delivery_wraps_a_definition_in_gates_and_outside_effects() {
     sim.prove_replay();
 }
 
-// I-60: whoever goes on with the run waits as long again.
+// I-60: after a resume, the action gets its full waiting time again.
 #[test]
 fn checks_that_take_too_long_hold_the_run_where_that_is_asked_for() {
     let mut workflow = flow("work: ok -> COMPLETE");

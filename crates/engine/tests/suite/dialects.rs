@@ -1,4 +1,4 @@
-//! Workflows of every shape the dialects lower into, built by hand.
+//! Workflows of every shape that the dialects lower into, built by hand.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use crate::support::build::{action, gate};
 use crate::support::{Sim, flow};
 use saihai_model::*;
 
-/// Drives a flow by replies `name` (no tag), `name=N` (tag N), in order; compares what was asked and the outcome.
+/// Drives a flow by replies `name` (no tag), `name=N` (tag N), in order. Compares the requests and the outcome.
 fn check(definition: &str, replies: &[&str], outcome: &str) -> Sim {
     let mut sim = Sim::started(flow(definition));
     for reply in replies {

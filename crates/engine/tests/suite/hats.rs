@@ -1,4 +1,4 @@
-//! Stages that are switched by published topics, as hats lower into them.
+//! Stages that switch by published topics, as hats lower into them.
 
 use indexmap::IndexMap;
 use saihai_model::*;
@@ -104,7 +104,7 @@ fn completion_is_refused_until_the_required_events_were_published() {
     sim.prove_replay();
 }
 
-// An event that its stage may not publish does not satisfy what completion requires, also in the same reply.
+// An event outside its stage's scope does not satisfy a requirement of the completion, even in the same reply.
 #[test]
 fn an_event_outside_its_scope_completes_nothing() {
     let mut workflow = ring(&["tests.other"]);
@@ -147,7 +147,7 @@ fn reasons_are_told_in_the_workflows_words_each_once() {
     sim.reply("tester", Reading { near_misses, ..Reading::default() });
     let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
     assert!(prompt.ends_with("nothing was reported\n\n-  In a block."), "{prompt}");
-    // An event beside the refused word leads on, and its taker is told what is missing.
+    // An event next to the refused word is followed, and its receiver learns the missing events.
     let both = Reading { end_word: Some("LOOP_COMPLETE".to_owned()), ..publishes("code.written", None) };
     sim.reply("tester", both);
     let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
@@ -217,7 +217,7 @@ fn a_hat_beyond_its_activations_is_replaced_once_and_then_holds() {
     sim.prove_replay();
 }
 
-// Whatever the run was held for, the counts of every stage begin at zero.
+// After a hold for any reason, the counts of every stage restart at zero.
 #[test]
 fn a_person_who_resumes_gives_every_hat_its_activations_again() {
     let both_twice = || {
@@ -238,7 +238,7 @@ fn a_person_who_resumes_gives_every_hat_its_activations_again() {
     to_and_fro(&mut sim, 1);
     assert_eq!(sim.outcome(), "parked: exhausted");
     sim.resume(None);
-    // The coder was asked twice as well: it is asked twice again.
+    // The coder was asked twice as well, so it is asked twice again.
     to_and_fro(&mut sim, 3);
     assert_eq!(sim.outcome(), "parked: exhausted");
     assert_eq!(sim.run.counts().visits_of(&"coder".into()), 4);
@@ -257,7 +257,7 @@ fn a_person_who_resumes_gives_every_hat_its_activations_again() {
     sim.prove_replay();
 }
 
-// H-54: failed attempts in a row are counted, whichever of the two kinds they are.
+// H-54: failed attempts in a row count together, for both kinds of failure.
 #[test]
 fn failures_of_both_kinds_stand_in_one_row_where_that_is_wanted() {
     for (together, attempts) in [(true, 3), (false, 5)] {
@@ -278,7 +278,7 @@ fn failures_of_both_kinds_stand_in_one_row_where_that_is_wanted() {
     }
 }
 
-// H-47: what the engine publishes is published in this run as well.
+// H-47: an event of the engine counts as published in this run.
 #[test]
 fn a_required_event_may_be_the_engines() {
     let mut sim = Sim::started(ring(&["task.start"]));
@@ -298,7 +298,7 @@ fn a_required_event_may_be_the_engines() {
     sim.prove_replay();
 }
 
-// H-29: where hats exist an event that none takes is an orphan, even if none takes any.
+// H-29: with hats, an event that no hat takes is an orphan, even if no hat takes any.
 #[test]
 fn an_event_astray_is_remarked_even_where_no_hat_has_a_trigger() {
     for expected in [true, false] {

@@ -1,4 +1,4 @@
-//! Laws that hold for every workflow and every sequence of facts.
+//! Laws for every workflow and every sequence of facts.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use saihai_model::*;
 use crate::support::build::{action, gate};
 use crate::support::{Sim, flow};
 
-/// One thing that may happen to a run. The numbers choose among what is open; facts that fit nothing are wanted too.
+/// A possible event of a run. The numbers choose among the open calls; facts that fit nothing are included on purpose.
 #[derive(Debug, Clone)]
 enum Move {
     Reply {
@@ -21,7 +21,7 @@ enum Move {
         class: usize,
         until: Option<u64>,
     },
-    /// A reply to a call that is not open any more.
+    /// A reply to a call that is no longer open.
     Late {
         which: usize,
     },
@@ -64,7 +64,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     vec(one, 1..60)
 }
 
-/// Workflows with parallel stages, loops, a monitor, gates and actions, at random.
+/// Random workflows with parallel stages, loops, a monitor, gates and actions.
 fn workflows() -> impl Strategy<Value = Workflow> {
     let stage = (1..4_usize, vec(0..7_usize, 1..4), any::<bool>());
     (vec(stage, 1..5), 1..12_u32, any::<bool>(), prop::option::of(1..8_u64)).prop_map(
@@ -173,7 +173,7 @@ fn play(sim: &mut Sim, one: &Move) {
     }
 }
 
-/// News about some call that was once made. It changes nothing unless that call is under way.
+/// Sends a fact about some earlier call. It changes nothing unless that call is running.
 fn late(sim: &mut Sim, which: usize) {
     let calls = sim.records.iter().filter_map(|record| match &record.entry {
         Entry::Fact(Fact::Asked { call, .. }) => Some(call.clone()),
@@ -188,7 +188,7 @@ fn late(sim: &mut Sim, which: usize) {
     let failure = Failure::new(FailureClass::Crashed, "late");
     sim.fact(Fact::Failed(Box::new(CallFailed::new(call, failure))));
     let mut after = sim.run.clone();
-    // Only the clock may have moved: late news of a run still advances what time alone brings about.
+    // Only the clock may have moved: a late fact still triggers changes by time alone.
     if after.now() == before.now() {
         after = before.clone();
     }
@@ -199,8 +199,7 @@ fn late(sim: &mut Sim, which: usize) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Invariants 1 to 5, 8 and 9: no sequence of facts panics or breaks a law, and every prefix replays to the
-    /// state that was live there.
+    /// Invariants 1 to 5, 8 and 9: no sequence of facts panics or breaks a law. Every prefix replays to its live state.
     #[test]
     fn no_sequence_of_facts_breaks_the_run(workflow in workflows(), moves in moves()) {
         let mut sim = Sim::started(workflow);
@@ -210,7 +209,7 @@ proptest! {
         sim.prove_replay();
         let replied = |record: &Record| matches!(record.entry, Entry::Fact(Fact::Replied(_)));
         if matches!(sim.run.ending(), Some(Ending::Completed(_))) {
-            // S-26: these flows wait for nothing outside, so nothing is a success to which nobody replied.
+            // S-26: these flows wait for nothing outside, so a success needs at least one reply.
             prop_assert!(sim.records.iter().any(replied), "{}", sim.outcome());
         }
         let text = serde_json::to_string(&sim.run).expect("a run can be written");
@@ -218,7 +217,7 @@ proptest! {
         prop_assert_eq!(back, sim.run);
     }
 
-    /// A snapshot goes on exactly as the live state does.
+    /// A snapshot continues exactly like the live state.
     #[test]
     fn a_snapshot_goes_on_like_the_live_run(workflow in workflows(), moves in moves(), at in 0..60_usize) {
         let mut sim = Sim::started(workflow);
@@ -241,7 +240,7 @@ proptest! {
         }
     }
 
-    /// Invariant 7: the order in which siblings finish decides nothing.
+    /// Invariant 7: the order in which parallel turns finish decides nothing.
     #[test]
     fn any_interleaving_of_parallel_replies_gives_the_same_result(
         tags in vec(prop::option::of(0..2_usize), 4),
@@ -256,7 +255,7 @@ proptest! {
             for index in order {
                 sim.tag(names[*index], tags[*index]);
             }
-            // Questions are about one turn each; each turn's answer is its own, whatever the order.
+            // Each question is about one turn and has its own answer, in any order.
             let mut questions: Vec<Request> = sim.asks.iter().filter(|ask| ask.purpose == Purpose::Question).cloned().collect();
             sim.asks.retain(|ask| ask.purpose != Purpose::Question);
             if order[0] > 1 {

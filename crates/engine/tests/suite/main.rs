@@ -1,4 +1,4 @@
-//! The engine against a world of facts: flows, the shapes of every dialect, and the laws that always hold.
+//! The engine against a world of facts: flows, the shapes of every dialect, and general laws.
 
 mod breaking;
 mod carrying;

@@ -1,4 +1,4 @@
-//! What must be shown before a label is gone by.
+//! Proofs that must hold before the engine follows a label.
 
 use saihai_model::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The session of a step agent, and what a correction adds to an iteration.
+//! The session of a step agent, and the effect of a correction on an iteration.
 
 use saihai_model::*;
 use serde_json::json;
@@ -44,7 +44,7 @@ fn a_session_is_the_last_one_received_whoever_received_it() {
     sim.prove_replay();
 }
 
-// Lost at a step, at its correction and at its check, the session is forgotten and begun anew once.
+// A session lost at a step, its correction or its check is dropped, and one new session starts.
 #[test]
 fn a_lost_session_is_forgotten_whatever_was_asked_in_it() {
     let lose = |sim: &mut Sim, name: &str| {
@@ -73,7 +73,7 @@ fn a_lost_session_is_forgotten_whatever_was_asked_in_it() {
     sim.prove_replay();
 }
 
-// What a piece asks to judge a reply is asked in a session of its own.
+// The question that judges a piece's reply has a session of its own.
 #[test]
 fn a_question_in_a_fresh_session_changes_nothing_about_that_of_the_work() {
     let mut workflow = tailor();

@@ -1,4 +1,4 @@
-//! A flow of checked steps: limits, sessions, outputs and trouble, on the model alone.
+//! A flow of checked steps: limits, sessions, outputs and failures, on the model alone.
 
 use saihai_model::*;
 use serde_json::json;
@@ -74,7 +74,7 @@ fn the_guards_come_in_their_order() {
 
 #[test]
 fn of_all_guards_that_hold_after_an_iteration_the_first_says_how_it_ends() {
-    // S-30: completion, maxIterations, hard limit, timeout; each is taken away in turn
+    // S-30: completion, maxIterations, hard limit, timeout; the test removes each in turn
     let mut workflow = endless(Some(1));
     workflow.limits.hard_rounds = Some(1);
     workflow.limits.runtime = Some(Millis(10));
@@ -313,7 +313,7 @@ fn a_time_out_is_tried_again_in_the_same_iteration_and_at_most_four_times() {
 
 #[test]
 fn each_class_of_failure_is_tried_again_as_often_as_makes_sense() {
-    // S-69: calls in all, how the run then stands, and with which exit code
+    // S-69: number of calls, final state and exit code
     let fails = |class: FailureClass| {
         let mut sim = Sim::started(tailor());
         while sim.run.hold().is_none() {

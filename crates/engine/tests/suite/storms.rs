@@ -1,5 +1,4 @@
-//! Many things at once: limits across resumes, budgets under parallel turns, news that comes twice, cancelling at any
-//! moment.
+//! Many things at once: limits across resumes, budgets under parallel turns, duplicate facts, cancelling at any moment.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,7 +8,7 @@ use saihai_model::*;
 use crate::support::build::{action, gate};
 use crate::support::{Sim, flow};
 
-/// Asks of work so far, attempts included.
+/// Number of work requests so far, including attempts.
 fn asked(sim: &Sim) -> usize {
     sim.log.iter().filter(|one| !one.contains('#')).count()
 }
@@ -37,7 +36,7 @@ fn t63_a_limit_of_n_asks_n_times_and_completion_in_the_last_round_is_success() {
     }
 }
 
-/// What happens in a storm: a turn replies at a price, a turn fails at a price, the process dies.
+/// An event in a storm: a turn replies at a price, a turn fails at a price, the process dies.
 #[derive(Debug, Clone, Copy)]
 enum Gust {
     Reply { which: usize, cost: u64 },
@@ -132,7 +131,7 @@ proptest! {
         prop_assert_eq!(replay(&sim.workflow, &sim.records).expect("the same engine decides the same"), sim.run);
     }
 
-    // Invariant 2: news about what is over changes nothing, also when it is the very same news.
+    // Invariant 2: facts about finished calls change nothing, even exact duplicates.
     #[test]
     fn the_same_news_twice_changes_nothing(tags in vec(0..3_usize, 1..40), twice in vec(any::<bool>(), 40)) {
         let mut sim = Sim::started(storm());
@@ -149,7 +148,7 @@ proptest! {
         sim.prove_replay();
     }
 
-    // Cancelling waits for what is under way and for nothing else.
+    // Cancelling waits only for running calls.
     #[test]
     fn a_run_can_be_cancelled_at_any_moment(
         tags in vec(0..3_usize, 0..40),
@@ -200,7 +199,7 @@ fn storm() -> Workflow {
     workflow
 }
 
-/// The next thing that can happen by itself.
+/// Returns the next fact that can happen by itself.
 fn next_fact(sim: &mut Sim, choice: usize) -> Option<Fact> {
     if !sim.asks.is_empty() {
         let request = sim.asks.remove(choice % sim.asks.len());
@@ -222,7 +221,7 @@ fn next_fact(sim: &mut Sim, choice: usize) -> Option<Fact> {
     Some(Fact::Answered(answer))
 }
 
-/// Ends one call under way: by its reply, or because it was stopped.
+/// Ends one running call: by its reply, or by a stop.
 fn end_one(sim: &mut Sim, how: u8) -> bool {
     sim.at += 10;
     if let Some(request) = sim.asks.pop() {

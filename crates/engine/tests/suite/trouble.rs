@@ -1,10 +1,10 @@
-//! Sessions, fall-backs and money when attempts fail.
+//! Sessions, fallbacks and money when attempts fail.
 
 use saihai_model::*;
 
 use crate::support::{Sim, flow};
 
-/// The only turn of a workflow's first stage.
+/// Returns the only turn of a workflow's first stage.
 fn first_turn(workflow: &mut Workflow) -> &mut Turn {
     let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!("it asks agents") };
     &mut turns[0]
@@ -94,12 +94,12 @@ fn a_fallback_that_cannot_hold_the_agent_to_its_permission_is_passed_over() {
     let unfit = Decision::Unfit { call: sim.asks[0].call.clone(), provider: "loose".into() };
     assert!(sim.decisions().contains(&&unfit));
     sim.prove_replay();
-    // What it cannot enforce here it may well enforce elsewhere.
+    // It may enforce other permissions than this one.
     first_turn(&mut workflow).permission = Permission::Full;
     let mut sim = Sim::started(workflow.clone());
     sim.fail("plan", FailureClass::Auth);
     assert_eq!(sim.asks[0].provider, "loose".into());
-    // Nobody is left: the run waits.
+    // Without a fallback left, the run waits.
     workflow.retry.fallback.pop();
     first_turn(&mut workflow).permission = Permission::ReadOnly;
     let mut sim = Sim::started(workflow);
@@ -144,7 +144,7 @@ fn an_ask_knows_what_is_left_of_the_money_beside_what_is_under_way() {
     let mut sim = Sim::started(workflow.clone());
     assert_eq!(sim.asks[0].money, Some(Usd(1_000)));
     sim.tag("plan", Some(0));
-    // A turn has cost 100, and so much is set aside for the first of the two.
+    // A turn has cost 100, so this much is reserved for the first of the two.
     let left: Vec<_> = sim.asks.iter().map(|ask| ask.money).collect();
     assert_eq!(left, [Some(Usd(900)), Some(Usd(800))]);
     workflow.limits.budget = Budget::default();
@@ -184,7 +184,7 @@ fn turns_that_are_asked_together_reserve_together() {
     let mut sim = Sim::started(workflow);
     assert_eq!(sim.open(), ["review.1.1.1 Work", "review.1.1.2 Work"], "a third does not fit");
     assert_eq!(sim.outcome(), "holding: budget");
-    // They were cheaper than their price: what they had set aside is free again.
+    // They cost less than their price, so the rest of the reservation is free again.
     sim.tag("a", Some(0));
     sim.tag("b", Some(0));
     assert_eq!(sim.outcome(), "parked: budget");
@@ -233,7 +233,7 @@ fn go_on() -> Raise {
     Raise { rounds: None, budget: Budget::default(), runtime: None, patience: Millis(60_000), now: false }
 }
 
-/// Two turns that each have twenty seconds in all, and whose failures are results.
+/// Two turns with a deadline of twenty seconds in total, whose failures are results.
 fn hurried() -> Workflow {
     let mut workflow = flow("main[a b]: always -> COMPLETE");
     workflow.retry.after_deadline = false;

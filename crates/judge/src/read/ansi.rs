@@ -1,15 +1,15 @@
-//! Terminal escape sequences, which say nothing.
+//! Terminal escape sequences, which have no meaning in a reply.
 
 use std::borrow::Cow;
 
 const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{7}';
-/// The one-character forms of `ESC [`, `ESC ]` and the other openings of strings.
+/// The one-character forms of `ESC [`, `ESC ]` and the other string openings.
 const CONTROL_SEQUENCE: char = '\u{9b}';
 const STRINGS: [char; 5] = ['\u{9d}', '\u{90}', '\u{98}', '\u{9e}', '\u{9f}'];
 const STRING_END: char = '\u{9c}';
 
-/// Removes escape sequences. A sequence never reaches beyond its line, so the lines stay the same in number.
+/// Removes escape sequences. A sequence never crosses the end of its line, so the number of lines stays the same.
 pub(super) fn strip(text: &str) -> Cow<'_, str> {
     if !text.contains(begins_sequence) {
         return Cow::Borrowed(text);
@@ -28,7 +28,7 @@ fn begins_sequence(character: char) -> bool {
 fn strip_line(line: &str, plain: &mut String) {
     let (body, ending) = line.strip_suffix('\n').map_or((line, ""), |body| (body, "\n"));
     let mut rest = body;
-    // Once a string was found to have no end on this line no later one has; looking again would cost a square.
+    // If one string has no end on this line, no later one has. Searching again would take quadratic time.
     let mut strings_end = true;
     while let Some(at) = rest.find(begins_sequence) {
         plain.push_str(&rest[..at]);
@@ -38,7 +38,7 @@ fn strip_line(line: &str, plain: &mut String) {
     plain.push_str(ending);
 }
 
-/// What follows the sequence that `text` begins with. One that is broken loses only its first character.
+/// Returns the text after the leading sequence. A broken sequence loses only its first character.
 fn behind_sequence<'a>(text: &'a str, strings_end: &mut bool) -> &'a str {
     let mut characters = text.chars();
     let first = characters.next();
@@ -70,7 +70,7 @@ fn behind_short(text: &str) -> &str {
     text.strip_prefix(|c| ('0'..='~').contains(&c)).unwrap_or(text)
 }
 
-/// A title, a link: everything up to a bell or `ESC \`.
+/// Skips a title or a link: everything up to a bell or `ESC \`.
 fn behind_string<'a>(text: &'a str, broken: &'a str, strings_end: &mut bool) -> &'a str {
     let end = if *strings_end { text.find([BELL, STRING_END, ESCAPE]) } else { None };
     let Some(end) = end else {
@@ -80,7 +80,7 @@ fn behind_string<'a>(text: &'a str, broken: &'a str, strings_end: &mut bool) -> 
     let rest = &text[end..];
     match rest.strip_prefix("\u{1b}\\") {
         Some(rest) => rest,
-        // Another sequence begins inside the string: it was never ended.
+        // Another sequence starts inside the string, so the string never ended.
         None if rest.starts_with(ESCAPE) => broken,
         None => rest.strip_prefix([BELL, STRING_END]).unwrap_or(rest),
     }

@@ -1,4 +1,4 @@
-//! Fenced blocks that ask for something.
+//! Fenced blocks that request something.
 
 #[cfg(test)]
 mod tests;
@@ -8,17 +8,16 @@ use saihai_model::{Block, BlockUse, Blocks, Json};
 use super::excerpt;
 use super::reply::Reply;
 
-/// The blocks of a reply.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) blocks: Vec<Block>,
-    /// The opening line of each.
+    /// Opening line of each block.
     pub(super) taken: Vec<usize>,
-    /// What was meant as one and is none.
+    /// Malformed blocks.
     pub(super) warnings: Vec<String>,
 }
 
-/// Finds the blocks whose info string is exactly the wanted one and whose `type` is known (S-64).
+/// Finds the blocks with exactly this info string and a known `type` (S-64).
 pub(super) fn read(reply: &Reply<'_>, blocks: &Blocks) -> Found {
     let mut found = Found::default();
     for fence in reply.fences().blocks.iter().filter(|fence| fence.info == blocks.fence) {
@@ -49,7 +48,7 @@ pub(super) fn read(reply: &Reply<'_>, blocks: &Blocks) -> Found {
 }
 
 impl Found {
-    /// The most that is told.
+    /// Maximum number of warnings.
     const TOLD: usize = 10;
 
     fn warn(&mut self, warning: String) {
@@ -59,9 +58,9 @@ impl Found {
     }
 }
 
-/// The block; `None` where it is not meant as one.
+/// Parses a block; `None` if it is not meant as one.
 fn parse(text: &str, blocks: &Blocks) -> Result<Option<Block>, String> {
-    // Ordinary JSON may stand in such a fence for other reasons.
+    // Such a fence may also contain ordinary JSON.
     let is_shared = blocks.fence.eq_ignore_ascii_case("json");
     let value: Json = serde_json::from_str(text)
         .map_err(|error| format!("is no JSON: {}", excerpt::head(&error.to_string(), 200)))?;

@@ -1,17 +1,17 @@
-//! What a reply merely repeats of its prompt.
+//! Echoes: parts of a reply that only repeat its prompt.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::page::Page;
 
-/// So many lines in a row make an echo.
+/// Number of lines in a row that make an echo.
 const RUN: usize = 3;
 
-/// The prompt, as far as a reply can repeat it: every three lines that follow each other, blank ones left out.
+/// Index of the prompt: all groups of three consecutive lines, without blank ones.
 ///
-/// A line belongs to a run of three or more repeated lines exactly if it belongs to a run of three, so only threes
-/// have to be remembered, and only the lines around a candidate have to be looked at.
+/// A line belongs to a run of three or more repeated lines exactly if it belongs to a run of three. So the index stores
+/// only threes, and a check reads only the lines around a candidate.
 #[derive(Debug)]
 pub(super) struct Echo<'a> {
     prompt: &'a str,
@@ -19,12 +19,11 @@ pub(super) struct Echo<'a> {
 }
 
 impl<'a> Echo<'a> {
-    /// The echo of a prompt.
     pub(super) fn of(prompt: &'a str) -> Self {
         Self { prompt, runs: OnceCell::new() }
     }
 
-    /// Whether a line of the reply is one of three that stand likewise in the prompt.
+    /// Returns true if a line of the reply is one of three consecutive lines of the prompt.
     pub(super) fn covers(&self, page: &Page<'a>, line: usize) -> bool {
         let runs = self.runs.get_or_init(|| runs(self.prompt));
         if runs.is_empty() {
@@ -36,14 +35,14 @@ impl<'a> Echo<'a> {
             lines[RUN - 1 - distance] = lines[RUN - distance].and_then(|line| previous(page, line));
             lines[RUN - 1 + distance] = lines[RUN - 2 + distance].and_then(|line| next(page, line));
         }
-        // The prompt may be repeated as it is, or as a quotation; what it quotes itself is somebody else's.
+        // A reply may repeat the prompt literally or as a quotation. Quotations inside the prompt do not count.
         [str::trim, essence].into_iter().any(|compared| {
             let around = lines.map(|line| line.map_or("", |line| compared(page.line(line))));
             around.windows(RUN).any(|run| runs.contains(run))
         })
     }
 
-    /// Whether the reply ends as the prompt ends, by three lines or more.
+    /// Returns true if the reply and the prompt end with the same lines, three or more.
     pub(super) fn reaches_the_end(&self, page: &Page<'a>) -> bool {
         let mut said =
             (0..page.count()).rev().map(|line| essence(page.line(line))).filter(|line| !line.is_empty());
@@ -55,17 +54,17 @@ impl<'a> Echo<'a> {
     }
 }
 
-/// A line without blanks around it and without the marks that only quote it.
+/// Strips surrounding blanks and quotation marks (`>`) from a line.
 pub(super) fn essence(line: &str) -> &str {
     line.trim_start_matches(|c: char| c.is_whitespace() || c == '>').trim_end()
 }
 
-/// The nearest line before this one that has an essence.
+/// Returns the nearest earlier line that is not blank or an empty quotation.
 pub(super) fn previous(page: &Page<'_>, line: usize) -> Option<usize> {
     (0..line).rev().find(|line| !essence(page.line(*line)).is_empty())
 }
 
-/// The nearest line behind this one that has an essence.
+/// Returns the nearest later line that is not blank or an empty quotation.
 pub(super) fn next(page: &Page<'_>, line: usize) -> Option<usize> {
     (line + 1..page.count()).find(|line| !essence(page.line(*line)).is_empty())
 }
@@ -87,7 +86,7 @@ fn runs(prompt: &str) -> HashSet<[&str; RUN]> {
 mod tests {
     use super::*;
 
-    /// Each line of the reply that is an echo is marked with `=`.
+    /// `=` marks each line of the reply that is an echo.
     fn check(prompt: &str, expected: &str) {
         let reply: String = expected.lines().map(|line| format!("{}\n", &line[1..])).collect();
         let (echo, page) = (Echo::of(prompt), Page::new(&reply));
@@ -114,7 +113,7 @@ mod tests {
         check("a\n\n  b\n\nc", "=a\n=b  \n=c\n");
     }
 
-    // H-37: what a prompt quotes of an earlier reply is not forbidden to the next one.
+    // H-37: a reply may repeat an earlier reply that its prompt quotes.
     #[test]
     fn what_the_prompt_only_quotes_may_be_said_again() {
         check("> a\n> b\n> c", " a\n b\n c\n");

@@ -1,6 +1,6 @@
 //! Small parts of large texts.
 
-/// The last so many characters.
+/// Returns the last characters.
 pub(super) fn tail(text: &str, characters: usize) -> &str {
     match characters.checked_sub(1).and_then(|before| text.char_indices().rev().nth(before)) {
         Some((start, _)) => &text[start..],
@@ -9,7 +9,7 @@ pub(super) fn tail(text: &str, characters: usize) -> &str {
     }
 }
 
-/// The first so many characters, marked with `…` where cut.
+/// Returns the first characters, with `…` where cut.
 pub(super) fn head(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -5,13 +5,12 @@ use super::page::Page;
 /// A line of three or more backticks or tildes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence<'a> {
-    /// The character it consists of.
     pub(super) mark: Mark,
     pub(super) length: usize,
     pub(super) info: &'a str,
 }
 
-/// What a fence consists of.
+/// Character of a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Backtick,
@@ -19,7 +18,7 @@ pub(super) enum Mark {
 }
 
 impl<'a> Fence<'a> {
-    /// The fence a line is. How far it is indented does not matter: agents put blocks into lists.
+    /// Parses a fence line. Ignores its indentation, because agents put blocks into lists.
     pub(super) fn of(line: &'a str) -> Option<Self> {
         let line = line.trim();
         let (mark, character) = match line.as_bytes().first()? {
@@ -33,19 +32,19 @@ impl<'a> Fence<'a> {
         (length >= 3 && !inline).then(|| Self { mark, length, info: rest.trim_start() })
     }
 
-    /// Whether nothing stands behind its marks, so that it can close a block.
+    /// Returns true if no text follows its marks, so that it can close a block.
     pub(super) fn is_bare(&self) -> bool {
         self.info.is_empty()
     }
 
-    /// Whether a block that it opens is Markdown again, with blocks of its own.
+    /// Returns true if its block is Markdown, which can contain blocks of its own.
     pub(super) fn is_markdown(&self) -> bool {
         let ends_word = |c: char| c.is_whitespace() || matches!(c, ':' | ',' | '{' | '=');
         let word = self.info.split(ends_word).next().unwrap_or(self.info);
         word.eq_ignore_ascii_case("markdown") || word.eq_ignore_ascii_case("md")
     }
 
-    /// Whether its marks suffice to close what `opening` opens.
+    /// Returns true if it has enough marks to close `opening`.
     pub(super) fn is_enough_for(&self, opening: &Fence<'_>) -> bool {
         self.mark == opening.mark && self.length >= opening.length
     }
@@ -53,14 +52,14 @@ impl<'a> Fence<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block<'a> {
-    /// The line of its opening fence.
+    /// Line of its opening fence.
     pub(super) open: usize,
-    /// The line of its closing fence.
+    /// Line of its closing fence.
     pub(super) close: usize,
     pub(super) info: &'a str,
 }
 
-/// The fenced blocks of a text. A fence that nothing closes is an ordinary line.
+/// Fenced blocks of a text. A fence without a closing one is an ordinary line.
 #[derive(Debug)]
 pub(super) struct Fences<'a> {
     pub(super) blocks: Vec<Block<'a>>,
@@ -88,22 +87,22 @@ impl<'a> Fences<'a> {
         found
     }
 
-    /// Whether a line belongs to a block, its fences included.
+    /// Returns true if a line belongs to a block, including its fences.
     pub(super) fn contain(&self, line: usize) -> bool {
         let behind = self.blocks.partition_point(|block| block.open <= line);
         behind.checked_sub(1).is_some_and(|index| self.blocks[index].close >= line)
     }
 }
 
-/// Every line that is a fence.
+/// Returns every fence line.
 pub(super) fn all<'a>(page: &Page<'a>) -> Vec<(usize, Fence<'a>)> {
     (0..page.count()).filter_map(|line| Fence::of(page.line(line)).map(|fence| (line, fence))).collect()
 }
 
-/// For each fence, if it opens a block, the fence that closes it: the nearest bare one with marks enough.
+/// For each fence that opens a block, returns the fence that closes it: the nearest bare one with enough marks.
 ///
-/// Seen from the end, only fences longer than all nearer ones can still be the nearest for somebody; they are kept
-/// in two stacks, so that a text of unclosed fences costs no square.
+/// Seen from the end, only fences longer than all nearer ones can still close a block. Two stacks hold them, so that a
+/// text of unclosed fences does not take quadratic time.
 pub(super) fn closings(fences: &[(usize, Fence<'_>)]) -> Vec<Option<usize>> {
     let mut stacks: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
     let mut found = vec![None; fences.len()];
@@ -119,10 +118,10 @@ pub(super) fn closings(fences: &[(usize, Fence<'_>)]) -> Vec<Option<usize>> {
     found
 }
 
-/// For each fence, if it opens a block, the fence that closes it. Inside a block only fences with marks enough to
-/// close it count; the others are its content.
+/// For each fence that opens a block, returns the fence that closes it. Inside a block, only fences with enough marks
+/// to close it count; the others are its content.
 ///
-/// Seen from the end, the blocks inside a block are known before it, so each is stepped over at once.
+/// Seen from the end, the inner blocks are known before the outer one, so each is skipped in one step.
 pub(super) fn nested_closings(
     fences: &[(usize, Fence<'_>)],
     opens: impl Fn(usize, &Fence<'_>) -> bool,
@@ -150,7 +149,7 @@ pub(super) fn nested_closings(
     found
 }
 
-/// For each fence the next one of the same mark with more of them.
+/// For each fence, returns the next one of the same mark with more marks.
 fn next_longer(fences: &[(usize, Fence<'_>)]) -> Vec<usize> {
     let mut longer = vec![fences.len(); fences.len()];
     for index in (0..fences.len()).rev() {
@@ -168,7 +167,7 @@ fn next_longer(fences: &[(usize, Fence<'_>)]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Blocks as `open-close info`, unclosed fences as `open? info`.
+    /// Expects blocks as `open-close info`, unclosed fences as `open? info`.
     fn check(text: &str, expected: &[&str]) {
         let fences = Fences::of(&Page::new(text));
         let blocks =

@@ -4,7 +4,7 @@ use saihai_model::Keyword;
 
 use super::reply::Reply;
 
-/// Which of the words occur in a reply, in what it does not merely repeat of its prompt.
+/// Returns the words that occur in a reply, outside echoes of its prompt.
 pub(super) fn read(reply: &Reply<'_>, keywords: &[Keyword]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for keyword in keywords {
@@ -21,7 +21,7 @@ fn occurs(reply: &Reply<'_>, keyword: &Keyword) -> bool {
     let mut before = None;
     !word.is_empty()
         && page.text().match_indices(word).map(|(at, _)| page.line_at(at)).any(|line| {
-            // A line that holds the word many times is looked at once.
+            // Check a line with several occurrences only once.
             before.replace(line) != Some(line)
                 && (!keyword.whole_line || page.line(line).trim() == word)
                 && !reply.is_echo(line)

@@ -1,7 +1,7 @@
-//! Reading a reply: the text goes in, a small [`Reading`] comes out, and nobody needs the text again.
+//! Reads a reply: turns its text into a small [`Reading`], so that the text is not needed again.
 //!
-//! Every reader finds its candidates in one pass over the text and then looks only at the lines around them, so the
-//! cost grows with the length of the reply and no reply can make it grow faster.
+//! Every reader finds its candidates in one pass over the text, and then reads only the lines around them. The cost is
+//! therefore linear in the length of any reply.
 
 mod ansi;
 mod block;
@@ -33,11 +33,11 @@ use tag::NoneTag;
 #[derive(Debug, Clone, Copy)]
 pub struct Said<'a> {
     pub text: &'a str,
-    /// The structured value its provider delivered beside the text.
+    /// Structured value that the provider delivered next to the text.
     pub structured: Option<&'a Json>,
 }
 
-/// Reads a reply for what is wanted of it. `prompt` is the text it answers: what merely repeats it decides nothing.
+/// Reads the expected parts of a reply. `prompt` is the text it answers: an echo of it decides nothing.
 pub fn read(wanted: Wanted<'_>, prompt: &str, said: Said<'_>) -> Reading {
     let window = window::Window::of(said.text);
     let plain = ansi::strip(window.text);
@@ -57,8 +57,7 @@ pub fn read(wanted: Wanted<'_>, prompt: &str, said: Said<'_>) -> Reading {
     reading
 }
 
-/// What counts of a message that an agent sent before its final text: the blocks and the words in it. A value or a label
-/// is what the final text says.
+/// Reads the blocks and keywords of a message before the final text. Values and labels come only from the final text.
 pub fn overheard(reads: &Reads, prompt: &str, message: &str) -> Reading {
     let window = window::Window::of(message);
     let plain = ansi::strip(window.text);
@@ -108,7 +107,7 @@ fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, readin
     reading.keywords = keyword::read(reply, &reads.keywords);
 }
 
-/// The fields that say which label is chosen.
+/// Returns the fields that choose a label.
 fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &Pointed)> {
     choice.found_by.iter().filter_map(move |method| match method {
         Method::Field(field) => Some((choice, field)),
@@ -116,14 +115,14 @@ fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &Pointed)> {
     })
 }
 
-/// The head of a value, where what is wrong with it is told.
+/// Returns the start of a value, for messages.
 pub(crate) fn excerpt(value: &str) -> String {
     excerpt::head(value, 200)
 }
 
 static ANY: Json = Json::Bool(true);
 
-/// The schema of a turn's output and whether it must be there; any will do where only a field of it decides.
+/// Returns the schema of a turn's output, and true if it is required. If only a field decides, any object will do.
 fn schema_of(reads: &Reads) -> Option<(&Json, bool)> {
     let by_field = |choice: &Choice| fields(choice).next().is_some();
     match &reads.output {
@@ -141,7 +140,7 @@ fn read_answer(
 ) {
     match &question.answer {
         AnswerForm::Tag => tag::read(reply, &choice.options, NoneTag::Counts).put_into(reading),
-        // An answer in a form has nothing to say outside it, so the form is required whatever its schema says.
+        // An answer in a form has no content outside it, so the form is required regardless of its schema.
         AnswerForm::Form { schema, .. } => {
             let demand = Demand { schema: &schema.schema, required: true, taken: &[], shaping: None };
             json::read(reply, structured, demand).put_into(reading);

@@ -1,15 +1,15 @@
 //! A text as lines.
 
-/// A text and where its lines begin.
+/// A text and the offsets of its lines.
 #[derive(Debug)]
 pub(super) struct Page<'a> {
     text: &'a str,
-    /// Offsets in 32 bits: a window is small, and a reply of nothing but line ends must not cost a hundred megabytes.
+    /// 32-bit offsets, because a window is small. A reply of only line ends must not cost a hundred megabytes.
     starts: Vec<u32>,
 }
 
 impl<'a> Page<'a> {
-    /// The lines of a window, or of something shorter.
+    /// Splits a window, or a shorter text, into lines.
     pub(super) fn new(text: &'a str) -> Self {
         let first = (!text.is_empty()).then_some(0);
         let others = text.match_indices('\n').map(|(at, _)| at + 1).filter(|at| *at < text.len());
@@ -24,39 +24,39 @@ impl<'a> Page<'a> {
         self.text
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub(super) fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// Where a line begins; the end of the text for the line behind the last.
+    /// Returns the offset of a line; the end of the text for the line after the last.
     pub(super) fn start(&self, line: usize) -> usize {
         self.starts.get(line).map_or(self.text.len(), |at| *at as usize)
     }
 
-    /// A line without its end; empty behind the last.
+    /// Returns a line without its line end; empty after the last.
     pub(super) fn line(&self, line: usize) -> &'a str {
         let whole = &self.text[self.start(line)..self.start(line + 1)];
         whole.trim_end_matches(['\r', '\n'])
     }
 
-    /// The line a byte belongs to.
+    /// Returns the line of a byte offset.
     pub(super) fn line_at(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start as usize <= offset).saturating_sub(1)
     }
 
-    /// The last line that is not blank.
+    /// Returns the last line that is not blank.
     pub(super) fn last_filled(&self) -> Option<usize> {
         let end = self.text.trim_end().len();
         end.checked_sub(1).map(|last| self.line_at(last))
     }
 
-    /// The nearest line before this one that is not blank.
+    /// Returns the nearest earlier line that is not blank.
     pub(super) fn filled_before(&self, line: usize) -> Option<usize> {
         (0..line).rev().find(|line| !self.line(*line).trim().is_empty())
     }
 
-    /// The nearest line behind this one that is not blank.
+    /// Returns the nearest later line that is not blank.
     pub(super) fn filled_after(&self, line: usize) -> Option<usize> {
         (line + 1..self.count()).find(|line| !self.line(*line).trim().is_empty())
     }

@@ -1,18 +1,18 @@
-//! Code and quotations: text that a reply shows rather than says.
+//! Code and quotations: text that a reply shows but does not say.
 //!
-//! Agents write Markdown that no parser of Markdown reads as they mean it: a report in a block of its own quotes code
-//! with fences just as long. So the fences are read in two ways, flat as Markdown says and nested as agents write, and
-//! a way that leaves no fence open is believed.
+//! Agents write Markdown that no Markdown parser reads as they mean it. For example, a report in a block quotes code
+//! with fences of the same length. This module therefore reads the fences in two ways: flat as in Markdown, and nested
+//! as agents write. It trusts each reading that leaves no fence open.
 
 use std::ops::Range;
 
 use super::fence::{self, Fence};
 use super::page::Page;
 
-/// The lines of a text that are code or quotations.
+/// Lines of a text that are code or quotations.
 #[derive(Debug)]
 pub(super) struct Quoted {
-    /// Each way to read the fences that is believed: the lines of its blocks, in order.
+    /// Trusted readings of the fences: for each one the lines of its blocks, in order.
     fenced: Vec<Vec<Range<usize>>>,
     indented: Vec<bool>,
 }
@@ -31,15 +31,15 @@ impl Quoted {
             .map(|blocks| blocks.closed.clone())
             .collect();
         if fenced.is_empty() {
-            // As Markdown says, a block that nothing closes reaches to the end.
+            // In Markdown, an unclosed block extends to the end.
             let open = flat_blocks.open.map(|line| line..page.count());
             fenced.push(flat_blocks.closed.into_iter().chain(open).collect());
         }
         Self { fenced, indented: indented(page) }
     }
 
-    /// Whether a line is one of them. A line below a quotation that has no `>` of its own is not: Markdown would count
-    /// it in, but a verdict is often written there.
+    /// Returns true if a line is quoted. A line without `>` after a quotation is not. Markdown would include it, but
+    /// agents often write a verdict there.
     pub(super) fn line(&self, page: &Page<'_>, line: usize) -> bool {
         behind_list_markers(page.line(line)).starts_with('>')
             || self.indented[line]
@@ -50,10 +50,10 @@ impl Quoted {
     }
 }
 
-/// The blocks of one way to read the fences of a text.
+/// Blocks of one reading of the fences.
 struct Blocks {
     closed: Vec<Range<usize>>,
-    /// The first fence that nothing closes.
+    /// First fence that is never closed.
     open: Option<usize>,
 }
 
@@ -72,8 +72,7 @@ impl Blocks {
     }
 }
 
-/// For each line whether it is code by its indentation: four columns behind a blank line, but not in a list, where
-/// everything is indented.
+/// Marks indented code: four columns after a blank line, except in a list, where everything is indented.
 fn indented(page: &Page<'_>) -> Vec<bool> {
     let (mut behind_blank, mut in_list, mut in_code) = (true, false, false);
     let mut found = Vec::with_capacity(page.count());
@@ -99,7 +98,7 @@ fn indented(page: &Page<'_>) -> Vec<bool> {
     found
 }
 
-/// What follows the markers `- `, `* `, `+ `, `1. ` and `1) ` that a line begins with, as many as there are.
+/// Returns the text after all leading markers `- `, `* `, `+ `, `1. ` and `1) `.
 fn behind_list_markers(line: &str) -> &str {
     let mut text = line.trim_start();
     loop {
@@ -113,7 +112,7 @@ fn behind_list_markers(line: &str) -> &str {
     }
 }
 
-/// The code spans of a line: from a run of backticks to the next run of as many.
+/// Returns the code spans of a line: from a run of backticks to the next run of the same length.
 pub(super) fn code_spans(line: &str) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, _) in line.match_indices('`') {
@@ -122,7 +121,7 @@ pub(super) fn code_spans(line: &str) -> Vec<Range<usize>> {
             Some(_) | None => runs.push(at..at + 1),
         }
     }
-    // Seen from the end, so that the next run of a length is known without looking for it.
+    // Scan from the end, so that the next run of each length is already known.
     let mut next_of_length = std::collections::HashMap::new();
     let mut closing = vec![None; runs.len()];
     for (index, run) in runs.iter().enumerate().rev() {
@@ -146,7 +145,7 @@ pub(super) fn code_spans(line: &str) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Each line of the text that is quoted is marked with `=`.
+    /// `=` marks each quoted line of the text.
     #[track_caller]
     fn check(expected: &str) {
         let text: String = expected.lines().map(|line| format!("{}\n", &line[1..])).collect();

@@ -1,4 +1,4 @@
-//! A reply with everything its readers share.
+//! A reply with the data that its readers share.
 
 use std::cell::OnceCell;
 
@@ -8,12 +8,12 @@ use super::page::Page;
 use super::quoted::Quoted;
 use super::window::Window;
 
-/// A reply, line by line, and what of it is fenced or repeats the prompt.
+/// A reply by lines, with its fenced and echoed parts.
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
-    /// The part that is read, as it was said.
+    /// Part to read, unchanged.
     pub(super) window: Window<'a>,
-    /// The same without escape sequences; its lines are those of the window.
+    /// The same part without escape sequences; its lines match those of the window.
     pub(super) page: Page<'a>,
     pub(super) echo: Echo<'a>,
     fences: OnceCell<Fences<'a>>,
@@ -40,18 +40,18 @@ impl<'a> Reply<'a> {
         self.quoted.get_or_init(|| Quoted::of(&self.page))
     }
 
-    /// The number of a line for people: from 1, in the whole reply.
+    /// Returns a line number for people: from 1, in the whole reply.
     pub(super) fn number(&self, line: usize) -> u32 {
         u32::try_from(self.window.lines_before + line + 1).unwrap_or(u32::MAX)
     }
 
-    /// Whether a line only repeats the prompt. The last one always speaks for itself (H-37).
+    /// Returns true if a line only repeats the prompt. The last line never does (H-37).
     pub(super) fn is_echo(&self, line: usize) -> bool {
         self.page.last_filled() != Some(line) && self.echo.covers(&self.page, line)
     }
 
-    /// Whether these lines and the one before or behind them repeat the prompt. A value that merely equals an
-    /// example of the prompt is an answer; one that comes with the words around the example is not.
+    /// Returns true if these lines and a neighbouring line repeat the prompt. A value that equals an example of the
+    /// prompt is an answer. With the words around the example, it is an echo.
     pub(super) fn is_echo_in_context(&self, first: usize, last: usize) -> bool {
         let repeats = |from: usize, to: usize| {
             let mut filled = (from..=to).filter(|line| !self.page.line(*line).trim().is_empty());

@@ -14,7 +14,7 @@ use super::page::Page;
 use super::quoted;
 use super::reply::Reply;
 
-/// Upper or lower case, and blanks inside the brackets do not matter. A tag never goes over the end of its line.
+/// Ignores letter case and blanks inside the brackets. A tag never crosses the end of its line.
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     let blanks = r"[\t \u{a0}\u{3000}]*";
     let tag = format!(r"\[{blanks}(?i-u:step){blanks}:{blanks}([0-9]+|(?i-u:none)){blanks}\]");
@@ -23,21 +23,21 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoneTag {
-    /// An answer like any other: a question offers it.
+    /// A valid answer, because the question offers it.
     Counts,
     Ignored,
 }
 
-/// The valid tags of a reply.
+/// Valid tags of a reply.
 #[derive(Debug, Default)]
 pub(super) struct TagsOfReply {
     counting: Option<Tag>,
-    /// Those in code or a quotation, in order.
+    /// Tags in code or a quotation, in order.
     quoted: Vec<Tag>,
 }
 
 impl TagsOfReply {
-    /// Writes down the tag that counts, and which other rules are named where a tag does not count.
+    /// Records the tag that counts, and other rules that only quoted tags name.
     pub(super) fn put_into(self, reading: &mut Reading) {
         let Some(counting) = self.counting.or_else(|| self.quoted.last().cloned()) else {
             return;
@@ -54,8 +54,8 @@ impl TagsOfReply {
     }
 }
 
-/// The valid tags of a reply (P-40): of an offered number, and not merely repeated from the prompt. The last one
-/// counts; one in code or a quotation does so only where there is no other.
+/// Finds the valid tags of a reply (P-40): with an offered number, and outside echoes of the prompt. The last one
+/// counts. A tag in code or a quotation counts only if there is no other.
 pub(super) fn read(reply: &Reply<'_>, offers: &[Offer], none: NoneTag) -> TagsOfReply {
     let list: Vec<String> =
         offers.iter().map(|offer| format!("[STEP:{}] = {}", offer.number, offer.label)).collect();
@@ -85,7 +85,7 @@ pub(super) fn read(reply: &Reply<'_>, offers: &[Offer], none: NoneTag) -> TagsOf
     tags
 }
 
-/// What is known of a line that may hold many tags.
+/// State of a line that may hold many tags.
 #[derive(Debug, Default)]
 struct LineOfTags {
     line: Option<usize>,
@@ -110,12 +110,12 @@ impl LineOfTags {
     }
 }
 
-/// The number of a tag, if it is offered; `Some(None)` is the tag that says "none of these".
+/// Returns the number of a tag, if it is offered; `Some(None)` is the tag for "none of these".
 fn valid(name: &str, offers: &[Offer], none: NoneTag) -> Option<Option<usize>> {
     if name.eq_ignore_ascii_case("none") {
         return (none == NoneTag::Counts).then_some(None);
     }
-    // A number too large for a machine word is as little offered as any other large one.
+    // A number too large for a machine word is never offered.
     let number = name.parse().ok()?;
     offers.iter().any(|offer| offer.number == number).then_some(Some(number))
 }
@@ -130,8 +130,8 @@ fn is_echo(reply: &Reply<'_>, list: &[String], line: usize) -> bool {
         }
 }
 
-/// Whether a line belongs to the full list of tags with their conditions, repeated line by line. Of a list with
-/// only one entry nobody can say whether it was repeated or chosen, so it was chosen.
+/// Returns true if a line belongs to a repeated full list of tags with their conditions. A list with one entry always
+/// counts as a choice, because a repeat looks the same.
 fn repeats_list(page: &Page<'_>, list: &[String], line: usize) -> bool {
     let said = essence(page.line(line));
     let Some(index) = list.iter().position(|entry| entry == said).filter(|_| list.len() >= 2) else {
@@ -143,7 +143,7 @@ fn repeats_list(page: &Page<'_>, list: &[String], line: usize) -> bool {
     above.is_some() && below.is_some()
 }
 
-/// Whether a line says nothing but a tag, with its condition or without.
+/// Returns true if a line is only a tag, with or without its condition.
 pub(super) fn stands_alone(line: &str) -> bool {
     let line = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '>' | '#'));
     TAG.find(line).is_some_and(|tag| {

@@ -1,4 +1,4 @@
-//! Whole replies, and what holds for every reply.
+//! Whole replies, and laws for every reply.
 
 use indexmap::IndexMap;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use super::page::Page;
 use super::quoted::{Quoted, code_spans};
 use super::{Said, ansi, read};
 
-/// Looks for everything there is.
+/// Reads all possible parts.
 fn everything() -> Reads {
     let offers = ["approved", "needs fix", "cannot say"].iter().enumerate();
     let report = |file: &str, label: &str| Report {
@@ -179,7 +179,7 @@ fn a_reply_of_ten_megabytes_is_read_by_its_end() {
     insta::assert_snapshot!(reading.warnings[0], @"the reply is longer than 4 MiB: its first 6805744 bytes were kept but not read");
 }
 
-/// Lines that mean something to some reader, and some that mean nothing.
+/// Lines with a meaning for some reader, and some without.
 const TELLING: [&str; 40] = [
     "",
     " ",
@@ -237,7 +237,7 @@ fn telling_text() -> impl Strategy<Value = String> {
         .prop_map(|lines| lines.iter().map(|(line, end)| format!("{line}{end}")).collect())
 }
 
-/// What a reply decides; where it stands does not matter.
+/// Summarises a reading without its positions.
 fn decides(reading: &Reading) -> String {
     let events: Vec<_> = reading.events.iter().map(|event| (&event.topic, &event.message)).collect();
     format!(
@@ -288,13 +288,13 @@ proptest! {
             let events: Vec<_> = reading.events.iter().map(|event| (event.topic.clone(), event.message.clone())).collect();
             (events, reading.end_word.clone())
         };
-        // Behind the last line of the reply something is always read; what stands there ends the reply instead.
+        // After the last line of the reply something is always read; a line there would end the reply instead.
         prop_assume!(!lines[at..].iter().all(|line| line.trim().is_empty()));
         prop_assert_eq!(directs(&with), directs(&without));
     }
 }
 
-/// The last tag that a reply says itself.
+/// Returns the last tag of the reply's own words.
 fn said_tag(text: &str) -> Option<usize> {
     let plain = ansi::strip(text);
     let page = Page::new(&plain);
@@ -304,7 +304,7 @@ fn said_tag(text: &str) -> Option<usize> {
     (!Quoted::of(&page).line(&page, line) && !is_code).then_some(tag.number?)
 }
 
-/// Whether a fence is open at the end of a text, so that the next one closes it.
+/// Returns true if a fence is open at the end of a text, so that the next one closes it.
 fn ends_in_a_block(text: &str) -> bool {
     let text = format!("{}\nend", ansi::strip(text));
     let page = Page::new(&text);
@@ -324,7 +324,7 @@ proptest! {
         around in prop::sample::select(vec!["", "> [STEP:1]\n", "text\n"]),
     ) {
         let text = format!("{before}\n[STEP:{verdict}]\n{after}\n");
-        // An open block takes a bare fence for its end, and then nothing is shown in a block.
+        // A bare fence would close an open block, and the tag would then be outside of any block.
         if let Some(verdict) = said_tag(&text) && !(info.is_empty() && ends_in_a_block(&text)) {
             let with = format!("{text}{fence}{info}\n{around}[STEP:{other}]\n{around}{fence}\n");
             let reading = read_all("", &with);
@@ -366,7 +366,7 @@ proptest! {
     }
 }
 
-/// What tasks, issues, files and earlier reports may contain.
+/// Possible contents of tasks, issues, files and earlier reports.
 fn prompt_part() -> impl Strategy<Value = String> {
     let parts = [
         "Fix the login page.\n",

@@ -1,21 +1,20 @@
-//! The part of a reply that is read.
+//! The part of a reply to read.
 
-/// The last part of a reply, small enough to be read (C-52).
+/// The last part of a reply, small enough to read (C-52).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window<'a> {
-    /// The part that is read.
     pub(super) text: &'a str,
-    /// Where it begins in the whole reply.
+    /// Offset in the whole reply.
     pub(super) offset: usize,
-    /// How many lines of the reply lie before it.
+    /// Number of lines before it.
     pub(super) lines_before: usize,
 }
 
 impl<'a> Window<'a> {
-    /// The most bytes of a reply that are read.
+    /// Maximum bytes of a reply to read.
     pub(super) const LIMIT: usize = 4 * 1024 * 1024;
 
-    /// The whole reply, or its last 4 MiB from the beginning of a line: half a line may mean something else.
+    /// Returns the whole reply, or its last 4 MiB from the start of a line: half a line may change its meaning.
     pub(super) fn of(reply: &'a str) -> Self {
         if reply.len() <= Self::LIMIT {
             return Self { text: reply, offset: 0, lines_before: 0 };
@@ -30,7 +29,7 @@ impl<'a> Window<'a> {
         Self { text: &reply[offset..], offset, lines_before }
     }
 
-    /// What a person should know about it.
+    /// Returns a warning for a person if the reply was cut.
     pub(super) fn warning(&self) -> Option<String> {
         (self.offset > 0).then(|| {
             format!("the reply is longer than 4 MiB: its first {} bytes were kept but not read", self.offset)

@@ -1,35 +1,34 @@
-//! What became of one agent.
+//! Result of one agent.
 
 use saihai_model::{FailureClass, Millis, Usage, Usd};
 use serde::{Deserialize, Serialize};
 
 use super::{Assessment, Finding};
 
-/// What became of one agent. Whatever arrived is kept, also of one that failed.
+/// Result of one agent. It keeps everything that arrived, also from a failed agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentResult {
     pub agent: String,
     #[serde(flatten)]
     pub status: Status,
-    /// How long it took, all attempts and waits together.
+    /// Total time, including all attempts and waits.
     pub elapsed_ms: Millis,
-    /// What it found, as it said it.
+    /// Findings as reported.
     pub findings: Vec<Finding>,
-    /// What it said about the whole.
+    /// Assessments of the whole subject.
     pub assessments: Vec<Assessment>,
-    /// What it read and wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What it cost, in millionths of a dollar.
+    /// Cost in millionths of a dollar.
     #[serde(rename = "cost_usd", default, skip_serializing_if = "Option::is_none", with = "super::dollars")]
     pub cost: Option<Usd>,
-    /// The answer to the same question was at hand.
+    /// True if the answer came from the cache.
     #[serde(default)]
     pub cached: bool,
-    /// What a person should know about how its reply was read.
+    /// Notes for a person about the reading of its reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The words of what could not be taken for a finding, each cut where it is long.
+    /// Texts of refused findings, each cut if long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
 }
@@ -38,42 +37,42 @@ pub struct AgentResult {
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
     Success,
-    /// With a part of a reply.
+    /// Part of a reply arrived.
     Truncated {
         reason: TruncatedBy,
     },
-    /// Our own clock ended it.
+    /// Our own deadline ended it.
     Timeout {
         timeout_seconds: u64,
     },
-    /// Without a reply that could be used.
+    /// No usable reply.
     Error {
         /// A class of failure, `invalid_output` or `budget`.
         class: String,
         message: String,
-        /// What its program ended with.
+        /// Exit code of its program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
-        /// The end of what its program complained.
+        /// End of its program's stderr.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stderr: Option<String>,
     },
 }
 
-/// What cut a reply off.
+/// Cause of a truncated reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TruncatedBy {
     /// The limit on model calls.
     MaxTurns,
-    /// The limit on what a model writes.
+    /// The limit on the model's output.
     OutputLimit,
     /// Only a part of it was valid.
     InvalidOutput,
 }
 
 impl TruncatedBy {
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::MaxTurns => "max_turns",
@@ -84,22 +83,22 @@ impl TruncatedBy {
 }
 
 impl Status {
-    /// The class of an agent that was not started because the budget was used up.
+    /// Class of an agent that did not start because the budget was used up.
     pub const BUDGET: &'static str = "budget";
-    /// The class of an agent whose reply could not be used.
+    /// Class of an agent with an unusable reply.
     pub const INVALID_OUTPUT: &'static str = "invalid_output";
 
-    /// A failure of a class, with nothing known of a program.
+    /// Creates a failure of a class, without details of a program.
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Self {
         Self::error(class.name(), message)
     }
 
-    /// A failure for this reason, with nothing known of a program.
+    /// Creates a failure for this reason, without details of a program.
     pub fn error(class: &str, message: impl Into<String>) -> Self {
         Self::Error { class: class.to_owned(), message: message.into(), exit_code: None, stderr: None }
     }
 
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -109,7 +108,7 @@ impl Status {
         }
     }
 
-    /// Whether the agent gave an answer, be it only a part of one.
+    /// Returns true if the agent answered, even in part.
     pub fn has_delivered(&self) -> bool {
         match self {
             Self::Success | Self::Truncated { .. } => true,
@@ -117,7 +116,7 @@ impl Status {
         }
     }
 
-    /// Whether it was never asked.
+    /// Returns true if it was never asked, for lack of budget.
     pub fn is_unpaid(&self) -> bool {
         matches!(self, Self::Error { class, .. } if class == Self::BUDGET)
     }
@@ -133,7 +132,7 @@ impl Status {
 }
 
 impl AgentResult {
-    /// A result with nothing in it yet.
+    /// Creates an empty result.
     pub fn new(agent: &str, status: Status, elapsed: Millis) -> Self {
         Self {
             agent: agent.to_owned(),
@@ -149,7 +148,7 @@ impl AgentResult {
         }
     }
 
-    /// One result of the turns of an agent that was given its text in parts: everything found, and the worst status.
+    /// Merges the results of an agent that got its text in parts: all findings, and the worst status.
     #[must_use]
     pub fn and(mut self, part: Self) -> Self {
         if part.status.rank() > self.status.rank() {
@@ -173,7 +172,7 @@ impl AgentResult {
     }
 }
 
-/// The sum of what is known.
+/// Returns the sum of the known values.
 fn either<T>(one: Option<T>, other: Option<T>, sum: impl FnOnce(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(sum(one, other)),

@@ -1,26 +1,26 @@
-//! How near to the change a finding is.
+//! Distance of a finding from the change.
 
 use serde::{Deserialize, Serialize};
 
-/// How near to the change a finding is.
+/// Distance of a finding from the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Anchor {
-    /// On a line the change adds.
+    /// On a line that the change adds.
     Added,
-    /// Beside one, inside a hunk.
+    /// Inside a hunk, next to an added line.
     Context,
-    /// In a file that was reviewed, elsewhere or on no line.
+    /// In a reviewed file, elsewhere or on no line.
     File,
-    /// In a file that was not.
+    /// In a file that was not reviewed.
     Outside,
     None,
-    /// The place that was named does not exist.
+    /// The named place does not exist.
     Unverified,
 }
 
 impl Anchor {
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "added",

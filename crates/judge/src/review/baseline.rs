@@ -1,4 +1,4 @@
-//! What was found before.
+//! Findings of an earlier report.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use super::matching::{Known, Matching};
 use super::similar::Gist;
 use super::{Code, Fixed, Reported, Severity, State};
 
-/// What was found before, read from an earlier report.
+/// Findings of an earlier report.
 #[derive(Debug, Clone, Default)]
 pub struct Baseline {
     entries: Vec<Entry>,
 }
 
-/// A finding of before: one, or several that had become one.
+/// An earlier finding: one, or several merged into one.
 #[derive(Debug, Clone)]
 struct Entry {
     members: Vec<Known>,
@@ -25,7 +25,7 @@ struct Entry {
     message: String,
 }
 
-/// A file that is no earlier report.
+/// Error: the file is not an earlier report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotABaseline;
 
@@ -37,27 +37,27 @@ impl fmt::Display for NotABaseline {
 
 impl std::error::Error for NotABaseline {}
 
-/// The name under which SARIF carries a fingerprint.
+/// Name of the fingerprint in SARIF.
 const SARIF_FINGERPRINT: &str = "saihaiFinding/v1";
 
 impl Baseline {
-    /// Reads a report of ours, as JSON or as SARIF.
+    /// Reads one of our reports, as JSON or SARIF.
     pub fn read(value: &Json) -> Result<Self, NotABaseline> {
         let list = |value: &Json, name: &str| value.get(name).and_then(Json::as_array).cloned();
         let entries = if let Some(runs) = list(value, "runs") {
             let results = runs.iter().filter_map(|run| list(run, "results")).flatten();
             results.filter_map(|result| sarif_entry(&result)).collect()
         } else {
-            // What was suppressed or put aside never counted: it does so once nothing holds it back any more.
+            // Suppressed and filtered findings never counted. They count as new once nothing holds them back.
             let findings = list(value, "findings").ok_or(NotABaseline)?;
             findings.iter().filter_map(own_entry).collect()
         };
         Ok(Self { entries })
     }
 
-    /// Marks what is new and what was there before, and says what is no more: a finding was there before where all that
-    /// is worst in it was. What is put `aside` is what was there before only where no finding is. What nobody who knew it
-    /// has `looked` for again, an agent in a file, is not known to be gone.
+    /// Marks new and existing findings, and returns the fixed ones. A finding is existing if all its worst members were
+    /// in the baseline. Findings put `aside` match an entry only if no counted finding does. An entry is fixed only if
+    /// its agent `looked` at its file again.
     pub(super) fn compare(
         &self,
         findings: Vec<&mut Reported>,
@@ -81,14 +81,14 @@ impl Baseline {
             .collect()
     }
 
-    /// The files in which something was found.
+    /// Returns the files with findings.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| entry.file.as_deref())
     }
 }
 
 impl Entry {
-    /// With the members it names; else it is one itself, under this name. What has no name is none of ours.
+    /// Adds its members, or itself as the only member under this name. An entry without a name is not ours.
     fn with(mut self, members: Option<&Json>, named: Option<String>) -> Option<Self> {
         let members = members.and_then(Json::as_array).into_iter().flatten();
         self.members = members.filter_map(|member| self.member(member)).collect();
@@ -98,7 +98,7 @@ impl Entry {
         Some(self)
     }
 
-    /// What it does not say of itself is as it is said of the whole.
+    /// Reads a member. Missing values default to those of the whole.
     fn member(&self, value: &Json) -> Option<Known> {
         let severity = text(value, "/severity").as_deref().and_then(Severity::named).or(self.severity);
         let message = text(value, "/message").unwrap_or_else(|| self.message.clone());
@@ -145,7 +145,7 @@ fn line(value: &Json, pointer: &str) -> Option<u32> {
     value.pointer(pointer).and_then(Json::as_u64).and_then(|line| u32::try_from(line).ok())
 }
 
-/// The lines of `FILE:START-END`, or of `FILE:LINE`.
+/// Parses the lines of `FILE:START-END` or `FILE:LINE`.
 fn lines_of(place: &str, file: &str) -> Option<(u32, u32)> {
     let lines = place.strip_prefix(file)?.strip_prefix(':')?;
     let (start, end) = lines.split_once('-').unwrap_or((lines, lines));
@@ -180,7 +180,7 @@ fn own_entry(value: &Json) -> Option<Entry> {
     entry.with(value.get("members"), text(value, "/fingerprint"))
 }
 
-/// A result of SARIF. One that says of itself that it is no more is none, nor is one that was suppressed.
+/// Reads a SARIF result. Ignores one marked as absent, and a suppressed one.
 fn sarif_entry(value: &Json) -> Option<Entry> {
     let is_suppressed = value.get("suppressions").and_then(Json::as_array).is_some_and(|all| !all.is_empty());
     if is_suppressed || text(value, "/baselineState").as_deref() == Some("absent") {
@@ -191,7 +191,7 @@ fn sarif_entry(value: &Json) -> Option<Entry> {
     if agents.is_empty() {
         agents.extend(text(value, "/ruleId"));
     }
-    // A file that stands for a place nobody knows is none.
+    // A placeholder file for an unknown place does not count.
     let is_known = value.pointer("/properties/placeIsKnown").and_then(Json::as_bool).unwrap_or(true);
     let place = value.pointer("/locations/0/physicalLocation").filter(|_| is_known).unwrap_or(&Json::Null);
     let start = line(place, "/region/startLine");
@@ -207,7 +207,7 @@ fn sarif_entry(value: &Json) -> Option<Entry> {
     entry.with(members, named.and_then(Json::as_str).map(str::to_owned))
 }
 
-/// The path a URI stands for.
+/// Decodes a URI into a path.
 fn decoded(uri: &str) -> String {
     let mut bytes = Vec::with_capacity(uri.len());
     let mut rest = uri.as_bytes();

@@ -1,21 +1,21 @@
-//! Which lines of a file a change touches.
+//! Lines of a file that a change touches.
 
-/// Which lines of the new version of a file a change adds, and which it shows.
+/// Lines of a file's new version that a change adds or shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     /// First and last line of each hunk.
     hunks: Vec<(u32, u32)>,
     /// First and last line of each group of added lines.
     added: Vec<(u32, u32)>,
-    /// The lines before which others are taken away.
+    /// Lines before which the change removes others.
     taken: Vec<u32>,
 }
 
 impl Change {
-    /// Reads a file's section of a unified diff. What is no hunk is passed over.
+    /// Parses a file's section of a unified diff. Skips everything outside hunks.
     pub fn of_diff(section: &str) -> Self {
         let mut change = Self::default();
-        // How many lines of the old and the new version the hunk still holds, and the next line of the new one.
+        // Lines of the old and the new version left in the hunk, and the next new line.
         let (mut old, mut new, mut line) = (0, 0, 0);
         for text in section.split('\n') {
             if old == 0 && new == 0 {
@@ -24,7 +24,7 @@ impl Change {
                 if new > 0 {
                     change.hunks.push((line, line.saturating_add(new - 1)));
                 } else {
-                    // Of a hunk without new lines the one before it is named.
+                    // A hunk without new lines names the line before it.
                     line = line.saturating_add(1);
                 }
                 continue;
@@ -39,7 +39,7 @@ impl Change {
                     change.taken.push(line);
                     old = old.saturating_sub(1);
                 }
-                // "\ No newline at end of file" is no line of either.
+                // "\ No newline at end of file" is a line of neither version.
                 Some(b'\\') => {}
                 _ => {
                     line = line.saturating_add(1);
@@ -57,17 +57,17 @@ impl Change {
         }
     }
 
-    /// Whether one of these lines is added.
+    /// Returns true if one of these lines is added.
     pub fn adds(&self, lines: (u32, u32)) -> bool {
         overlap(&self.added, lines)
     }
 
-    /// Whether lines are taken away between the one before this and this one.
+    /// Returns true if the change removes lines directly before this one.
     pub fn takes_before(&self, line: u32) -> bool {
         self.taken.contains(&line)
     }
 
-    /// Whether one of these lines is inside a hunk.
+    /// Returns true if one of these lines is inside a hunk.
     pub fn shows(&self, lines: (u32, u32)) -> bool {
         overlap(&self.hunks, lines)
     }
@@ -77,7 +77,7 @@ fn overlap(ranges: &[(u32, u32)], (start, end): (u32, u32)) -> bool {
     ranges.iter().any(|(first, last)| *first <= end && start <= *last)
 }
 
-/// `@@ -OLD[,COUNT] +NEW[,COUNT] @@`: how many old lines, the first new one, how many new ones.
+/// Parses `@@ -OLD[,COUNT] +NEW[,COUNT] @@`: the old line count, the first new line, the new line count.
 fn hunk(line: &str) -> Option<(u32, u32, u32)> {
     let inside = line.strip_prefix("@@ -")?;
     let (ranges, _) = inside.split_once(" @@")?;

@@ -1,11 +1,11 @@
-//! The files that findings speak of.
+//! Files that findings refer to.
 
 use std::collections::BTreeMap;
 
 use super::{Change, Finding, path};
 
-/// The files of a project as the agents saw them: those reviewed, and whichever others a finding names, one of before
-/// included. A file that is not among them is not there.
+/// Files of a project as the agents saw them: the reviewed ones, and others that a finding names, including earlier
+/// findings. Any other file does not exist.
 #[derive(Debug, Clone, Default)]
 pub struct Code {
     root: String,
@@ -14,41 +14,41 @@ pub struct Code {
 
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// Its text; `None` where it has none to look at: it was deleted, is no text, or is too large.
+    /// Text; `None` for a deleted, binary or too large file.
     pub text: Option<String>,
-    /// What it was called before the change, where that was something else.
+    /// Name before the change, if it was different.
     pub previous: Option<String>,
-    /// What the change did to it; `None` where whole files are reviewed.
+    /// Changes to the file; `None` in a review of whole files.
     pub change: Option<Change>,
-    /// Whether it is among what was reviewed.
+    /// True if it was reviewed.
     pub is_reviewed: bool,
 }
 
 impl Code {
-    /// No files yet. `root` is the directory agents may have put before the paths they name.
+    /// Creates an empty set. `root` is the directory that agents may have prefixed to paths.
     pub fn new(root: &str) -> Self {
         Self { root: root.to_owned(), files: BTreeMap::new() }
     }
 
-    /// With one more file, by its path from the root with `/`.
+    /// Adds a file by its path from the root with `/`.
     #[must_use]
     pub fn with(mut self, path: &str, source: Source) -> Self {
         self.files.insert(path.to_owned(), source);
         self
     }
 
-    /// Where a file may be found that an agent named: its path from the root, best guess first. Empty for a path that
-    /// leads out of the root.
+    /// Returns possible paths, from the root, of a file that an agent named, best guess first. Empty for a path outside
+    /// the root.
     pub fn places(&self, named: &str) -> Vec<String> {
         path::places(&self.root, named)
     }
 
-    /// The path of a file that an agent named, if there is such a file.
+    /// Returns the path of a file that an agent named, if it exists.
     pub(super) fn find(&self, named: &str) -> Option<String> {
         self.places(named).into_iter().find(|path| self.files.contains_key(path))
     }
 
-    /// Whether a file is among them, by its path from the root.
+    /// Returns true if it contains a file, by its path from the root.
     pub fn has(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
@@ -57,7 +57,7 @@ impl Code {
         self.files.get(path)
     }
 
-    /// What the file of a finding was called before the change, where that was something else.
+    /// Returns the old name of a finding's file, if the change renamed it.
     pub(super) fn previous(&self, finding: &Finding) -> Option<&str> {
         self.get(finding.file.as_deref()?)?.previous.as_deref()
     }
@@ -66,7 +66,7 @@ impl Code {
         self.files.iter().map(|(path, source)| (path.as_str(), source))
     }
 
-    /// The texts of some lines, as far as the file has them.
+    /// Returns the texts of a range of lines, as far as the file has them.
     pub(super) fn lines(&self, path: &str, (start, end): (u32, u32)) -> Vec<&str> {
         let text = self.get(path).and_then(|source| source.text.as_deref()).unwrap_or_default();
         let (skipped, count) = (start.saturating_sub(1) as usize, (end - start) as usize + 1);
@@ -75,34 +75,33 @@ impl Code {
 }
 
 impl Source {
-    /// A file that was reviewed as a change: its new text and its section of the diff.
+    /// Creates a file reviewed as a change: its new text and its section of the diff.
     pub fn changed(text: Option<String>, section: &str) -> Self {
         Self { text, change: Some(Change::of_diff(section)), is_reviewed: true, previous: None }
     }
 
-    /// The same, where the change gave it another name.
+    /// Sets the name before a rename.
     #[must_use]
     pub fn called_before(self, previous: Option<String>) -> Self {
         Self { previous, ..self }
     }
 
-    /// A file that was reviewed whole.
+    /// Creates a file reviewed as a whole.
     pub fn whole(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), is_reviewed: true, ..Self::default() }
     }
 
-    /// A file that was not reviewed, but that a finding names.
+    /// Creates a file that was not reviewed, but that a finding names.
     pub fn other(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
     }
 
-    /// A file that was not reviewed and that nobody looks into, but that is there.
+    /// Creates an existing file that was neither reviewed nor read.
     pub fn unread() -> Self {
         Self::default()
     }
 
-    /// Whether it has this line, as far as anybody was shown: of a file without a text there are only the lines that the
-    /// change shows.
+    /// Returns true if the file has this line. Of a file without text, only the lines in the change are known.
     pub(super) fn has(&self, line: u32) -> bool {
         match self.length() {
             Some(length) => line <= length,
@@ -110,7 +109,7 @@ impl Source {
         }
     }
 
-    /// How many lines it has, where that can be said.
+    /// Returns the number of lines, if known.
     pub(super) fn length(&self) -> Option<u32> {
         let text = self.text.as_deref()?;
         Some(u32::try_from(text.lines().count()).unwrap_or(u32::MAX))

@@ -1,8 +1,8 @@
-//! A day of the calendar.
+//! A calendar day.
 
 use std::fmt;
 
-/// A day of the calendar, as it is written: `2026-02-06`.
+/// A calendar day in the form `2026-02-06`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day {
     year: u16,
@@ -11,7 +11,7 @@ pub struct Day {
 }
 
 impl Day {
-    /// Reads `YYYY-MM-DD`; `None` for what is no day.
+    /// Parses `YYYY-MM-DD`; `None` if it is not a valid day.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let mut number = |digits: usize| {

@@ -1,26 +1,26 @@
-//! What somebody decided not to hear of.
+//! Entries of the project's ignore list.
 
 use super::{Day, Member, PathPattern};
 
-/// One decision not to hear of something, from the project's list of them.
+/// An entry of the project's ignore list.
 #[derive(Debug, Clone)]
 pub struct Ignore {
-    /// The finding of this name.
+    /// Fingerprint of the ignored finding.
     pub fingerprint: Option<String>,
     pub agent: Option<String>,
-    /// What is found in files this pattern takes.
+    /// Pattern of the files whose findings are ignored.
     pub path: Option<PathPattern>,
     pub reason: String,
-    /// The last day on which it holds.
+    /// Last day on which it applies.
     pub expires: Option<Day>,
-    /// The file in which it is written.
+    /// File that contains it.
     pub file: String,
-    /// The lines on which it is written, first and last.
+    /// First and last line of the entry.
     pub lines: (u32, u32),
 }
 
 impl Ignore {
-    /// Whether it is about this finding: everything it names must fit, and it must name something.
+    /// Returns true if it applies to this finding: it has at least one criterion, and all match.
     pub(super) fn takes(&self, member: &Member) -> bool {
         let fingerprint = self.fingerprint.as_ref().map(|wanted| *wanted == member.fingerprint);
         let agent = self.agent.as_ref().map(|wanted| *wanted == member.finding.agent);
@@ -30,7 +30,7 @@ impl Ignore {
         named.peek().is_some() && named.all(|fits| fits)
     }
 
-    /// Whether it can have been used in a review of files like these.
+    /// Returns true if a review of these files could have used it.
     pub(super) fn concerns<'a>(&self, mut reviewed: impl Iterator<Item = &'a str>) -> bool {
         match &self.path {
             Some(pattern) => reviewed.any(|file| pattern.takes(file)),

@@ -1,51 +1,51 @@
-//! Which findings of today are which of before.
+//! Matches findings with those of an earlier report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::similar::Gist;
 use super::{Code, Member, Reported, Severity, fingerprint};
 
-/// Something an agent found before.
+/// An earlier finding.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) fingerprint: String,
-    /// How bad it was, where that is known.
+    /// Severity, if known.
     pub(super) severity: Option<Severity>,
     pub(super) message: String,
     pub(super) gist: Gist,
 }
 
-/// A member of a finding of today: which finding, and which of its members.
+/// A member of a current finding: index of the finding, index of the member.
 type Now = (usize, usize);
-/// A member of an entry of before.
+/// A member of an earlier entry.
 type Then = (usize, usize);
 
-/// Which members of today were there before. What was found before is used by one finding of today, and there by every
-/// member it fits: they speak of the same thing.
+/// Current members that existed before. One current finding uses an earlier member, for every member of its own that
+/// fits: they describe the same problem.
 #[derive(Debug, Default)]
 pub(super) struct Matching {
     known: BTreeSet<Now>,
-    /// Which finding of today uses a member of before.
+    /// Current finding that uses each earlier member.
     used: BTreeMap<Then, usize>,
 }
 
-/// How sure it is that one is the other, surest first. A fingerprint names code and no words, so that two findings on one
-/// line share it: then the words tell them apart.
+/// Certainty of a match, highest first. A fingerprint covers code and no words, so two findings on one line share it.
+/// Then the words tell them apart.
 #[derive(Debug, Clone, Copy)]
 enum Sureness {
     /// The same name, words and severity.
     Same,
-    /// The same name and like words. Who says the same of the same code may well call it worse today.
+    /// The same name and similar words. An agent may rate the same problem in the same code worse today.
     LikeWords,
-    /// The same name, and not worse than it was.
+    /// The same name, and not worse than before.
     Name,
-    /// Like words about nearly the same lines, and not worse: another agent's, or the code has changed.
+    /// Similar words about nearly the same lines, and not worse: from another agent, or the code has changed.
     LikePlace,
 }
 
 impl Matching {
-    /// Puts findings beside the entries of before, each with its members: first those that are `heard` of, so many, and
-    /// of these and the rest the surest first, then the worst. A file that the change renamed is the same file.
+    /// Matches findings with earlier entries, each with its members. The first `heard` findings take precedence. Within
+    /// both parts, certain matches come first, then the worst findings. A renamed file is the same file.
     pub(super) fn of(entries: &[&[Known]], findings: &[&mut Reported], heard: usize, code: &Code) -> Self {
         let mut all = Self::default();
         let today: Vec<(Now, Today<'_>)> = findings
@@ -70,12 +70,12 @@ impl Matching {
         all
     }
 
-    /// Whether this member was there before.
+    /// Returns true if this member existed before.
     pub(super) fn knows(&self, now: Now) -> bool {
         self.known.contains(&now)
     }
 
-    /// Whether something of this entry is there today.
+    /// Returns true if part of this entry still exists.
     pub(super) fn has_used(&self, entry: usize) -> bool {
         self.used.keys().any(|(used, _)| *used == entry)
     }
@@ -94,10 +94,10 @@ impl Matching {
     }
 }
 
-/// A member of today with what it is compared by.
+/// A current member with its comparison keys.
 struct Today<'a> {
     member: &'a Member,
-    /// The name it had before the change renamed its file.
+    /// Fingerprint before the change renamed its file.
     previously: Option<String>,
     gists: Vec<Gist>,
 }

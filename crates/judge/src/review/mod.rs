@@ -1,9 +1,10 @@
-//! What reviewers found, folded into one report.
+//! Folds the findings of review agents into one report.
 //!
-//! [`Payload::read`] takes what one agent replied apart into [`Finding`]s and [`Assessment`]s and loses nothing of it;
-//! [`Review::report`] folds the results of all agents into one [`Report`]: places are made sure of, similar findings
-//! become one with several members, and a baseline, suppressions and thresholds say which of them count. No model is
-//! asked and no clock is read, so the same replies give the same report, in whatever order they arrived.
+//! [`Payload::read`] splits an agent's reply into [`Finding`]s and [`Assessment`]s, and loses none of it.
+//! [`Review::report`] folds the results of all agents into one [`Report`]. It verifies places and merges similar
+//! findings into one with several members. A baseline, suppressions and thresholds then decide which findings count.
+//!
+//! Nothing here asks a model or reads a clock. The same replies thus give the same report, in any order of arrival.
 
 mod agent_result;
 mod anchor;

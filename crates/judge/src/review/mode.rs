@@ -1,8 +1,8 @@
-//! What a review is about.
+//! Mode of a review.
 
 use serde::{Deserialize, Serialize};
 
-/// What a review is about.
+/// Mode of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -13,7 +13,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Diff => "diff",

@@ -1,36 +1,35 @@
-//! How a review ends.
+//! Outcome of a review.
 
 use serde::{Deserialize, Serialize};
 
 use super::{AgentResult, NotReviewed, Policy};
 
-/// How a review ends, the first that holds.
+/// Outcome of a review; the first that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Cancelled,
-    /// Agents were asked and none gave an answer, or none was asked that should have been.
+    /// No asked agent answered, or no agent was asked although some should have been.
     NothingDelivered,
-    /// Something was found that is bad enough.
+    /// A finding is bad enough to fail the review.
     Failing,
-    /// Nothing bad was found, but not everything was looked at.
+    /// Nothing bad was found, but the review was incomplete.
     Incomplete,
-    /// Nothing bad was found, but not every agent gave the answer that is required of it.
+    /// Nothing bad was found, but a required agent did not answer.
     AgentFailed,
-    /// Nothing is in the way.
     Passed,
 }
 
-/// Why a review was not through when it was told about.
+/// Reason why a review stopped before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// Somebody stopped it, or something outside of it failed.
+    /// A person stopped it, or something outside it failed.
     FromOutside,
-    /// It met a limit or its budget.
+    /// It reached a limit or its budget.
     AtLimit,
 }
 
-/// What decides how a review ends, beside its policy.
+/// Facts that decide the outcome, next to the policy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decisive<'a> {
     pub(super) stopped: Option<Stopped>,
@@ -58,7 +57,7 @@ impl Outcome {
         } else if is_partial && !policy.allow_partial {
             Self::Incomplete
         } else if !found.results.is_empty() && !found.results.iter().any(delivered) {
-            // Nobody minds what is left out; but a review that nobody made has not passed.
+            // Gaps are allowed, but a review without any answer has not passed.
             Self::NothingDelivered
         } else if policy.require_all && !found.results.iter().all(delivered) {
             Self::AgentFailed
@@ -67,7 +66,7 @@ impl Outcome {
         }
     }
 
-    /// What the process ends with.
+    /// Returns the exit code of the process.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Passed => 0,

@@ -1,11 +1,11 @@
 //! Paths as agents write them.
 
-/// Where a file may be that was named like this: paths from the root with `/`, best guess first. None for a path that
-/// leads out of the root.
+/// Returns possible locations of a named file: paths from the root with `/`, best guess first. Empty for a path outside
+/// the root.
 pub(super) fn places(root: &str, named: &str) -> Vec<String> {
     let slashed = named.trim().replace('\\', "/");
     let mut places = Vec::new();
-    // A backslash is a letter of a name where the file system says so.
+    // On some file systems a backslash is an ordinary character of a name.
     for spelled in [named.trim(), &slashed] {
         if let Some(place) = inside(root, spelled)
             && !places.contains(&place)
@@ -13,7 +13,7 @@ pub(super) fn places(root: &str, named: &str) -> Vec<String> {
             places.push(place);
         }
     }
-    // Agents copy paths out of diffs, where they stand behind `a/` and `b/`.
+    // Agents copy paths from diffs, where they have the prefix `a/` or `b/`.
     let stripped: Vec<String> = places
         .iter()
         .filter_map(|place| place.strip_prefix("a/").or(place.strip_prefix("b/")))
@@ -23,14 +23,14 @@ pub(super) fn places(root: &str, named: &str) -> Vec<String> {
     places
 }
 
-/// The path from the root, without `.` and `..`.
+/// Returns the path from the root, without `.` and `..`.
 fn inside(root: &str, path: &str) -> Option<String> {
     let root = root.trim_end_matches('/');
     let relative = match path.strip_prefix(root).filter(|_| !root.is_empty()) {
         Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
         _ => path,
     };
-    // The drive of a system that has some; a colon alone is a letter of a name like any other.
+    // A Windows drive; a colon alone is an ordinary character of a name.
     let has_drive = matches!(relative.as_bytes(), [b'a'..=b'z' | b'A'..=b'Z', b':', b'/' | b'\\', ..]);
     if relative.starts_with('/') || has_drive {
         return None;

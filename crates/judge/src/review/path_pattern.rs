@@ -1,16 +1,19 @@
-//! Patterns of the paths in which something is not to be heard of.
+//! Path patterns of the ignore list.
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A pattern that a path from the project's root is held against, in the syntax that agents have for theirs: `?`, `*` and
-/// `[a-z]` take no `/`, `**` takes any directories, `{a,b}` is either, and a pattern that ends in `/` takes all below it.
+/// A pattern for paths from the project's root, in the same syntax as those of agents:
+/// - `?`, `*` and `[a-z]` do not match `/`.
+/// - `**` matches any directories.
+/// - `{a,b}` matches either.
+/// - A pattern that ends in `/` matches everything below it.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     matcher: GlobMatcher,
 }
 
 impl PathPattern {
-    /// Reads a pattern; nothing where it is none.
+    /// Parses a pattern; `None` if it is invalid.
     pub fn new(pattern: &str) -> Option<Self> {
         let below = if pattern.ends_with('/') { "**" } else { "" };
         let whole = format!("{pattern}{below}");
@@ -18,7 +21,6 @@ impl PathPattern {
         Some(Self { matcher: glob.compile_matcher() })
     }
 
-    /// Whether it takes a path.
     pub(super) fn takes(&self, path: &str) -> bool {
         self.matcher.is_match(path)
     }

@@ -1,37 +1,37 @@
-//! Which findings count.
+//! Decides which findings count.
 
 use super::{Anchor, Severity};
 
-/// Which findings count, and what else decides how a review ends.
+/// Rules for findings that count, and other inputs of the outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// The least severity that fails a review.
+    /// Minimum severity that fails a review.
     pub fail_on: FailOn,
-    /// How near to the change a finding must be.
+    /// Maximum distance of a counted finding from the change.
     pub fail_scope: FailScope,
-    /// Findings less certain are put aside; those that say nothing of it are not.
+    /// Minimum confidence; less certain findings are filtered. Findings without a confidence stay.
     pub min_confidence: u8,
     pub require_all: bool,
-    /// What was left out does not matter.
+    /// True to accept gaps in the review.
     pub allow_partial: bool,
-    /// What the change says of its own review does not count.
+    /// True to ignore suppressions that the change itself adds.
     pub distrusts_change: bool,
 }
 
-/// The least severity that fails a review.
+/// Minimum severity that fails a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailOn {
-    /// This one, and every worse one.
+    /// This severity and every worse one.
     At(Severity),
     Never,
 }
 
-/// How near to the change a finding must be to count, nearest first.
+/// Maximum distance of a counted finding from the change, nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailScope {
     Added,
     Context,
-    /// In a file that was reviewed.
+    /// In a reviewed file.
     File,
     All,
 }
@@ -50,14 +50,14 @@ impl Default for Policy {
 }
 
 impl FailOn {
-    /// What settings and flags call it.
+    /// Parses the name in settings and flags.
     pub fn named(name: &str) -> Option<Self> {
         let never = (name == "never").then_some(Self::Never);
         let named = Severity::ALL.into_iter().find(|severity| severity.name() == name);
         never.or(named.map(Self::At))
     }
 
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::At(severity) => severity.name(),
@@ -65,7 +65,7 @@ impl FailOn {
         }
     }
 
-    /// Whether a finding of this severity fails a review.
+    /// Returns true if a finding of this severity fails a review.
     pub(super) fn takes(self, severity: Severity) -> bool {
         match self {
             Self::At(least) => severity <= least,
@@ -77,12 +77,12 @@ impl FailOn {
 impl FailScope {
     const ALL: [Self; 4] = [Self::Added, Self::Context, Self::File, Self::All];
 
-    /// What settings and flags call it.
+    /// Parses the name in settings and flags.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -92,7 +92,7 @@ impl FailScope {
         }
     }
 
-    /// Whether a finding with this anchor is near enough. One whose place is unknown always is.
+    /// Returns true if a finding with this anchor is near enough. A finding with an unknown place always is.
     pub(super) fn takes(self, anchor: Anchor) -> bool {
         let needed = match anchor {
             Anchor::None | Anchor::Unverified => return true,

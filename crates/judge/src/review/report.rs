@@ -4,44 +4,44 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentResult, Assessment, Fixed, Mode, Notice, Outcome, Reported, Summary, Suppressed};
 
-/// The report of a review: everything that was found and decided. Every format is made of it alone.
+/// The report of a review: all findings and decisions. Every output format derives from it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Of this form. Fields are only ever added.
+    /// Version of this format. Later versions only add fields.
     pub version: u32,
     pub run: String,
     pub mode: Mode,
-    /// What the change is measured against.
+    /// Base of the change.
     pub base: Option<String>,
-    /// The commit that was reviewed.
+    /// Reviewed commit.
     pub head: Option<String>,
     pub outcome: Outcome,
-    /// What a person should know first.
+    /// Warnings, shown first.
     pub warnings: Vec<String>,
-    /// Every agent that was considered.
+    /// All agents that were considered.
     pub selection: Vec<Considered>,
     pub load_errors: Vec<LoadError>,
-    /// What became of each agent.
+    /// Results of the agents.
     pub results: Vec<AgentResult>,
-    /// What was found, worst first.
+    /// Findings, worst first.
     pub findings: Vec<Reported>,
-    /// What was said about the whole.
+    /// Assessments of the whole subject.
     pub assessments: Vec<Assessment>,
-    /// What somebody decided not to hear of.
+    /// Suppressed findings.
     pub suppressed: Vec<Suppressed>,
-    /// What is not certain enough.
+    /// Findings below the minimum confidence.
     pub filtered: Vec<Reported>,
-    /// What was in the baseline and is no more.
+    /// Findings of the baseline that no longer exist.
     pub fixed: Vec<Fixed>,
-    /// What no agent, or not every one, was shown.
+    /// Parts that some or all agents did not see.
     pub not_reviewed: Vec<NotReviewed>,
-    /// What is wrong with suppressions.
+    /// Problems of suppressions.
     pub notices: Vec<Notice>,
     pub summary: Summary,
 }
 
 impl Report {
-    /// Why nothing can be compared with it later; nothing where everybody who was asked has answered.
+    /// Returns the reason why this report cannot be a baseline. `None` if all asked agents answered.
     pub fn is_no_baseline(&self) -> Option<&'static str> {
         if self.outcome == Outcome::Cancelled {
             Some("the review was stopped")
@@ -59,38 +59,37 @@ impl Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Considered {
     pub agent: String,
-    /// What it is for, in one line.
+    /// Purpose in one line.
     pub description: String,
-    /// Where its definition comes from.
+    /// Source of its definition.
     pub origin: String,
     pub phase: String,
     pub selected: bool,
     pub why: String,
 }
 
-/// A definition that was refused.
+/// A refused definition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LoadError {
     pub file: String,
-    /// What is wrong with it.
     pub message: String,
 }
 
-/// Something that was left out.
+/// A part that was not reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NotReviewed {
     pub file: String,
-    /// The agent that was not shown it; `None` for all of them.
+    /// Agent that did not see it; `None` for all agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub reason: Unread,
 }
 
-/// Why something was left out.
+/// Reason why a part was not reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
-    /// It is more than an agent is given.
+    /// It exceeds the size limit of an agent's input.
     Size,
     Binary,
     Submodule,
@@ -99,7 +98,7 @@ pub enum Unread {
 }
 
 impl Unread {
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Size => "size",
@@ -109,7 +108,7 @@ impl Unread {
         }
     }
 
-    /// Whether somebody could have wanted it to be looked at.
+    /// Returns true for a gap: text that an agent could have reviewed.
     pub fn is_a_gap(self) -> bool {
         match self {
             Self::Size | Self::Budget => true,

@@ -1,47 +1,47 @@
-//! A finding as it stands in the report.
+//! A finding in the report.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Anchor, Finding, Severity};
 
-/// A finding as it stands in the report: one, or several that speak of the same thing.
+/// A finding in the report: one, or several about the same problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
-    /// What is shown: the worst of its members, with the highest confidence of all.
+    /// Displayed finding: the worst of its members, with the highest confidence of all.
     #[serde(flatten)]
     pub finding: Finding,
-    /// The name of that member.
+    /// Fingerprint of that member.
     pub fingerprint: String,
-    /// How near to the change it is.
+    /// Distance from the change.
     pub anchor: Anchor,
-    /// How many agents found it.
+    /// Number of agents that found it.
     pub votes: usize,
-    /// Whether it was there before; `None` without a baseline.
+    /// State relative to the baseline; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// Whether it can fail the review, apart from its severity.
+    /// True if it can fail the review, apart from its severity.
     pub counts: bool,
-    /// The code it is about.
+    /// Code of the finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
-    /// A reviewed file it may be about, where its place is not known.
+    /// Reviewed file that it may be about, if its place is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perhaps: Option<String>,
-    /// Everything that was said, by whom. The one that is shown comes first.
+    /// All merged findings with their agents. The displayed one comes first.
     pub members: Vec<Member>,
 }
 
-/// One of the findings that became one.
+/// One of the merged findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     #[serde(flatten)]
     pub finding: Finding,
     pub fingerprint: String,
-    /// How near to the change it is.
+    /// Distance from the change.
     pub anchor: Anchor,
 }
 
-/// Whether a finding was there before.
+/// State of a finding relative to the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -52,34 +52,33 @@ pub enum State {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Excerpt {
-    /// The number of the first one.
+    /// Number of the first line.
     pub first_line: u32,
-    /// The lines, each cut where it is long.
+    /// Lines, each cut if long.
     pub lines: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
 
-/// A finding that somebody decided not to hear of.
+/// A suppressed finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suppressed {
     #[serde(flatten)]
     pub reported: Reported,
     pub reason: String,
-    /// Where that is written, as `FILE:LINE`.
+    /// Place of the suppression, as `FILE:LINE`.
     pub by: String,
-    /// It is the reviewed change itself that says so.
+    /// True if the reviewed change itself adds the suppression.
     pub added_by_change: bool,
 }
 
-/// A finding of the baseline that is no more.
+/// A finding of the baseline that no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fixed {
     pub fingerprint: String,
     pub agents: Vec<String>,
-    /// How bad it was, where that is known.
+    /// Severity, if known.
     pub severity: Option<Severity>,
-    /// The file it was in.
     pub file: Option<String>,
     pub start_line: Option<u32>,
     pub end_line: Option<u32>,
@@ -87,7 +86,7 @@ pub struct Fixed {
 }
 
 impl Reported {
-    /// The agents that found it, each once, in order of their names.
+    /// Returns the agents that found it, without duplicates, sorted by name.
     pub fn agents(&self) -> Vec<&str> {
         let mut agents: Vec<&str> = self.members.iter().map(|member| member.finding.agent.as_str()).collect();
         agents.sort_unstable();
@@ -95,7 +94,7 @@ impl Reported {
         agents
     }
 
-    /// Whether a member is as bad as the whole.
+    /// Returns true if a member is as bad as the whole.
     pub(super) fn is_worst(&self, member: &Member) -> bool {
         member.finding.severity == self.finding.severity
     }

@@ -1,4 +1,4 @@
-//! The fold: results in, one report out.
+//! Folds results into one report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,41 +12,40 @@ use super::{
     Suppressed, dedupe, fingerprint,
 };
 
-/// Everything a report is made of.
+/// All inputs of a report.
 #[derive(Debug, Clone)]
 pub struct Review {
     pub run: String,
     pub mode: Mode,
-    /// What the change is measured against.
+    /// Base of the change.
     pub base: Option<String>,
-    /// The commit that was reviewed.
+    /// Reviewed commit.
     pub head: Option<String>,
-    /// Every agent that was considered, in the order in which they work.
+    /// All considered agents, in work order.
     pub selection: Vec<Considered>,
     pub load_errors: Vec<LoadError>,
-    /// What became of each agent, in any order.
+    /// Results of the agents, in any order.
     pub results: Vec<AgentResult>,
-    /// The files that findings speak of, now or in the baseline.
+    /// Files that current or earlier findings refer to.
     pub code: Code,
-    /// The files that an agent was shown, where these are not all that were reviewed.
+    /// Files that an agent saw, if not all reviewed ones.
     pub shown: BTreeMap<String, BTreeSet<String>>,
     pub baseline: Option<Baseline>,
-    /// What the project decided not to hear of.
+    /// Entries of the project's ignore list.
     pub ignores: Vec<Ignore>,
     pub not_reviewed: Vec<NotReviewed>,
-    /// What a person should know first.
+    /// Warnings, shown first.
     pub warnings: Vec<String>,
     pub policy: Policy,
-    /// The day, for what holds only for a time.
+    /// Current day, for entries that expire.
     pub today: Day,
     pub wall: Millis,
-    /// It was stopped before it was through.
+    /// Reason why it stopped early, if it did.
     pub stopped: Option<Stopped>,
 }
 
 impl Review {
-    /// Makes sure of places, lets similar findings become one, compares with what was before, puts aside what nobody
-    /// wants to hear of, and counts the rest.
+    /// Verifies places, merges similar findings, compares with the baseline, applies suppressions, and counts the rest.
     pub fn report(mut self) -> Report {
         self.sort();
         let found = self.found();
@@ -74,8 +73,8 @@ impl Review {
         self.conclude(parts)
     }
 
-    /// Says what was there before, and what is no more. What is put aside today comes last: it takes from nothing that
-    /// is heard of the place it had in the baseline.
+    /// Marks existing findings and collects fixed ones. Suppressed and filtered findings match last, so that they take
+    /// no baseline entry from a displayed finding.
     fn compare(&self, parts: &mut Parts) {
         let Some(baseline) = &self.baseline else { return };
         let looked = |agent: &str, file: Option<&str>| self.has_looked(agent, file);
@@ -118,7 +117,7 @@ impl Review {
         }
     }
 
-    /// Results in the order in which the agents work; an order of replies is no order.
+    /// Sorts results in work order, because the order of replies is random.
     fn sort(&mut self) {
         let order: Vec<&str> = self.selection.iter().map(|one| one.agent.as_str()).collect();
         let place = |agent: &str| order.iter().position(|one| *one == agent).unwrap_or(order.len());
@@ -139,7 +138,7 @@ impl Review {
         }
     }
 
-    /// Which comments of the files reviewed are gone by.
+    /// Decides which suppression comments in reviewed files apply.
     fn heeded(&self) -> Heeded {
         match (self.policy.distrusts_change, self.mode) {
             (false, _) => Heeded::All,
@@ -148,8 +147,8 @@ impl Review {
         }
     }
 
-    /// Whether an agent would have found again what it once found in this file: it gave a whole answer, and the file was
-    /// shown to it, or is no more. What was found in no file is looked for everywhere.
+    /// Returns true if an agent would have found its earlier finding in this file again. It must have given a whole
+    /// answer, and have seen the file, or the file is gone. A finding without a file is searched everywhere.
     fn has_looked(&self, agent: &str, file: Option<&str>) -> bool {
         let mut own = self.results.iter().filter(|result| result.agent == agent);
         if !own.any(|result| result.status == Status::Success) {
@@ -164,7 +163,7 @@ impl Review {
         source.is_reviewed && is_shown && !is_left_out
     }
 
-    /// Every finding, worst first, with its place made sure of.
+    /// Returns every finding, worst first, with its place verified.
     fn found(&self) -> Vec<Reported> {
         let findings = self.results.iter().flat_map(|result| &result.findings);
         let members = findings.map(|finding| self.member(finding.clone())).collect();
@@ -191,8 +190,8 @@ impl Review {
         })
     }
 
-    /// A file it may be about, where its place is not known: the one that was named, if it was reviewed, else the first
-    /// that its agent was shown.
+    /// Returns a file that a finding without a place may be about. This is the named file if it was reviewed, else the
+    /// first file that its agent saw.
     fn perhaps(&self, finding: &Finding) -> Option<String> {
         if finding.file.is_some() {
             return None;
@@ -213,8 +212,8 @@ impl Review {
         Member { fingerprint: fingerprint::fingerprint(&self.code, &finding), anchor, finding }
     }
 
-    /// Makes sure of the place of a finding and says how near to the change it is. A place that does not exist is taken
-    /// away; the finding stays.
+    /// Verifies the place of a finding and returns its distance from the change. Removes a place that does not exist;
+    /// the finding stays.
     fn anchor(&self, finding: &mut Finding) -> Anchor {
         let Some(named) = finding.file.clone() else {
             return if finding.claimed.is_some() { Anchor::Unverified } else { Anchor::None };
@@ -231,11 +230,11 @@ impl Review {
             return Anchor::Unverified;
         }
         finding.file = Some(path);
-        // Who counts one line too many still means this place.
+        // An agent that is off by one line at the end still means this place.
         let length = source.length().unwrap_or(u32::MAX);
         finding.end_line = finding.lines().map(|(_, end)| end.min(length));
         match (finding.lines(), &source.change) {
-            // Where whole files are reviewed there is no change that something could be outside of.
+            // In a review of whole files there is no change to be outside of.
             _ if self.mode == Mode::Files => Anchor::File,
             _ if !source.is_reviewed => Anchor::Outside,
             (Some(lines), Some(change)) if change.adds(lines) => Anchor::Added,
@@ -244,9 +243,9 @@ impl Review {
         }
     }
 
-    /// Whether a finding can fail the review, apart from its severity.
+    /// Returns true if a finding can fail the review, apart from its severity.
     fn counts(&self, reported: &Reported) -> bool {
-        // Whole files have no lines that are nearer than others.
+        // In whole files no line is nearer than others.
         let scope = match self.mode {
             Mode::Diff | Mode::Pr => self.policy.fail_scope,
             Mode::Files => self.policy.fail_scope.max(FailScope::File),
@@ -263,20 +262,20 @@ struct Parts {
     notices: Vec<Notice>,
 }
 
-/// The anchor of the member that is nearest to the change: all of them speak of the same thing.
+/// Returns the anchor of the member nearest to the change: all members describe the same problem.
 fn nearest(members: &[Member]) -> Option<Anchor> {
     let near = [Anchor::Added, Anchor::Context];
     near.into_iter().find(|anchor| members.iter().any(|member| member.anchor == *anchor))
 }
 
-/// Severity, file, line, agent, and then everything else. What has no place comes last.
+/// Sort key: severity, file, line, agent, and then everything else. Findings without a place come last.
 fn order(reported: &Reported) -> impl Ord {
     let finding = &reported.finding;
     let place = (finding.file.is_none(), finding.file.as_deref(), finding.start_line);
     (finding.severity, place, finding.agent.as_str(), finding)
 }
 
-/// How many lines of code are shown, and how much of each.
+/// Maximum number of displayed lines of code, and their maximum length.
 const LINES: u32 = 6;
 const CHARACTERS: usize = 200;
 

@@ -1,16 +1,16 @@
-//! Whether two findings speak of the same thing.
+//! Similarity of two findings.
 
 use std::cmp::Ordering;
 
-/// Lines this far apart are still the same place.
+/// Maximum distance between lines of the same place.
 const NEAR: u32 = 2;
 
-/// What is compared: where a finding is, and the groups of three characters of what it says.
+/// Comparison keys of a finding: its place, and the trigrams of its message.
 #[derive(Debug, Clone)]
 pub(super) struct Gist {
     file: Option<String>,
     lines: Option<(u32, u32)>,
-    /// Each once, in order: hundreds of findings on one line are compared with each other.
+    /// Sorted and without duplicates, for speed: hundreds of findings on one line are compared with each other.
     trigrams: Vec<u64>,
 }
 
@@ -19,7 +19,7 @@ impl Gist {
         Self { file: file.map(str::to_owned), lines, trigrams: trigrams(message) }
     }
 
-    /// Same file, lines that overlap or nearly do, and at least a quarter of all groups of characters in common.
+    /// Returns true for the same file, overlapping or near lines, and at least a quarter of all trigrams in common.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let (Some(one), Some(two)) = (self.lines, other.lines) else { return false };
         let is_near = one.0 <= two.1.saturating_add(NEAR)
@@ -28,7 +28,7 @@ impl Gist {
         is_near && self.says_like(other)
     }
 
-    /// At least a quarter of all groups of characters in common, wherever the two are.
+    /// Returns true for at least a quarter of all trigrams in common, regardless of place.
     pub(super) fn says_like(&self, other: &Self) -> bool {
         let (mut one, mut two) = (self.trigrams.as_slice(), other.trigrams.as_slice());
         let (fewer, more) = (one.len().min(two.len()), one.len().max(two.len()));
@@ -50,11 +50,11 @@ impl Gist {
     }
 }
 
-/// The groups of three characters of a text, in lower case and with single blanks, each as one number.
+/// Returns the trigrams of a text, in lower case and with single blanks, each as one number.
 fn trigrams(text: &str) -> Vec<u64> {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     let mut letters: Vec<char> = words.join(" ").chars().collect();
-    // A text of one or two characters is a group by itself.
+    // A text of one or two characters is one group.
     while letters.len() < 3 {
         letters.push(' ');
     }

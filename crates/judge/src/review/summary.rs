@@ -9,22 +9,21 @@ use super::{AgentResult, Reported, Severity};
 pub struct Summary {
     pub by_severity: Counts,
     pub findings: usize,
-    /// Those that can fail the review and are bad enough.
+    /// Findings that count and are bad enough to fail the review.
     pub failing: usize,
-    /// The worst there is; `None` exactly where there is no finding.
+    /// Worst severity; `None` exactly if there is no finding.
     pub max_severity: Option<Severity>,
     pub wall_ms: Millis,
-    /// What it cost as far as that is known, in millionths of a dollar.
+    /// Known cost, in millionths of a dollar.
     #[serde(rename = "cost_usd", default, skip_serializing_if = "Option::is_none", with = "super::dollars")]
     pub cost: Option<Usd>,
-    /// Agents that gave an answer.
+    /// Number of agents that answered.
     pub delivered: usize,
     pub failed: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Must not go on like this.
     pub critical: usize,
     pub important: usize,
     pub suggestion: usize,
@@ -32,7 +31,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many of a severity.
+    /// Returns the count of a severity.
     pub fn of(&self, severity: Severity) -> usize {
         match severity {
             Severity::Critical => self.critical,

@@ -1,4 +1,4 @@
-//! Files below a directory in which an agent may write as it likes: no link is ever followed, nothing blocks.
+//! Safe access to files below a directory that an agent can write to: follows no link and never blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -9,28 +9,28 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::{Disk, Kind, parent};
 
-/// A directory opened without following a link, and what can be done below it.
+/// A directory opened without following links.
 #[derive(Debug)]
 pub struct Beneath {
     directory: OwnedFd,
     path: PathBuf,
 }
 
-/// What stands under a name.
+/// Result of reading a name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Content {
     File(Vec<u8>),
     Absent,
-    /// Something that is not opened, and why.
+    /// Something that is not safe to open, with the reason.
     Unsafe(String),
 }
 
 impl Beneath {
-    /// The most that is read of one file.
+    /// Maximum size of a file to read.
     const MOST: u64 = 64 * 1024 * 1024;
 
-    /// Opens a directory. Its path is absolute and was resolved when the run began, so that a link anywhere in it has
-    /// been put there since.
+    /// Opens a directory. Its path is absolute and was resolved at the start of the run. Any link in it was therefore
+    /// added later.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut directory = rustix::fs::open("/", way_flags(), Mode::empty())?;
         for component in path.components() {
@@ -75,7 +75,7 @@ impl Beneath {
         Ok(Content::File(bytes))
     }
 
-    /// Whether something stands under a relative name; a link counts as itself.
+    /// Returns true if a relative name exists. Does not follow a link.
     pub fn has(&self, file: &str) -> io::Result<bool> {
         let (folders, name) = split(file).map_err(|why| refused(&self.path.join(file), &why))?;
         let found = self
@@ -88,7 +88,7 @@ impl Beneath {
         }
     }
 
-    /// Puts a whole file in place, making folders on the way. A link under that name is replaced, not followed.
+    /// Replaces a whole file and creates folders on the way. Replaces a link of that name instead of following it.
     pub fn replace(&self, disk: &Disk, file: &str, bytes: &[u8]) -> io::Result<()> {
         let shown = self.path.join(file);
         let (folders, name) = split(file).map_err(|why| refused(&shown, &why))?;
@@ -135,8 +135,8 @@ impl Beneath {
     }
 }
 
-/// Puts a whole file in place below a directory, for people alone: nothing depends on it, so that it need not survive a loss of power. Folders are
-/// made on the way. No link is followed, neither below the directory nor in its own path, which is absolute.
+/// Replaces a whole file below a directory, without syncs. Only people read such files, so they need not survive a
+/// power loss. Creates folders on the way. Follows no link, neither below the directory nor in its own absolute path.
 pub fn replace_below(directory: &Path, file: &str, bytes: &[u8]) -> io::Result<()> {
     let beneath = Beneath::open(directory)?;
     let (folders, name) = split(file).map_err(|why| refused(&beneath.path.join(file), &why))?;
@@ -160,7 +160,7 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// For directories that are only passed through: they need not be readable.
+/// Flags for intermediate directories, which need not be readable.
 fn way_flags() -> OFlags {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     if cfg!(target_os = "linux") { flags | OFlags::PATH } else { flags | OFlags::RDONLY }
@@ -171,7 +171,7 @@ fn sync_folder(disk: &Disk, folder: &OwnedFd, shown: &Path) -> io::Result<()> {
     disk.step(Kind::SyncDirectory, shown, || if skip { Ok(()) } else { Ok(rustix::fs::fsync(folder)?) })
 }
 
-/// What an attempt that died has left behind.
+/// Removes the temporary file of an attempt that died.
 fn remove_draft(folder: &OwnedFd, draft: &str) -> io::Result<()> {
     match rustix::fs::unlinkat(folder.as_fd(), draft, AtFlags::empty()) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
@@ -179,7 +179,7 @@ fn remove_draft(folder: &OwnedFd, draft: &str) -> io::Result<()> {
     }
 }
 
-/// The folders and the name of a relative path; every part must be an ordinary name.
+/// Splits a relative path into its folders and its name. Every part must be an ordinary name.
 fn split(file: &str) -> Result<(Vec<&str>, &str), String> {
     let mut parts: Vec<&str> = file.split('/').collect();
     let ordinary =
@@ -191,11 +191,11 @@ fn split(file: &str) -> Result<(Vec<&str>, &str), String> {
     Ok((parts, name))
 }
 
-/// What the system says about a link, in our words.
+/// Translates a system error about a link.
 fn linked(error: rustix::io::Errno, path: &Path) -> io::Error {
     match error {
         rustix::io::Errno::LOOP | rustix::io::Errno::MLINK => refused(path, "it is a link"),
-        // A link, or a file, where a directory should be.
+        // A link or a file in place of a directory.
         rustix::io::Errno::NOTDIR => refused(path, "it is not a directory, or a link to one"),
         other => other.into(),
     }

@@ -1,19 +1,19 @@
-//! Plans for failing and dying at a chosen operation.
+//! Plans that fail or kill the process at a chosen operation.
 //!
-//! In a build with the feature `faults` the plan comes from the variable `SAIHAI_FAULT`, a list separated by commas:
+//! In a build with the feature `faults`, the plan comes from the variable `SAIHAI_FAULT`, a list separated by commas:
 //!
-//! | part | what happens |
+//! | part | effect |
 //! |---|---|
 //! | `kill-before=K`, `kill-half=K`, `kill-after=K` | the process kills itself at its K-th operation, from 1 |
-//! | the same with `write:TEXT` for `K` | at the first write of that text |
+//! | the same with `write:TEXT` for `K` | the same at the first write of that text |
 //! | `fail=K:ENOSPC` | the K-th operation fails (`ENOSPC EDQUOT EIO EFBIG`, or `short` for a write cut in half) |
-//! | `fail-from=K:ENOSPC` | so does every later one |
+//! | `fail-from=K:ENOSPC` | this and every later operation fails |
 //! | `panic=TEXT` | the code panics, once, before the first operation on a path with this text |
 //! | `no-sync` | syncs do nothing |
-//! | `log=FILE` | every operation is noted there: its number, kind and path |
-//! | `looks=K` | no fault of the disk: `work --watch` looks again after K milliseconds, so that its tests need not wait |
+//! | `log=FILE` | logs every operation there: its number, kind and path |
+//! | `looks=K` | no disk fault: `work --watch` polls again after K milliseconds, so that its tests need not wait |
 //!
-//! Unit tests plan the same without a variable; there "dying" means that no operation succeeds any more.
+//! Unit tests make the same plans without a variable; there "dying" means that every later operation fails.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Kind;
 
-/// When, relative to its operation, the process dies.
+/// Time of death relative to the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
     Before,
@@ -30,7 +30,7 @@ pub enum Moment {
     After,
 }
 
-/// At which operation the process dies.
+/// Operation at which the process dies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deadly {
     Number(u64),
@@ -47,27 +47,27 @@ pub enum Errno {
     Short,
 }
 
-/// What is to go wrong.
+/// Planned faults.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// The process dies at this operation.
+    /// Operation at which the process dies.
     pub die: Option<(Deadly, Moment)>,
     pub fail: Option<(u64, Errno)>,
-    /// So does every later one.
+    /// True if every later operation fails too.
     pub for_ever: bool,
-    /// The first operation on a path with this text is a bug of ours.
+    /// The first operation on a path with this text panics.
     pub panic: Option<String>,
     pub no_sync: bool,
-    /// Every operation is noted here.
+    /// Log file for every operation.
     pub log: Option<PathBuf>,
-    /// Every operation is recorded here, with what it wrote.
+    /// Recording of every operation, with the bytes it wrote.
     pub tape: Option<Tape>,
 }
 
-/// Operations in their order, for tests that lose some of them afterwards.
+/// Operations in order, for tests that lose some of them afterwards.
 pub type Tape = Arc<std::sync::Mutex<Vec<Step>>>;
 
-/// An operation on a tape.
+/// A recorded operation.
 #[derive(Debug, Clone)]
 pub struct Step {
     pub kind: Kind,
@@ -91,14 +91,14 @@ enum Fate {
 }
 
 impl Faults {
-    /// The plan of this process; all disks of a process share it and its count.
+    /// Returns the plan of this process. All disks of a process share it and its count.
     #[cfg(feature = "faults")]
     pub(super) fn of_process() -> Self {
         static PROCESS: std::sync::OnceLock<Faults> = std::sync::OnceLock::new();
         let of_variable = || {
             let text = std::env::var("SAIHAI_FAULT").unwrap_or_default();
             let plan = Plan::parse(&text).unwrap_or_else(|| {
-                // A test that plans nonsense must not pass for having planned nothing.
+                // An unreadable plan must not pass for an empty one.
                 eprintln!("SAIHAI_FAULT: cannot read `{text}`");
                 std::process::exit(70)
             });
@@ -203,7 +203,7 @@ impl Faults {
 
     fn die(&self) -> io::Error {
         if self.really {
-            // Nothing after this is run, not even a destructor.
+            // Nothing runs after this, not even a destructor.
             let own = rustix::process::getpid();
             let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
         }
@@ -238,7 +238,7 @@ impl Deadly {
 }
 
 impl Plan {
-    /// Reads a plan; nothing for what cannot be read.
+    /// Parses a plan; returns `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let mut plan = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -255,7 +255,7 @@ impl Plan {
                 "panic" => plan.panic = Some(value.to_owned()),
                 "no-sync" => plan.no_sync = true,
                 "log" => plan.log = Some(PathBuf::from(value)),
-                // Whoever looks reads it.
+                // The `work --watch` command reads this part itself.
                 "looks" => drop(value.parse::<u64>().ok()?),
                 _ => return None,
             }

@@ -1,7 +1,7 @@
-//! The one module through which a run is written.
+//! The only module that writes the files of a run.
 //!
-//! Everything that changes something on disk for a run is an operation here: counted, and in builds with the feature
-//! `faults` able to fail, to be torn or to be the last thing the process does. Reading is not restricted.
+//! Every change on disk for a run is an operation here. Operations are counted. In builds with the feature `faults`
+//! they can fail, tear, or kill the process. Reading is not restricted.
 
 mod beneath;
 #[cfg(any(test, feature = "testing"))]
@@ -25,8 +25,8 @@ use no_faults::Faults;
 #[cfg(any(test, feature = "testing"))]
 pub use faults::{Deadly, Errno, Moment as Death, Plan, Step, Tape};
 
-/// The one way to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones count
-/// together.
+/// The only access to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones
+/// share one count.
 #[derive(Debug, Clone)]
 pub struct Disk {
     counted: Arc<Counted>,
@@ -40,17 +40,17 @@ struct Counted {
     syncs: AtomicU64,
 }
 
-/// How much a disk has done.
+/// Operation counts of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operations {
-    /// Everything that changes something, writes and syncs included.
+    /// All changes, including writes and syncs.
     pub all: u64,
     pub writes: u64,
     /// Syncs of a file or a directory.
     pub syncs: u64,
 }
 
-/// What kind of change an operation is.
+/// Kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     CreateDirectory,
@@ -70,18 +70,17 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// The disk of this machine.
+    /// Creates the disk of this machine.
     pub fn new() -> Self {
         Self { counted: Arc::default(), faults: Faults::of_process() }
     }
 
-    /// A disk that fails as planned.
+    /// Creates a disk that fails as planned.
     #[cfg(any(test, feature = "testing"))]
     pub fn failing(plan: Plan) -> Self {
         Self { counted: Arc::default(), faults: Faults::planned(plan) }
     }
 
-    /// What has been done so far.
     pub fn operations(&self) -> Operations {
         Operations {
             all: self.counted.operations.load(Ordering::Relaxed),
@@ -90,13 +89,13 @@ impl Disk {
         }
     }
 
-    /// Makes one directory; an error if it is there.
+    /// Creates one directory; fails if it exists.
     pub fn create_directory(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::CreateDirectory, path, || fs::create_dir(path))?;
         self.sync_directory(parent(path))
     }
 
-    /// Makes a directory and those above it where they are missing.
+    /// Creates a directory and its missing parents.
     pub fn create_directories(&self, path: &Path) -> io::Result<()> {
         if path.is_dir() {
             return Ok(());
@@ -106,24 +105,24 @@ impl Disk {
             self.create_directories(above)?;
         }
         match self.create_directory(path) {
-            // Somebody else has made it meanwhile.
+            // Another process has created it meanwhile.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
             made => made,
         }
     }
 
-    /// Makes a file that must not be there yet. Its name is durable after [`Self::sync_directory`].
+    /// Creates a file that must not exist yet. Its name is durable after [`Self::sync_directory`].
     pub fn create_new(&self, path: &Path) -> io::Result<File> {
         self.step(Kind::Create, path, || OpenOptions::new().write(true).create_new(true).open(path))
     }
 
-    /// Writes at the end of what was written so far.
+    /// Appends bytes to a file.
     pub fn write(&self, mut file: &File, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.count(Kind::Write);
         self.faults.write(path, bytes, |part| file.write_all(part))
     }
 
-    /// Makes what was written durable. After an error nothing is known about it any more.
+    /// Makes the written bytes durable. After an error their state is unknown.
     pub fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
         let skip = self.faults.skips_syncs();
         self.step(Kind::Sync, path, || if skip { Ok(()) } else { file.sync_data() })
@@ -147,12 +146,11 @@ impl Disk {
         self.step(Kind::Remove, path, || fs::remove_dir(path))
     }
 
-    /// Removes a directory and everything in it.
     pub fn remove_tree(&self, path: &Path) -> io::Result<()> {
         self.step(Kind::Remove, path, || fs::remove_dir_all(path))
     }
 
-    /// Puts a whole file in place: after a crash there is the old one or the new one, never half of it.
+    /// Replaces a whole file: after a crash the old or the new version exists, never half of it.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let draft = draft_of(path);
         let file = self.step(Kind::Create, &draft, || File::create(&draft))?;
@@ -161,7 +159,7 @@ impl Disk {
         self.put_in_place(&draft, path)
     }
 
-    /// Gives a synced file its true name.
+    /// Renames a synced draft to its final name.
     pub fn put_in_place(&self, draft: &Path, path: &Path) -> io::Result<()> {
         self.step(Kind::Rename, path, || fs::rename(draft, path))?;
         self.sync_directory(parent(path))

@@ -1,4 +1,4 @@
-//! Without the feature `faults` an operation is just done.
+//! Runs operations directly, for builds without the feature `faults`.
 
 use std::io;
 use std::path::Path;

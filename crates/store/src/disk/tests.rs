@@ -158,7 +158,7 @@ fn no_link_is_followed_for_reading_or_writing() {
         assert!(matches!(beneath.read(name).unwrap(), Content::Unsafe(_)), "{name}");
     }
     beneath.replace(&Disk::new(), "folder/new", b"x").unwrap_err();
-    // A link that stands where a file is put is replaced, and what it points to stays.
+    // A replaced link leaves its target unchanged.
     beneath.replace(&Disk::new(), "file", b"ours").unwrap();
     beneath.replace(&Disk::new(), "dangling", b"ours").unwrap();
     assert_eq!(names(outside.path()), ["secret"]);
@@ -196,7 +196,7 @@ fn a_pipe_or_a_directory_under_a_reports_name_neither_blocks_nor_counts() {
     }
 }
 
-// T-81: a folder and a link to somewhere else change places while files are put there.
+// T-81: a folder and a link to another place swap while files are written there.
 #[test]
 fn nothing_is_written_elsewhere_while_a_folder_and_a_link_change_places() {
     let (inside, outside, beneath) = shelf();
@@ -213,7 +213,7 @@ fn nothing_is_written_elsewhere_while_a_folder_and_a_link_change_places() {
         });
         let disk = Disk::failing(Plan { no_sync: true, ..Plan::default() });
         let (mut put, mut refused) = (0, 0);
-        // However the threads are scheduled, both places have been met.
+        // Under any thread schedule, the loop has met both states.
         while put + refused < 2_000 || put < 20 || refused < 20 {
             match beneath.replace(&disk, &format!("f/{put}"), b"x") {
                 Ok(()) => put += 1,

@@ -1,5 +1,5 @@
-//! One line of the journal. The framing is written by hand, so that the checksum is over exactly the bytes that stand
-//! on disk and a line can be verified without building anything from it.
+//! One line of the journal. The framing is written by hand. The checksum thus covers exactly the bytes on disk, and a
+//! line can be verified without parsing it.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ const SUM: &[u8] = b",\"sum\":\"";
 const END: &[u8] = b"\"}";
 const DIGITS: usize = 8;
 
-/// A line, verified; what it says is not read yet.
+/// A verified line with an unparsed body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Framed {
     pub(super) seq: u64,
     pub(super) batch: u64,
-    /// Lines still to come in the same batch.
+    /// Lines left in the same batch.
     pub(super) left: u64,
     pub(super) at: Moment,
     pub(super) kind: Kind,
-    /// Where in the line that stands which it says.
+    /// Range of the body in the line.
     pub(super) body: Range<usize>,
 }
 
@@ -33,18 +33,18 @@ pub enum Kind {
     Decision,
 }
 
-/// Why a line cannot be read.
+/// Reason why a line is unreadable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// It is not what was written.
+    /// It differs from the written line.
     Damaged(&'static str),
-    /// It is sound, and not understood.
+    /// It is intact, but has unknown contents.
     Unknown,
-    /// Its format is not ours.
+    /// It has another format version.
     Version(u64),
 }
 
-/// Writes a line with its newline. What it says is serialised once, straight into the buffer.
+/// Writes a line with its newline. Serialises the entry once, straight into the buffer.
 pub(super) fn write(buffer: &mut Vec<u8>, record: &Record, batch: u64, left: u64) {
     use std::io::Write;
     let start = buffer.len();
@@ -67,7 +67,7 @@ pub(super) fn write(buffer: &mut Vec<u8>, record: &Record, batch: u64, left: u64
     body.expect("facts and decisions have text keys only and a Vec takes every write");
 }
 
-/// Verifies a line without its newline and takes its frame off.
+/// Verifies a line without its newline, and removes its frame.
 pub(super) fn frame(line: &[u8]) -> Result<Framed, Bad> {
     let (sealed, sum) = unseal(line).ok_or(Bad::Damaged("it does not end with a checksum"))?;
     if crc32fast::hash(sealed) != sum {
@@ -94,9 +94,9 @@ fn framed(sealed: &[u8], mut rest: &[u8]) -> Option<Framed> {
     Some(Framed { seq, batch, left, at, kind, body: sealed.len() - body.len()..sealed.len() })
 }
 
-/// Reads what a line says.
+/// Parses the body of a line.
 pub(super) fn entry(kind: Kind, body: &[u8]) -> Result<Entry, serde_json::Error> {
-    // One look at the whole instead of one at every text in it; what is not UTF-8 is told by the second.
+    // One UTF-8 check of the whole body is faster than one per string. If it fails, the slice parser reports the error.
     match (kind, str::from_utf8(body)) {
         (Kind::Fact, Ok(text)) => serde_json::from_str(text).map(Entry::Fact),
         (Kind::Decision, Ok(text)) => serde_json::from_str(text).map(Entry::Decision),
@@ -109,7 +109,7 @@ fn unseal(line: &[u8]) -> Option<(&[u8], u32)> {
     let line = line.strip_suffix(END)?;
     let (line, digits) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
     let sealed = line.strip_suffix(SUM)?;
-    // Only the digits we write ourselves: a changed case is damage too.
+    // Accept only the digits we write ourselves: a changed case is damage too.
     let sum = digits.iter().try_fold(0_u32, |sum, digit| {
         let value = match digit {
             b'0'..=b'9' => digit - b'0',

@@ -9,38 +9,38 @@ use saihai_model::{Entry, Moment, Record};
 use super::line::{self, Bad, Framed, Kind};
 use crate::StoreError;
 
-/// A journal being read. What a batch says is handed out once the batch is known to be whole; only one is in memory.
+/// Reader of a journal. It returns a batch only once the batch is complete, and keeps one batch in memory.
 #[derive(Debug)]
 pub struct Reader<R = File> {
     source: R,
     path: PathBuf,
-    /// The batch being read, and what was read beyond it.
+    /// The current batch, and bytes after it.
     buffer: Vec<u8>,
-    /// Where in the buffer that batch begins.
+    /// Offset of the current batch in the buffer.
     start: usize,
-    /// Where its next line begins.
+    /// Offset of its next line.
     next: usize,
-    /// The lines of it so far, each with its beginning in the buffer relative to that of the batch.
+    /// Lines of the batch so far, each with its offset from the start of the batch.
     lines: Vec<(usize, Framed)>,
     end: End,
     torn: Option<Torn>,
     over: bool,
 }
 
-/// How far a journal is whole.
+/// End of the intact part of a journal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct End {
-    /// The bytes of all whole batches.
+    /// Bytes of all complete batches.
     pub length: u64,
-    /// The number of the last record in them.
+    /// Number of their last record.
     pub seq: u64,
-    /// The number of the last batch.
+    /// Number of the last batch.
     pub batch: u64,
-    /// The time of the last record.
+    /// Time of the last record.
     pub at: Moment,
 }
 
-/// A last batch that was never acknowledged.
+/// An incomplete last batch, which was never acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Torn {
     /// Its first line, from 1.
@@ -55,25 +55,25 @@ pub struct Batch<'a> {
     path: &'a Path,
 }
 
-/// A line of a whole batch.
+/// A line of a complete batch.
 #[derive(Debug, Clone, Copy)]
 pub struct Raw<'a> {
     pub seq: u64,
     pub at: Moment,
     pub kind: Kind,
-    /// What it says, as JSON.
+    /// Body as JSON.
     pub body: &'a [u8],
     path: &'a Path,
 }
 
-/// What stands where a line should be.
+/// Result of reading the next line.
 enum Next {
     Line(Framed),
     Bad(Bad),
     Nothing,
 }
 
-/// So much is read at once.
+/// Bytes to read at once.
 const CHUNK: usize = 256 * 1024;
 
 impl Reader {
@@ -98,7 +98,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next whole batch; nothing at the end.
+    /// Returns the next complete batch; none at the end.
     pub fn next_batch(&mut self) -> Result<Option<Batch<'_>>, StoreError> {
         if self.over || !self.load_batch()? {
             self.over = true;
@@ -108,22 +108,22 @@ impl<R: Read> Reader<R> {
         Ok(Some(Batch { bytes, lines: &self.lines, path: &self.path }))
     }
 
-    /// The records of the next whole batch.
+    /// Returns the records of the next complete batch.
     pub fn next_records(&mut self) -> Result<Option<Vec<Record>>, StoreError> {
         self.next_batch()?.map(|batch| batch.lines().map(|line| line.record()).collect()).transpose()
     }
 
-    /// How far the journal is whole; final once there is no more.
+    /// Returns the end of the intact part; final once no batch is left.
     pub fn end(&self) -> End {
         self.end
     }
 
-    /// What was dropped behind it.
+    /// Returns the dropped part after it.
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// Reads lines until a batch is whole; says whether there was one.
+    /// Reads lines until a batch is complete; returns false if there is none.
     fn load_batch(&mut self) -> Result<bool, StoreError> {
         self.start = self.next;
         self.lines.clear();
@@ -167,7 +167,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Why a sound line does not belong where it stands.
+    /// Returns the reason why an intact line is out of place.
     fn misplaced(&self, line: &Framed) -> Option<&'static str> {
         if line.batch != self.end.batch + 1 {
             return Some("lines before it are missing, doubled or out of order");
@@ -201,26 +201,26 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads on into the buffer, which keeps nothing from before the batch; says whether there was more.
+    /// Reads more into the buffer and drops the bytes before the batch. Returns false at the end of the file.
     fn read_more(&mut self) -> Result<bool, StoreError> {
         self.buffer.drain(..self.start);
         self.next -= self.start;
         self.start = 0;
-        // A batch longer than this is read in ever larger pieces, so that it is not moved too often.
+        // Read a long batch in ever larger pieces, so that it is not moved too often.
         let most = CHUNK.max(self.buffer.len());
         let read = (&mut self.source).take(most as u64).read_to_end(&mut self.buffer);
         Ok(read.map_err(StoreError::io("read", &self.path))? > 0)
     }
 
-    /// Damage in the batch after the last whole one. If it is the last batch, it was never acknowledged; but a sound
-    /// line of any other batch behind it says that it is not.
+    /// Handles damage after the last complete batch. The last batch was never acknowledged and is dropped. An intact
+    /// line of another batch after it proves that it is not the last.
     fn torn_or_damaged(&mut self, seq: u64, why: &str) -> Result<bool, StoreError> {
         let mut dropped = (self.next - self.start) as u64;
         if self.hides_another_batch(&self.buffer[self.start..self.next]) {
             return Err(self.damaged(seq, why));
         }
         loop {
-            // Nothing read so far is needed any more.
+            // The bytes read so far are no longer needed.
             self.start = self.next;
             let next = self.next_line()?;
             let line = &self.buffer[self.start..self.next];
@@ -238,8 +238,8 @@ impl<R: Read> Reader<R> {
         Ok(false)
     }
 
-    /// Whether a sound line of another batch stands at the end of a damaged one: the newline between them was hit.
-    /// Inside texts every quote is escaped, so this beginning is that of a line and of nothing else.
+    /// Returns true if an intact line of another batch follows in the damaged part: the newline between them was hit.
+    /// Quotes inside texts are escaped, so this prefix occurs only at the start of a line.
     fn hides_another_batch(&self, lines: &[u8]) -> bool {
         let mut hidden = lines.split(|byte| *byte == b'\n').flat_map(|text| {
             let starts = (1..text.len()).filter(|at| text[*at..].starts_with(b"{\"v\":"));

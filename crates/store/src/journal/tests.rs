@@ -19,7 +19,7 @@ fn entered(visit: u32) -> Entry {
     Entry::Decision(Decision::Entered { stage: "plan".into(), visit, consecutive: 1 })
 }
 
-/// Batches of these sizes, and their records.
+/// Builds batches of these sizes, and their records.
 fn batches(sizes: &[u32]) -> Vec<Vec<(Moment, Entry)>> {
     let mut number = 0;
     let mut next = |_| {
@@ -31,7 +31,7 @@ fn batches(sizes: &[u32]) -> Vec<Vec<(Moment, Entry)>> {
     sizes.iter().map(|size| (0..*size).map(&mut next).collect()).collect()
 }
 
-/// The bytes of a journal, the records of each of its batches, and where each batch begins.
+/// The bytes of a journal, the records of each batch, and the start of each batch.
 struct Written {
     bytes: Vec<u8>,
     batches: Vec<Vec<Record>>,
@@ -50,7 +50,7 @@ fn written(sizes: &[u32]) -> Written {
     Written { bytes: std::fs::read(&path).unwrap(), batches: records, starts }
 }
 
-/// What reading gives: the whole batches and what was torn off.
+/// Reads the complete batches and the torn part.
 fn read(bytes: &[u8]) -> Result<(Vec<Vec<Record>>, Option<Torn>), StoreError> {
     let mut reader = Reader::new(bytes, Path::new("journal.ndjson"));
     let mut batches = Vec::new();
@@ -202,7 +202,7 @@ fn a_reopened_journal_cuts_what_was_torn_and_goes_on_with_the_next_number() {
     assert_eq!((batches.len(), torn), (3, None));
 }
 
-// T-16: a sync that failed is never believed, also if the next one would succeed.
+// T-16: a failed sync is never trusted, even if the next one would succeed.
 #[test]
 fn after_a_failed_append_the_journal_takes_nothing_more() {
     for (operation, errno) in [(2, Errno::NoSpace), (2, Errno::Short), (3, Errno::Io)] {
@@ -258,7 +258,7 @@ fn a_moment_beyond_the_calendar_is_written_as_its_last_one() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    // T-10 at the level of the journal: whatever dies in an append, the batches before it stay and it is whole or gone.
+    // T-10 for the journal: after a death during an append, earlier batches stay. The append is complete or gone.
     #[test]
     fn dying_in_an_append_loses_nothing_before_it(
         sizes in prop::collection::vec(1_u32..5, 1..6),
@@ -289,7 +289,7 @@ proptest! {
         drop(read(&bytes));
     }
 
-    // T-13, over several damages at once: refused or dropped, never believed.
+    // T-13, with several damages at once: refused or dropped, never accepted.
     #[test]
     fn damaged_bytes_are_never_read_as_other_records(
         sizes in prop::collection::vec(1_u32..4, 1..5),

@@ -1,17 +1,16 @@
-//! Moments as they stand in a journal: `2026-02-06T08:56:00.123Z`, always in this one form.
+//! Moments in a journal: `2026-02-06T08:56:00.123Z`, always in this form.
 //!
-//! Written by hand because every line has one and resuming must cost little more than reading.
+//! Written by hand, because every line has one and a resume must cost little more than reading.
 
 use saihai_model::Moment;
 
-/// The length of the form.
 pub(super) const LENGTH: usize = 24;
 
 const MILLIS_OF_DAY: u64 = 86_400_000;
-/// The last moment the form can show: the end of the year 9999.
+/// Last moment that the form can show: the end of the year 9999.
 const LAST: u64 = 253_402_300_799_999;
 
-/// Writes a moment. Those beyond the calendar are shown as its last: a clock that wrong must not end a run.
+/// Writes a moment. Clamps later ones to the last moment: a wrong clock must not end a run.
 pub(super) fn write(buffer: &mut Vec<u8>, at: Moment) {
     let millis = at.0.min(LAST);
     let (year, month, day) = date(millis / MILLIS_OF_DAY);
@@ -33,7 +32,7 @@ pub(super) fn write(buffer: &mut Vec<u8>, at: Moment) {
     buffer.push(b'Z');
 }
 
-/// Reads a moment back; nothing for any other form.
+/// Parses a moment; returns `None` for any other form.
 pub(super) fn read(text: &[u8; LENGTH]) -> Option<Moment> {
     let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
     if marks.iter().any(|(at, mark)| text[*at] != *mark) {
@@ -59,9 +58,9 @@ fn number(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0')))
 }
 
-/// Years are counted from March, so that a leap day is the last of its year, and in cycles of 400 years.
+/// Years start in March, so that a leap day is the last day of its year. A cycle has 400 years.
 const CYCLE: u64 = 146_097;
-/// Days from the beginning of such a cycle, in March of the year 0, to 1970.
+/// Days from the start of such a cycle, in March of the year 0, to 1970.
 const BEFORE_1970: u64 = 719_468;
 
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
@@ -122,7 +121,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2_000, ..ProptestConfig::default() })]
 
-        // jiff is the witness.
+        // Compares with jiff.
         #[test]
         fn every_moment_is_written_as_the_calendar_says_and_read_back(millis in 0..253_402_207_200_000_u64) {
             let text = written(Moment(millis));

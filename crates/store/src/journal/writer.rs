@@ -10,8 +10,8 @@ use super::line;
 use super::reader::End;
 use crate::{Disk, StoreError};
 
-/// A journal that is written to. It is opened anew for each append, so that a thousand runs at once do not need a
-/// thousand more descriptors.
+/// Writer of a journal. It opens the file for each append, so that a thousand parallel runs do not need a thousand more
+/// descriptors.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct Journal {
     poisoned: bool,
 }
 
-/// An append that did not succeed. What it wrote is not believed in this process, and neither is anything later.
+/// A failed append. This process trusts neither its bytes nor any later ones.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot append to `{}`: {source}", path.display())]
 pub struct Failed {
@@ -29,8 +29,8 @@ pub struct Failed {
     pub source: io::Error,
 }
 
-/// Writes a whole journal out of another's records: until it is complete there is none. Batches are those that `next`
-/// gives; the records' own numbers are kept.
+/// Writes a whole journal from the records of another. The journal appears only once it is complete. `next` returns the
+/// batches; the records keep their numbers.
 pub fn copy(
     path: &Path,
     disk: &Disk,
@@ -55,17 +55,17 @@ pub fn copy(
     disk.put_in_place(&draft, path).map_err(StoreError::io("write", path))
 }
 
-/// So much of a copied journal is in memory at once.
+/// Maximum bytes of a copied journal in memory.
 const COPIED_AT_ONCE: usize = 1024 * 1024;
 
 impl Journal {
-    /// Makes an empty journal; its directory is synced by its first append's caller.
+    /// Creates an empty journal. The caller of the first append syncs its directory.
     pub fn create(path: &Path, disk: &Disk) -> Result<Self, StoreError> {
         disk.create_new(path).map_err(StoreError::io("create", path))?;
         Ok(Self::at(path, disk, End::default()))
     }
 
-    /// Goes on behind what a reader has found whole, and cuts off what it has not.
+    /// Continues after the part that a reader found intact, and cuts off the rest.
     pub fn reopen(path: &Path, disk: &Disk, end: End, torn: bool) -> Result<Self, StoreError> {
         if torn {
             let file = OpenOptions::new().write(true).open(path);
@@ -80,12 +80,11 @@ impl Journal {
         Self { path: path.to_path_buf(), disk: disk.clone(), end, buffer: Vec::new(), poisoned: false }
     }
 
-    /// The time of the last record.
     pub fn last(&self) -> Moment {
         self.end.at
     }
 
-    /// Appends one batch: one write, one sync. Only after it has succeeded may anybody act on it.
+    /// Appends one batch: one write, one sync. The caller may act on it only after success.
     pub fn append(&mut self, entries: Vec<(Moment, Entry)>) -> Result<Vec<Record>, Failed> {
         if self.poisoned {
             return Err(self.failed(io::Error::other("an earlier append has failed")));
@@ -105,7 +104,7 @@ impl Journal {
         self.end.seq += count;
         self.end.batch = batch;
         self.end.at = records.last().map_or(self.end.at, |record| record.at);
-        // One huge batch must not be paid for all through the run.
+        // Do not keep the memory of one huge batch for the rest of the run.
         self.buffer.shrink_to(64 * 1024);
         Ok(records)
     }

@@ -1,4 +1,4 @@
-//! Workflows from a few words, for tests.
+//! Builds workflows from short texts, for tests.
 
 use indexmap::IndexMap;
 use saihai_model::{
@@ -84,7 +84,7 @@ pub(super) fn target(text: &str) -> Target {
     }
 }
 
-/// The labels the turns are asked for, and those the exit's own question is.
+/// Returns the labels for the turns, and those for the exit's own question.
 fn offered(rules: &[Rule]) -> (Vec<Label>, Vec<Label>) {
     let (mut labels, mut asked) = (Vec::new(), Vec::new());
     for rule in rules {

@@ -1,4 +1,4 @@
-//! Definitions as people write them, from text to rehearsal.
+//! Realistic definitions, from text to rehearsal.
 
 use insta::assert_snapshot;
 use saihai_config::{
@@ -16,7 +16,7 @@ fn places() -> Places {
     Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
 }
 
-/// The workflow of a definition: what is built in by its name, or a text.
+/// Lowers a definition: a built-in one by its name, or a text.
 fn lowered(name: &str, text: &str) -> Workflow {
     lowered_in(Language::English, name, text)
 }
@@ -31,7 +31,7 @@ fn lowered_in(language: Language, name: &str, text: &str) -> Workflow {
     loaded.workflow.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
 }
 
-// C-77, P-60: every rule of the built-in definition, its monitor's judge included.
+// C-77, P-60: every rule of the built-in definition, including its monitor's judge.
 #[test]
 fn the_built_in_definition_is_rehearsed_whole() {
     assert_snapshot!(tour(&lowered("minimal", "")), @"
@@ -48,11 +48,11 @@ fn the_built_in_definition_is_rehearsed_whole() {
     ");
 }
 
-// C-77, P-60: no rule of any of them is dead, and work can be completed with each.
+// C-77, P-60: no rule of any of them is dead, and each can complete.
 #[test]
 fn every_exit_of_every_built_in_definition_can_be_taken_in_both_languages() {
     let listed = list(&MemorySource::new([("/p/own.yaml", "")]), &places(), saihai_config::Language::English);
-    // Whoever reviews is no workflow of its own.
+    // Review agents are not workflows.
     let workflows = listed.into_iter().filter(|listed| listed.definition.dialect != Dialect::Review);
     let names = workflows.map(|listed| listed.definition.name);
     for (name, language) in
@@ -96,7 +96,7 @@ fn gates_aggregates_and_plain_conditions_are_rehearsed() {
     ");
 }
 
-/// Reads a script file back for its workflow.
+/// Parses a script file for its workflow.
 fn read_back(text: &str, workflow: &Workflow) -> Script {
     let mut diagnostics = Diagnostics::new();
     let document =
@@ -108,7 +108,7 @@ fn read_back(text: &str, workflow: &Workflow) -> Script {
     script
 }
 
-// C-77: what `--write-script` saves is read back as the very script.
+// C-77: a file from `--write-script` parses back into the same script.
 #[test]
 fn a_written_script_is_read_back_as_it_was() {
     let own = lowered("./own.yaml", OWN);
@@ -122,7 +122,7 @@ fn a_written_script_is_read_back_as_it_was() {
     }
 }
 
-// K-25: a shortest way to completion.
+// K-25: a shortest path to completion.
 #[test]
 fn the_way_to_completion_of_a_definition_is_short() {
     let stages = |workflow: &Workflow| {
@@ -133,14 +133,14 @@ fn the_way_to_completion_of_a_definition_is_short() {
     assert_eq!(stages(&lowered("./own.yaml", OWN)), ["ask", "reviewers", "reviewers"]);
 }
 
-/// The fenced blocks of the guide, by their language.
+/// Returns the fenced blocks of the guide, by their language.
 fn guide(language: &str) -> Vec<&'static str> {
     let text = include_str!("../../../../../docs/guides/rehearsing.md");
     let fence = format!("```{language}\n");
     text.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
 
-/// What `saihai rehearse` prints of a definition.
+/// Returns the output of `saihai rehearse` for a definition.
 fn printed(text: &str) -> String {
     let rehearsal = rehearsed(&lowered("./own.yaml", text));
     let mut lines = vec![match rehearsal.untaken.len() {

@@ -18,7 +18,7 @@ fn troubled(seed: u64) -> Rehearsal {
     rehearse(&workflow(), Rehearse { seed, faults: true })
 }
 
-// K-20: `--faults` mixes in failures, garbage and missing decisions, all from the seed.
+// K-20: `--faults` adds failures, garbage and missing decisions, all from the seed.
 #[test]
 fn faults_come_from_the_seed() {
     assert_eq!(troubled(1), troubled(1));
@@ -44,7 +44,7 @@ fn every_kind_of_fault_is_mixed_in() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    // Whatever goes wrong, a run ends or is held, and its script plays it again.
+    // With any faults, a run ends or is held, and its script reproduces it.
     #[test]
     fn every_troubled_run_ends_or_is_held_and_can_be_played_again(seed: u64) {
         let workflow = workflow();

@@ -5,7 +5,7 @@ use super::build::flow;
 use super::{path, rehearsed, tour};
 use crate::rehearse::{End, way_to_completion};
 
-// C-77, P-60: every rule is taken, and "none of these".
+// C-77, P-60: the rehearsal takes every rule, and "none of these".
 #[test]
 fn every_rule_of_a_loop_is_taken() {
     let workflow = flow(
@@ -24,7 +24,7 @@ fn every_rule_of_a_loop_is_taken() {
     ");
 }
 
-// C-77: aggregates need the replies of several turns to fit together.
+// C-77: aggregates need matching replies of several turns.
 #[test]
 fn aggregates_are_taken_by_what_several_turns_say() {
     let workflow = flow(20, "
@@ -38,7 +38,7 @@ fn aggregates_are_taken_by_what_several_turns_say() {
     ");
 }
 
-// P-43: a rule on the exit's own question is taken by an answer to it.
+// P-43: an answer to the exit's own question takes its rule.
 #[test]
 fn the_question_of_an_exit_is_answered() {
     let workflow = flow(
@@ -66,7 +66,7 @@ fn a_rule_that_can_never_hold_is_listed() {
     a:0 b:nomatch | failed: no_match
     untaken `a`: rule 1, `late` (no reply makes it hold)
     ");
-    // A rule that this run does not offer is no exit of it.
+    // A rule that this run does not offer is not an exit.
     if let Exit::Rules { rules, .. } = &mut workflow.stages[0].exit {
         rules[1].when = Holds::Any(Vec::new());
     }
@@ -111,7 +111,7 @@ fn exits_beyond_the_limit_of_rounds_are_listed() {
     ");
 }
 
-// P-51: the judge of a cycle is only reached by walking the cycle.
+// P-51: only a full cycle reaches its judge.
 #[test]
 fn a_monitor_is_set_off_so_that_its_judge_is_rehearsed() {
     let mut workflow = flow(
@@ -135,7 +135,7 @@ fn a_monitor_is_set_off_so_that_its_judge_is_rehearsed() {
     ");
 }
 
-// A run that goes nowhere else must still end.
+// A run without another destination must still end.
 #[test]
 fn a_workflow_without_an_end_is_parked_by_its_limit() {
     let workflow = flow(
@@ -161,7 +161,7 @@ fn a_workflow_without_end_and_limit_is_not_rehearsed_for_ever() {
     assert_eq!(rehearsal.untaken, []);
 }
 
-// K-25: the way to completion is a shortest one.
+// K-25: the path to completion is a shortest one.
 #[test]
 fn the_way_to_completion_is_a_shortest_one() {
     let workflow = flow(
@@ -197,7 +197,7 @@ fn most_runs_are_a_few_and_each_takes_something_new() {
     assert!(path(&rehearsal.runs[0].decisions).split(' ').count() > 100, "one run takes many exits");
 }
 
-// C-77: at most 200 runs; what was not reached in them is listed.
+// C-77: at most 200 runs; exits that they did not reach are listed.
 #[test]
 fn no_more_runs_are_made_than_allowed() {
     let stages: Vec<String> =

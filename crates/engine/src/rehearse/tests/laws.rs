@@ -24,7 +24,7 @@ fn any_flow() -> impl Strategy<Value = (u32, String)> {
     })
 }
 
-/// The rules that were taken, by what the engine recorded.
+/// Returns the taken rules, as recorded by the engine.
 fn taken(decisions: &[Decision]) -> BTreeSet<(StageId, usize)> {
     let taken = decisions.iter().filter_map(|decision| {
         let Decision::Exited { stage, verdict } = decision else { return None };
@@ -58,7 +58,7 @@ proptest! {
         }
     }
 
-    // C-77: a script makes the very run it was made from, through the player of real runs.
+    // C-77: a script reproduces its run through the player of real runs.
     #[test]
     fn a_generated_script_plays_the_run_it_was_made_from((limit, lines) in any_flow(), seed: u64) {
         let workflow = flow(limit, &lines);
@@ -70,7 +70,7 @@ proptest! {
         }
     }
 
-    // K-25: where some run completes, the way to completion does, and no run completes in fewer rounds.
+    // K-25: if some run completes, the path to completion does, and no run completes in fewer rounds.
     #[test]
     fn no_run_completes_sooner_than_the_way_to_completion((limit, lines) in any_flow()) {
         let workflow = flow(limit, &lines);
@@ -91,7 +91,7 @@ proptest! {
         }
     }
 
-    // A rule that is said to be beyond any reply really never holds, whatever the turns say.
+    // A rule reported as unreachable never holds, for any labels of the turns.
     #[test]
     fn what_no_reply_can_reach_never_happens((limit, lines) in any_flow()) {
         let workflow = flow(limit, &lines);

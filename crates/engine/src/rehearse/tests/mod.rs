@@ -12,7 +12,7 @@ use saihai_model::{Decision, Destination, Verdict, Workflow};
 
 use super::{Rehearsal, Rehearse, rehearse};
 
-/// A rehearsal in a few lines: the way and the end of each run, and what was not taken.
+/// Summarises a rehearsal in a few lines: the path and the end of each run, and the exits not taken.
 fn tour(workflow: &Workflow) -> String {
     let rehearsal = rehearse(workflow, Rehearse::default());
     let mut lines: Vec<_> =
@@ -21,7 +21,7 @@ fn tour(workflow: &Workflow) -> String {
     lines.join("\n")
 }
 
-/// The exits that were taken, one after the other.
+/// Returns the taken exits in order.
 fn path(decisions: &[Decision]) -> String {
     let exits = decisions.iter().filter_map(|decision| match decision {
         Decision::Exited { stage, verdict } => Some(format!("{stage}{}", exit(verdict))),

@@ -1,4 +1,4 @@
-//! Plays a generated script again, through the player that a real run uses.
+//! Replays a generated script through the player that a real run uses.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ impl Cast for Again {
             prompt: "",
         };
         let taken = self.player.take(&asked);
-        // What it says is recorded at once, so a retry takes the next reply.
+        // The reply is recorded at once, so that a retry takes the next one.
         self.player.ended(&request.call, None);
         match taken {
             Taken::Reply { reply, .. } => match &reply.fail {
@@ -59,7 +59,7 @@ impl Cast for Again {
     fn decided(&mut self, _: &Decision) {}
 }
 
-/// What the engine concludes when the script of a run is played again, and how many replies are left over.
+/// Replays the script of a run. Returns the engine's decisions and the number of unused replies.
 pub(super) fn again(workflow: &Workflow, seed: u64, run: &Rehearsed) -> (Vec<Decision>, usize) {
     let mut cast = Again {
         player: Player::new(run.script.clone()).unwrap(),

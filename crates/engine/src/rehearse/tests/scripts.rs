@@ -4,7 +4,7 @@ use super::build::flow;
 use super::rehearsed;
 use saihai_config::script_file;
 
-// C-77: `--write-script` saves what was said, as a script that can be read back.
+// C-77: `--write-script` saves the replies as a script that parses back.
 #[test]
 fn a_generated_script_is_written_as_a_file() {
     let workflow = flow(

@@ -1,4 +1,4 @@
-//! Every kind of stage and exit the model has.
+//! Every kind of stage and exit in the model.
 
 use insta::assert_snapshot;
 use saihai_model::{
@@ -26,7 +26,7 @@ fn action(does: Action) -> Activity {
     Activity::Action(ActionSpec { does, inputs: Vec::new(), once: Once::SetToValue, poll: None })
 }
 
-/// A flow in which `ask` leads to `next`, with a stage put in as `next`.
+/// Builds a flow in which `ask` leads to `next`, with this stage as `next`.
 fn before_end(next: Stage) -> Workflow {
     let mut workflow = flow(10, "ask = done -> next\nend = done -> COMPLETE");
     workflow.stages.insert("next".into(), next);
@@ -43,7 +43,7 @@ fn a_gate_is_answered_yes_and_no() {
     ask:0 next:1 | declined
     ask:0 next:0 end:nomatch | failed: no_match
     ");
-    // On standing orders nobody ever says no, so that is no exit.
+    // An automatic gate never says no, so no is not an exit.
     assert_snapshot!(tour(&before_end(standing(gate(Wants::YesNo, GateMode::Auto), exit()))), @"
     ask:0 next:0 end:0 | completed: complete
     ask:nomatch | failed: no_match
@@ -92,7 +92,7 @@ fn form() -> AnswerForm {
     }
 }
 
-// S-72: both exits of every check are walked and every retry is exhausted.
+// S-72: the rehearsal takes both exits of every check and exhausts every retry.
 #[test]
 fn a_checked_stage_is_passed_failed_and_exhausted() {
     let by_form = Choice { options: Vec::new(), found_by: vec![Method::Ask(Box::new(question(form())))] };
@@ -119,7 +119,7 @@ fn a_visit_that_needs_several_rounds_gets_them() {
     ");
 }
 
-// Published topics, closing words with what they require, silence and its reminder.
+// Published topics, closing words with their required events, silence and its reminder.
 #[test]
 fn topics_words_and_silence_are_taken() {
     let words = vec![EndWord {
@@ -183,7 +183,7 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
     workflow
 }
 
-// C-77: the smallest valid value with the field that decides; and one that stays wrong.
+// C-77: the smallest valid value with the deciding field, and a value that stays invalid.
 #[test]
 fn outputs_decide_name_stages_and_stay_wrong() {
     assert_snapshot!(tour(&with_output(StillWrong::Go(Target::failed("output")))), @"
@@ -208,7 +208,7 @@ fn outputs_decide_name_stages_and_stay_wrong() {
     "#);
 }
 
-// C-77: a report block per report, which is found by its name.
+// C-77: one block per report, found by its name.
 #[test]
 fn every_report_gets_a_block_that_is_found() {
     let mut workflow = flow(20, "plan = done -> COMPLETE");
@@ -254,7 +254,7 @@ fn completing(completion: Completion) -> Workflow {
     workflow
 }
 
-// Completion by a word, by signals, by rounds and by a look outside.
+// Completion by a word, by signals, by rounds and by an outside condition.
 #[test]
 fn there_is_a_way_to_every_kind_of_completion() {
     let ends = |workflow: &Workflow| {
@@ -297,7 +297,7 @@ fn what_comes_afterwards_is_rehearsed_too() {
     ");
 }
 
-// S-72: both exits of every check are walked, every retry is exhausted, and an output stays wrong.
+// S-72: the rehearsal takes both exits of every check, exhausts every retry, and leaves an output invalid.
 #[test]
 fn a_flow_of_checked_steps_is_walked_to_all_its_ends() {
     let rehearsal = rehearsed(&saihai_model::testing::tailor());

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::rehearse::smallest::smallest;
 
-/// What the real validator says of the smallest value.
+/// Returns the real validator's violations for the smallest value.
 fn violations(schema: &Json, value: &Json) -> Vec<String> {
     let output = Output {
         schema: OutputSchema { schema: schema.clone(), required: true },

@@ -6,7 +6,7 @@ use saihai_model::{Moment, ProviderName, WorkOutcome};
 use super::super::{Scene, Standing, Step, schedule};
 use super::*;
 
-/// Issues 1 to 8, each depending on some of a higher number, so that there are no circles.
+/// Issues 1 to 8, each depending on some of a higher number, so that there are no cycles.
 fn issues() -> impl Strategy<Value = BTreeMap<IssueNumber, Known>> {
     let item = |from: u32| {
         let needed = proptest::collection::vec(from + 1..=9, 0..3);
@@ -25,7 +25,7 @@ fn ways() -> impl Strategy<Value = Dependencies> {
     prop_oneof![Just(Dependencies::Strict), Just(Dependencies::Resolve), Just(Dependencies::Ignore)]
 }
 
-/// A world in which runs end, park and go on as chance has it.
+/// A world in which runs end, park and continue at random.
 struct World {
     plan: Plan,
     unpaid: BTreeSet<IssueNumber>,
@@ -38,11 +38,11 @@ struct World {
 
 impl World {
     fn next_chance(&mut self) -> u8 {
-        // When chance is used up every run ends well, so that the world comes to rest.
+        // Without random numbers left, every run succeeds, so that the world comes to rest.
         self.chance.pop().unwrap_or(0)
     }
 
-    /// Does what the schedule says, and then lets one run change. Whether all is over.
+    /// Follows the schedule, and then lets one run change. Returns true when all is over.
     fn turn(&mut self) -> bool {
         let (providers, paused) = (BTreeMap::new(), BTreeMap::<ProviderName, Moment>::new());
         let scene = Scene {
@@ -125,7 +125,7 @@ proptest! {
         let selected: Vec<IssueNumber> = known.keys().copied().filter(|one| one.get() < 6).collect();
         let plan = Plan::resolve(&selected, &known, dependencies).expect("no circles");
         let count = plan.items.len();
-        // Each turn uses chance, ends a run, or moves the clock to where a run goes on.
+        // Each turn uses a random number, ends a run, or moves the clock to a run's wake-up.
         let most = 3 * (chance.len() + count) + 3;
         let begin = |chance: &[u8]| World {
             plan: plan.clone(),

@@ -16,7 +16,7 @@ fn numbers(text: &str) -> Vec<IssueNumber> {
     text.split_whitespace().map(|text| IssueNumber::parse(text).expect("a number")).collect()
 }
 
-/// Issues as `1: 2 3; 2: done; 4: missing; 5: with 6`, of which the last wants what it depends on.
+/// Parses issues like `1: 2 3; 2: done; 4: missing; 5: with 6`. The last one also resolves its dependencies.
 fn known(text: &str) -> BTreeMap<IssueNumber, Known> {
     let issues = text.split(';').filter(|issue| !issue.trim().is_empty()).map(|issue| {
         let (name, rest) = issue.split_once(':').expect("`number: …`");
@@ -41,7 +41,7 @@ fn plan(selected: &str, issues: &str) -> Plan {
     Plan::resolve(&numbers(selected), &known(issues), Dependencies::Strict).expect("a plan")
 }
 
-/// A plan as `3; 2 after 3; 1 blocked by 4`.
+/// Formats a plan as `3; 2 after 3; 1 blocked by 4`.
 fn shown(plan: &Plan) -> String {
     let items = plan.items.iter().map(|item| {
         let mut text = item.number.get().to_string();

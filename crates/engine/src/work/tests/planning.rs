@@ -73,7 +73,7 @@ fn a_circle_and_a_long_chain_are_refused_with_their_path() {
     let path: Vec<String> = (1..=21).map(|one| format!("#{one}")).collect();
     let refused = format!("more than 20 issues depend on each other in a row: {}", path.join(" -> "));
     check("1", &format!("{}21:", chain(21)), Dependencies::Resolve, &refused);
-    // The same where the lower half was reached before the upper one.
+    // The same, with the lower half reached before the upper one.
     check("11 1", &format!("{}21:", chain(21)), Dependencies::Resolve, &refused);
     check("1", &format!("{}100000:", chain(100_000)), Dependencies::Resolve, &refused);
     let fits = Plan::resolve(&numbers("1"), &known(&format!("{}20:", chain(20))), Dependencies::Resolve);
@@ -98,7 +98,7 @@ fn an_issue_that_wants_what_it_depends_on_gets_that_and_others_do_not() {
     let strict = Dependencies::Strict;
     check("1 2", "1: with 3; 2: 4; 3: 5; 4:; 5:", strict, "3 (added) without 5; 1 after 3; 2 without 4");
     check("1", "1: with 3; 3: with 5; 5:", strict, "5 (added); 3 (added) after 5; 1 after 3");
-    // Who needs the same and did not ask for it waits for it as well, whoever comes first.
+    // Another issue with the same dependency waits for it too, in any order.
     check("2 1", "1: with 3; 2: 3; 3:", strict, "3 (added); 2 after 3; 1 after 3");
     check("1", "1: with 3; 3:", Dependencies::Ignore, "1");
     check("1", "1: with 3; 3: done 4; 4:", strict, "1");

@@ -84,7 +84,7 @@ fn a_provider_that_cannot_serve_pauses_only_its_own_items() {
     stage.check("start #1, start #2");
 }
 
-// I-45: only what is yet to begin is held back; what is left of others may be for another provider, or for none.
+// I-45: a pause holds back only items not yet started; the rest of a run may need another provider, or none.
 #[test]
 fn a_run_that_has_begun_goes_on_though_the_provider_it_began_with_pauses() {
     let mut stage = Stage::new("1 2", FREE, 2).with(1, Standing::Parked { until: Some(Moment(100)) });
@@ -103,7 +103,7 @@ fn who_cannot_be_paid_waits_for_what_the_others_leave_and_for_nothing_else() {
     let parked = Standing::Parked { until: Some(Moment(50)) };
     unpaid(Stage::new("1 2 3", FREE, 3).with(1, Standing::Running).with(3, parked)).check("");
     unpaid(Stage::new("1 2 3", FREE, 3)).check("start #1");
-    // Nobody runs, so that nothing more will come: they hear so, one after the other.
+    // No run is active, so no money comes back. The items start one at a time and report it.
     let over = Standing::Ended(WorkOutcome::Merged);
     unpaid(Stage::new("1 2 3", FREE, 3).with(1, over)).check("start #2");
 }

@@ -1,7 +1,8 @@
-//! Workflows from one line of text.
+//! Builds workflows from one line of text.
 //!
 //! `plan: done -> review, stuck -> ABORT; review[a b]: all(ok) -> COMPLETE, any(ng) -> plan; max 10`
-//! A stage's turns all offer the labels its rules name. `?label` is a rule on the exit's own question.
+//!
+//! A stage's turns all offer the labels that its rules name. `?label` is a rule on the exit's own question.
 
 use indexmap::IndexMap;
 use saihai_model::*;

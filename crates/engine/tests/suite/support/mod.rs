@@ -1,5 +1,5 @@
-//! A world of facts for the engine: small workflows from one line of text, and a simulation that answers effects.
-//! Every fact applied here also proves the invariants that must hold after any fact.
+//! A world of facts for the engine: small workflows from one line of text, and a simulation that answers effects. Every
+//! fact also checks the invariants that must hold after any fact.
 
 #![allow(dead_code, reason = "each suite uses its part")]
 

@@ -1,4 +1,4 @@
-//! Answers the engine's effects with facts and proves the invariants after each.
+//! Answers the engine's effects with facts, and checks the invariants after each.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ pub(crate) struct Sim {
     pub(crate) workflow: Workflow,
     pub(crate) run: Run,
     pub(crate) records: Vec<Record>,
-    /// Requests asked and not answered.
+    /// Unanswered requests.
     pub(crate) asks: Vec<Request>,
     pub(crate) performs: Vec<Performance>,
     pub(crate) gates: Vec<OpenGate>,
     pub(crate) stops: Vec<CallId>,
     pub(crate) wakes: Vec<Moment>,
-    /// Every question and work turn ever asked: `stage/turn` or `stage#judge`, attempts included.
+    /// Every question and work turn so far, including attempts: `stage/turn` or `stage#judge`.
     pub(crate) log: Vec<String>,
     pub(crate) at: u64,
 }
@@ -42,7 +42,7 @@ impl Sim {
         sim
     }
 
-    /// Started with this seed, by someone who waits this long.
+    /// Starts a run with this seed and this patience.
     pub(crate) fn seeded(workflow: Workflow, seed: u64, patience: Millis) -> Self {
         let mut sim = Self::new(workflow);
         sim.start_with(seed, patience);
@@ -74,7 +74,7 @@ impl Sim {
         })));
     }
 
-    /// Applies a fact, keeps what it causes, and proves what must hold after any fact.
+    /// Applies a fact, keeps its effects, and checks the invariants.
     pub(crate) fn fact(&mut self, fact: Fact) {
         let event = Event { at: Moment(self.at), fact: fact.clone() };
         let effects = self.run.apply(&self.workflow, &event);
@@ -97,7 +97,7 @@ impl Sim {
         }
     }
 
-    /// Applies a fact and does nothing of what follows, as a process does that only records.
+    /// Applies a fact without executing its effects, like a process that only records.
     pub(crate) fn record_only(&mut self, fact: Fact) {
         let event = Event { at: Moment(self.at), fact: fact.clone() };
         let effects = self.run.apply(&self.workflow, &event);
@@ -140,7 +140,7 @@ impl Sim {
         if self.run.hold().is_some() {
             for effect in effects {
                 let allowed = match effect {
-                    // The gate itself is what holds the run.
+                    // The gate itself holds the run.
                     Effect::OpenGate(gate) => self.run.open_gate() == Some(&gate.call),
                     Effect::Perform(performance) => performance.action.does == Action::SaveReports,
                     Effect::Ask(_) => self.asked_before_the_hold(effects),
@@ -169,12 +169,12 @@ impl Sim {
         }
     }
 
-    /// A batch may ask some turns and then find that the next does not fit.
+    /// A batch may ask some turns before the next one exceeds the budget.
     fn asked_before_the_hold(&self, _effects: &[Effect]) -> bool {
         matches!(self.run.hold(), Some(Hold::Budget))
     }
 
-    /// Replaying every prefix that ends before a fact gives the state that was live there.
+    /// Replays every prefix that ends before a fact, and compares it with the live state.
     pub(crate) fn prove_replay(&self) {
         let mut live = Run::new();
         let mut prefix = 0;
@@ -204,7 +204,7 @@ impl Sim {
         self.asks.iter().map(|request| format!("{} {:?}", request.call, request.purpose)).collect()
     }
 
-    /// Replies to an open ask with a tag's number, or without one.
+    /// Replies to an open request with a tag's number, or without one.
     pub(crate) fn tag(&mut self, name: &str, number: Option<usize>) {
         let reading = Reading {
             digest: format!("{name}{number:?}"),
@@ -224,7 +224,7 @@ impl Sim {
         self.reply_with(request, reading, |_| {});
     }
 
-    /// A reply, changed before it arrives.
+    /// Sends a reply that `change` has modified.
     pub(crate) fn reply_with(
         &mut self,
         request: &Request,
@@ -282,7 +282,7 @@ impl Sim {
         }));
     }
 
-    /// The process dies and another takes the run over.
+    /// Simulates a dead process and its successor.
     pub(crate) fn crash_and_resume(&mut self) {
         self.asks.clear();
         self.performs.clear();
@@ -305,7 +305,7 @@ impl Sim {
         }));
     }
 
-    /// Lets time pass until the last wake-up asked for.
+    /// Lets time pass until the last requested wake-up.
     pub(crate) fn sleep(&mut self) {
         let at = self.wakes.pop().expect("a wake-up was asked for");
         self.at = self.at.max(at.0);
@@ -330,7 +330,7 @@ impl Sim {
         decisions.collect()
     }
 
-    /// The path taken: `plan -(tag)-> review`.
+    /// Returns the path: `plan -(tag)-> review`.
     pub(crate) fn path(&self) -> Vec<String> {
         let mut path = Vec::new();
         for decision in self.decisions() {
@@ -348,7 +348,7 @@ impl Sim {
     }
 }
 
-/// A draft as plain text; references by name.
+/// Formats a draft as plain text; references by name.
 pub(crate) fn text_of(draft: &Draft) -> String {
     let section = |splices: &Vec<Splice>| {
         let parts = splices.iter().map(|splice| match splice {

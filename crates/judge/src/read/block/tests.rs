@@ -1,4 +1,4 @@
-//! The cases of blocks.
+//! Tests of blocks.
 
 use indexmap::IndexMap;
 use saihai_model::{

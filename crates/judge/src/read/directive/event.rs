@@ -12,43 +12,43 @@ use crate::route;
 static EVENT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("(?i-u:event)[:：]").expect("the pattern is fixed"));
 
-/// The most characters of a message that are kept, and what then stands at its end.
+/// Maximum length of a message in characters, and its ending when cut.
 const LONGEST_MESSAGE: usize = 4_000;
 const CUT: &str = " …[cut]";
 
-/// The word `EVENT:` and what follows it up to the next one.
+/// The word `EVENT:` and the text up to the next one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark<'a> {
     capitals: bool,
-    /// Nothing but blanks, a list marker and emphasis stand before it.
+    /// True if only blanks, a list marker and emphasis precede it.
     pub(super) opens_line: bool,
-    /// The emphasis directly before it, which ends with the topic or with the message.
+    /// Emphasis directly before it, which ends with the topic or with the message.
     emphasis: Option<char>,
     pub(super) rest: &'a str,
 }
 
 impl<'a> Mark<'a> {
-    /// The topic it names, if that is well-formed.
+    /// Returns its topic, if that is well-formed.
     pub(super) fn topic(&self) -> Option<Taken<'a>> {
         topic::take(self.rest.trim_start())
     }
 }
 
-/// An event as it was written.
+/// An event as written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marked<'a> {
     pub(super) topic: &'a str,
-    /// What was said with it.
+    /// Message of the event.
     pub(super) message: Option<String>,
 }
 
-/// Every `EVENT:` of a line that stands as a word of its own (H-38).
+/// Returns every `EVENT:` of a line that is a word of its own (H-38).
 pub(super) fn marks(line: &str) -> Vec<Mark<'_>> {
     let mut found: Vec<(usize, usize, Mark<'_>)> = Vec::new();
     let mut is_first = true;
     for hit in EVENT.find_iter(line) {
         let before = &line[..hit.start()];
-        // Only the first can open the line; asking again would read the same beginning again and again.
+        // Only the first can open the line; checking again would rescan the same prefix.
         let opens_line = std::mem::take(&mut is_first) && is_opening(before);
         let neighbour = before.chars().next_back();
         if !opens_line && neighbour.is_some_and(joins_words) {
@@ -68,7 +68,7 @@ pub(super) fn marks(line: &str) -> Vec<Mark<'_>> {
     found.into_iter().map(|(_, _, mark)| mark).collect()
 }
 
-/// What a mark publishes: an event, nothing that was meant as one, or a near miss.
+/// Interprets a mark: an event, a near miss, or neither.
 pub(super) fn published<'a>(mark: &Mark<'a>, directives: &Directives) -> Option<Result<Marked<'a>, Miss>> {
     let Some(taken) = mark.topic() else {
         return mark.capitals.then_some(Err(Miss::MalformedTopic));
@@ -85,13 +85,13 @@ pub(super) fn published<'a>(mark: &Mark<'a>, directives: &Directives) -> Option<
     is_known().then_some(Err(Miss::WrongCase))
 }
 
-/// What is said with an event (H-40).
+/// Returns the message of an event (H-40).
 fn message(mark: &Mark<'_>, taken: &Taken<'_>) -> Option<String> {
     let mut text = taken.rest.trim();
     if let Some(emphasis) = mark.emphasis.filter(|emphasis| !taken.closing.contains(*emphasis)) {
         text = text.trim_end_matches(emphasis).trim_end();
     }
-    // One mark leads to the message; a colon directly behind the topic is that one.
+    // One separator precedes the message; a colon directly after the topic is that separator.
     if !taken.closing.contains(':') {
         text = text.strip_prefix([':', '-', '–', '—', '|']).unwrap_or(text).trim_start();
     }
@@ -113,7 +113,7 @@ fn is_opening(before: &str) -> bool {
     rest.is_empty()
 }
 
-/// What follows `- `, `+ `, `1. ` or `1) `.
+/// Returns the text after `- `, `+ `, `1. ` or `1) `.
 fn behind_list_marker(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest =
@@ -121,7 +121,7 @@ fn behind_list_marker(text: &str) -> Option<&str> {
     rest.starts_with(char::is_whitespace).then_some(rest)
 }
 
-/// Whether a character before a word makes it part of a longer one.
+/// Returns true if this character before a word makes it part of a longer one.
 fn joins_words(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.')
 }

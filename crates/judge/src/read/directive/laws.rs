@@ -1,4 +1,4 @@
-//! What holds for every reply: text that only shows something never steers.
+//! Laws for every reply: quoted or fenced text never steers.
 
 use proptest::prelude::*;
 use saihai_model::{Directives, EndWord, Reads, Target, Wanted};
@@ -49,7 +49,7 @@ fn line() -> impl Strategy<Value = String> {
     prop_oneof![prop::sample::select(telling.to_vec()).prop_map(str::to_owned), "[a-zA-Z:._あ ]{0,20}"]
 }
 
-/// Lines that only show something: a fenced block, or a quotation.
+/// Lines of a fenced block or a quotation.
 fn shown() -> impl Strategy<Value = Vec<String>> {
     let lines = || prop::collection::vec(line(), 0..5);
     let fence = prop::sample::select(vec!["```", "~~~", "````", "```text"]);
@@ -65,7 +65,7 @@ fn shown() -> impl Strategy<Value = Vec<String>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    // H-36: also behind the last line, which is then still the reply's last word
+    // H-36: also after the last line, which then still counts as the reply's last one
     #[test]
     fn text_that_is_quoted_or_fenced_never_changes_routing(
         plain in prop::collection::vec(line(), 0..8),
@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(routed(&with.join("\n")), routed(&plain.join("\n")));
     }
 
-    // H-37: of a reply that only repeats its prompt the last line is read, whatever is shown behind it
+    // H-37: in a reply that only repeats its prompt, the last line counts, with or without quoted text after it
     #[test]
     fn an_echo_directs_the_same_with_and_without_something_shown_behind_it(
         prompt in prop::collection::vec(line(), 3..8),
@@ -87,20 +87,20 @@ proptest! {
     ) {
         let prompt = prompt.join("\n");
         let reply = format!("{prompt}\n{said}");
-        // What is quoted may repeat the prompt as well, and then lengthens the echo.
+        // A quotation may also repeat the prompt, and would then lengthen the echo.
         let shown: Vec<String> = shown.iter().map(|line| format!("> shown: {line}")).collect();
         let with = format!("{reply}\n{}", shown.join("\n"));
         prop_assert_eq!(routed_from(&prompt, &with), routed_from(&prompt, &reply));
     }
 
-    // H-35: where a reply is cut into chunks or ends its lines otherwise makes no difference
+    // H-35: chunk boundaries and line endings make no difference
     #[test]
     fn line_ends_of_other_systems_change_no_routing(reply in prop::collection::vec(line(), 0..8)) {
         prop_assert_eq!(routed(&reply.join("\r\n")), routed(&reply.join("\n")));
     }
 }
 
-/// Replies as agents really write them, and what they direct.
+/// Realistic replies and their directives.
 #[test]
 fn replies_as_agents_write_them() {
     // H-34 to H-45

@@ -1,28 +1,28 @@
-//! What looked like a directive and was none.
+//! Near misses: text that looks like a directive but is none.
 
 use std::collections::VecDeque;
 
 use super::super::excerpt;
 
-/// Why something that looks like a directive is none. `Reading::near_misses` holds each as `code: the line`.
+/// Reason why a near miss is not a directive. `Reading::near_misses` holds each as `code: the line`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Miss {
-    /// It stands in a fenced block.
+    /// It is in a fenced block.
     InCodeBlock,
-    /// It stands in a quotation.
+    /// It is in a quotation.
     Quoted,
     /// It only repeats the prompt.
     Echoed,
-    /// What follows `EVENT:` is no topic.
+    /// The text after `EVENT:` is not a topic.
     MalformedTopic,
-    /// The closing word stands inside a sentence.
+    /// The closing word is inside a sentence.
     InsideSentence,
-    /// It is written in another case.
+    /// Its letter case differs.
     WrongCase,
 }
 
 impl Miss {
-    /// The code before the first colon of a near miss; a key of the workflow's words.
+    /// Returns the code before the first colon of a near miss; a key of the workflow's words.
     pub const fn code(self) -> &'static str {
         match self {
             Self::InCodeBlock => "in_code_block",
@@ -35,7 +35,7 @@ impl Miss {
     }
 }
 
-/// The last few misses of a reply: its end is what the agent meant last, and a run keeps none of its length.
+/// The last few misses of a reply. The end of a reply shows the agent's intent, and a run must not store a long list.
 #[derive(Debug, Default)]
 pub(super) struct Misses(VecDeque<(Miss, String)>);
 
@@ -43,7 +43,7 @@ impl Misses {
     const KEPT: usize = 8;
     const CHARACTERS: usize = 120;
 
-    /// Remembers a line and what kept it from being a directive.
+    /// Records a line and the reason why it is not a directive.
     pub(super) fn add(&mut self, miss: Miss, line: &str) {
         let one = (miss, excerpt::head(line.trim(), Self::CHARACTERS));
         if !self.0.contains(&one) {

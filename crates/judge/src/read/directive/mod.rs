@@ -19,7 +19,7 @@ use self::miss::Misses;
 use self::word::Standing;
 use super::reply::Reply;
 
-/// The most events of one reply that are recorded: a journal is no place for the output of a runaway loop.
+/// Maximum number of recorded events of one reply. It keeps the output of a runaway loop out of the journal.
 const RECORDED: usize = 1_000;
 
 #[derive(Debug, Default)]
@@ -41,8 +41,7 @@ impl Found {
     }
 }
 
-/// Reads the directives of a reply, whoever may give them: what is in scope and what is still required is for the
-/// engine to say.
+/// Reads the directives of a reply without regard to permission. The engine checks scope and required events.
 pub(super) fn read(reply: &Reply<'_>, directives: &Directives) -> Found {
     let mut found = Found::default();
     let Some(pattern) = candidates(directives) else {
@@ -59,7 +58,7 @@ pub(super) fn read(reply: &Reply<'_>, directives: &Directives) -> Found {
     found
 }
 
-/// Everything that may be a directive, so that all other lines need not be looked at.
+/// Builds a pattern for possible directives, to skip all other lines.
 fn candidates(directives: &Directives) -> Option<Regex> {
     let words = directives.words.iter().map(|end| regex::escape(&end.word)).filter(|word| !word.is_empty());
     let all: Vec<String> = words.chain(["event[:：]".to_owned()]).collect();
@@ -77,7 +76,7 @@ fn read_line(Line { reply, line, is_last }: &Line<'_, '_>, directives: &Directiv
     let text = reply.page.line(*line);
     let marks = event::marks(text);
     let miss = shown_only(reply, *line).or_else(|| {
-        // The last line always speaks for itself (H-37).
+        // The last line always counts as the agent's own (H-37).
         (!is_last && reply.echo.covers(&reply.page, *line)).then_some(Miss::Echoed)
     });
     if let Some(miss) = miss {
@@ -105,15 +104,14 @@ fn read_line(Line { reply, line, is_last }: &Line<'_, '_>, directives: &Directiv
     }
 }
 
-/// The last line of what a reply itself says: what it only shows behind that, in a quotation or a fenced block, does not
-/// make the line before it any less its last word.
+/// Returns the last line of the reply's own words. A quotation or a fenced block after it does not change that.
 fn last_read(reply: &Reply<'_>) -> Option<usize> {
     let is_read =
         |line: &usize| !reply.page.line(*line).trim().is_empty() && shown_only(reply, *line).is_none();
     (0..reply.page.count()).rev().find(is_read)
 }
 
-/// Why a line only shows something.
+/// Returns the reason why a line only quotes something.
 fn shown_only(reply: &Reply<'_>, line: usize) -> Option<Miss> {
     if reply.fences().contain(line) {
         Some(Miss::InCodeBlock)
@@ -122,7 +120,7 @@ fn shown_only(reply: &Reply<'_>, line: usize) -> Option<Miss> {
     }
 }
 
-/// Whether a line would have directed something had it been read.
+/// Returns true if a line would be a directive outside a quotation.
 fn says_something(text: &str, marks: &[Mark<'_>], directives: &Directives) -> bool {
     marks.iter().any(|mark| matches!(event::published(mark, directives), Some(Ok(_))))
         || directives.words.iter().any(|end| word::occurs(text, &end.word))

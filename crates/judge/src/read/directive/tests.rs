@@ -1,4 +1,4 @@
-//! The cases of events and closing words.
+//! Tests of events and closing words.
 
 use saihai_model::{Directives, EndWord, Reading, Reads, Target, Wanted};
 
@@ -35,7 +35,7 @@ fn reading(words: &[&str], prompt: &str, text: &str) -> Reading {
     read(Wanted::Work(&reads), prompt, Said { text, structured: None })
 }
 
-/// Events as `line topic: message`, the closing word as `end word`, near misses as `? code: the line`.
+/// Formats events as `line topic: message`, the closing word as `end word`, near misses as `? code: the line`.
 fn found(reading: &Reading) -> Vec<String> {
     let events = reading.events.iter().map(|event| {
         let message = event.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
@@ -254,7 +254,7 @@ fn a_closing_word_inside_a_sentence_ends_nothing() {
     check("loop_complete", &["? wrong_case: loop_complete"]);
     check("All is done. loop_complete", &["? wrong_case: All is done. loop_complete"]);
     check("実装しました。Loop_Complete!", &["? wrong_case: 実装しました。Loop_Complete!"]);
-    // Not where a directive would stand, or taken back: nobody meant it.
+    // Not in the position of a directive, or negated: not meant.
     check("All is done. loop_complete\nor so", &[]);
     check("This is not loop_complete", &[]);
     check("the loop_complete word", &[]);
@@ -281,7 +281,7 @@ fn only_the_words_of_the_definition_close() {
     assert_eq!(end(&["DONE"], "DONE").as_deref(), Some("DONE"));
     assert_eq!(end(&[], "LOOP_COMPLETE"), None);
     assert_eq!(end(&["", "A.B"], "\n \nA.B"), Some("A.B".to_owned()));
-    // The last word counts.
+    // The last closing word counts.
     assert_eq!(end(&["DONE", "GIVE_UP"], "DONE\nGIVE_UP").as_deref(), Some("GIVE_UP"));
     assert_eq!(reading(&["DONE"], "", "All done.\nWell done, done.").near_misses, [""; 0]);
 }

@@ -1,22 +1,22 @@
 //! Topics as agents write them.
 
-/// The longest topic, in characters.
+/// Maximum length of a topic, in characters.
 const LONGEST: usize = 128;
 
-/// What may stand directly behind a topic without belonging to it.
+/// Characters that may directly follow a topic without belonging to it.
 const CLOSING: [char; 15] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '*', '_', '~', '`'];
 
-/// A topic and what follows it on its line.
+/// A topic and the rest of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Taken<'a> {
     pub(super) topic: &'a str,
-    /// The punctuation directly behind it.
+    /// Punctuation directly after it.
     pub(super) closing: &'a str,
-    /// The rest of the line.
+    /// Rest of the line.
     pub(super) rest: &'a str,
 }
 
-/// Takes the topic a text begins with (H-14, H-39).
+/// Parses the topic at the start of a text (H-14, H-39).
 pub(super) fn take(text: &str) -> Option<Taken<'_>> {
     let length = topic_length(text);
     let (topic, behind) = text.split_at(length);
@@ -26,7 +26,7 @@ pub(super) fn take(text: &str) -> Option<Taken<'_>> {
     (length > 0 && length <= LONGEST && ends).then_some(Taken { topic, closing, rest })
 }
 
-/// The length of `segment(.segment)*` at the start of a text. A segment begins and ends with a letter or digit.
+/// Returns the length of `segment(.segment)*` at the start of a text. A segment starts and ends with a letter or digit.
 fn topic_length(text: &str) -> usize {
     let mut end = 0;
     let mut may_end_segment = false;

@@ -2,20 +2,20 @@
 
 use super::event::{self, Mark};
 
-/// How a closing word stands in a line.
+/// Position of a closing word in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     Directive,
-    /// As a part of a sentence.
+    /// Part of a sentence.
     InsideSentence,
-    /// Where a directive would stand, in another case.
+    /// In the position of a directive, but in another case.
     WrongCase,
 }
 
-/// Marks that say "not" without a word: an unchecked box, a cross.
+/// Marks that negate without a word: an unchecked box, a cross.
 const NEGATIVE_MARKS: [&str; 6] = ["[ ]", "❌", "✗", "✘", "☐", "🚫"];
 
-/// How a word stands in a line that is read (H-44); `None` where it does not occur.
+/// Classifies a word in a line (H-44); `None` if it does not occur.
 pub(super) fn standing(line: &str, marks: &[Mark<'_>], word: &str, is_last: bool) -> Option<Standing> {
     let alone = line.trim_matches(is_decoration);
     let published = marks.first().filter(|mark| mark.opens_line).and_then(Mark::topic);
@@ -23,7 +23,7 @@ pub(super) fn standing(line: &str, marks: &[Mark<'_>], word: &str, is_last: bool
     if alone == word || published.is_some_and(|taken| taken.topic == word) || last == Some(word) {
         Some(Standing::Directive)
     } else if alone.eq_ignore_ascii_case(word)
-        // `Well done.` is prose even where `DONE` closes; nobody writes `loop_complete` by chance.
+        // `Well done.` is prose even if `DONE` closes, but `loop_complete` never occurs by chance.
         || (last.is_some() && word.contains(['_', '-', '.']) && !occurs(line, word))
     {
         Some(Standing::WrongCase)
@@ -32,7 +32,7 @@ pub(super) fn standing(line: &str, marks: &[Mark<'_>], word: &str, is_last: bool
     }
 }
 
-/// Whether a word occurs in a text as a word of its own.
+/// Returns true if a text contains a word as a word of its own.
 pub(super) fn occurs(text: &str, word: &str) -> bool {
     let joins = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     !word.is_empty()
@@ -41,7 +41,7 @@ pub(super) fn occurs(text: &str, word: &str) -> bool {
             .any(|(at, _)| !text[..at].ends_with(joins) && !text[at + word.len()..].starts_with(joins))
 }
 
-/// The word as a line ends with it, in whatever case, where nothing before it takes it back.
+/// Returns the word at the end of a line, in any case, unless the text before it negates it.
 fn last_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     let said = line.trim_end_matches(is_decoration);
     let (before, last) = said.split_at_checked(said.len().checked_sub(word.len())?)?;
@@ -54,7 +54,7 @@ fn last_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     (stands && !is_negated(before)).then_some(last)
 }
 
-/// Whether a text ends with `EVENT:` as a word of its own.
+/// Returns true if a text ends with `EVENT:` as a word of its own.
 fn publishes(text: &str) -> bool {
     event::marks(text).last().is_some_and(|mark| text.ends_with("EVENT:") && mark.rest.is_empty())
 }
@@ -71,13 +71,13 @@ fn is_negated(text: &str) -> bool {
         || words.into_iter().any(is_negation)
 }
 
-/// What may stand around a closing word without making it part of a sentence.
+/// Returns true for characters that may surround a closing word without making it part of a sentence.
 fn is_decoration(character: char) -> bool {
     character.is_whitespace()
         || matches!(
             character,
             '*' | '_' | '`' | '#' | '"' | '\'' | '「' | '」' | '.' | '!' | '。' | '！' | '✅' | '✔' | '🎉'
         )
-        // Chooses the coloured form of the sign before it.
+        // Variation selector for the coloured form of the previous sign.
         || character == '\u{fe0f}'
 }

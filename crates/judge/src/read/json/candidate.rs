@@ -1,4 +1,4 @@
-//! Where a structured value may stand.
+//! Possible positions of a structured value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,12 +22,12 @@ impl<'a> Candidate<'a> {
         &self.value
     }
 
-    /// What was changed in it.
+    /// Changes made to it.
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The same, with the only value that these fields can have, where they have another.
+    /// Replaces fields that can have only one value, if they have another.
     pub(super) fn with_fixed(mut self, fixed: Option<&BTreeMap<String, Json>>) -> Self {
         for (field, only) in fixed.into_iter().flatten() {
             let Some(given) = self.value.get(field).filter(|given| *given != only) else { continue };
@@ -51,23 +51,23 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The candidates, and what was meant as one but does not parse.
+/// Candidates, and malformed ones that do not parse.
 #[derive(Debug, Default)]
 pub(super) struct Parsed<'a> {
     pub(super) candidates: Vec<Candidate<'a>>,
-    /// For the agent that has to correct it.
+    /// Errors for the agent that must correct them.
     pub(super) broken: Vec<String>,
 }
 
-/// Which objects outside fences may be the value.
+/// Objects outside fences that may be the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bare {
     Last,
     All,
 }
 
-/// All candidates in the order they are tried (S-44): the provider's value, the fenced blocks from the last to the
-/// first, the whole reply, the last object outside fences.
+/// Returns all candidates in search order (S-44). The order: the provider's value, fenced blocks from last to first,
+/// the whole reply, the last object outside fences.
 pub(super) fn all<'a>(
     reply: &Reply<'_>,
     structured: Option<&'a Json>,
@@ -107,7 +107,7 @@ pub(super) fn all<'a>(
     parsed
 }
 
-/// Why the first thing outside of blocks that looks like an object is none.
+/// Returns the parse error of the first apparent object outside blocks.
 fn broken_outside(reply: &Reply<'_>) -> Option<String> {
     let (line, text) = object::opened(reply)?;
     let error = unambiguous::parse(text).err().filter(serde_json::Error::is_syntax)?;
@@ -116,7 +116,7 @@ fn broken_outside(reply: &Reply<'_>) -> Option<String> {
 }
 
 impl Parsed<'_> {
-    /// The most of what does not parse that is told: an agent corrects one block, not a hundred.
+    /// Maximum number of reported parse errors: an agent corrects one block, not a hundred.
     const TOLD: usize = 3;
 
     fn add_block(&mut self, reply: &Reply<'_>, block: &Block<'_>) {
@@ -139,7 +139,7 @@ impl Parsed<'_> {
     }
 }
 
-/// `json` in any case; what follows it as a further word does not matter.
+/// Matches `json` in any case, with or without further words.
 fn is_json(block: &Block<'_>) -> bool {
     block.info.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("json"))
 }

@@ -1,10 +1,10 @@
-//! A JSON object whose end is missing: an agent ran out of room or of time in the middle of it.
+//! JSON objects without an end: the agent ran out of room or time in the middle.
 
 use saihai_model::Json;
 use serde_json::Value;
 
-/// What is whole of an object that was cut off: its own members, the items of its own lists, and objects in lists further
-/// inside. An object in a list of which only the beginning is there is none, unless it holds such a list itself.
+/// Returns the complete part of a truncated object: its own members, the items of its own lists, and objects in deeper
+/// lists. Drops an incomplete object in a list, unless it holds such a list itself.
 pub(super) fn whole_part(text: &str) -> Option<Json> {
     let mut open = Vec::new();
     let mut text_state = Text::Outside;
@@ -35,7 +35,7 @@ pub(super) fn whole_part(text: &str) -> Option<Json> {
     serde_json::from_str(&mended).ok().filter(Value::is_object)
 }
 
-/// Whether a byte stands in a text, where brackets and commas mean nothing.
+/// String state of the scan. Inside a string, brackets and commas mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Text {
     Outside,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        // However it is cut, what is kept was there.
+        // For any cut, the result contains only original values.
         #[test]
         fn a_cut_adds_nothing(cut in 0_usize..200) {
             let all = r#"{"issues":[{"a":"x,]","n":[1,2]},{"a":"ä\\","n":[3]}],"score":7,"more":[{"b":{"c":[4]}}]}"#;

@@ -1,4 +1,4 @@
-//! A structured value that holds findings, each right or wrong by itself.
+//! Structured values that hold findings, each valid or invalid by itself.
 
 use saihai_model::Json;
 
@@ -8,20 +8,22 @@ use super::candidate::{self, Bare, Candidate, Parsed};
 use super::{Demand, Found, MISSING, MOST, cut_off, object};
 use crate::review::Payload;
 
-/// The most problems that are told: an agent corrects what it is shown and is read again.
+/// Maximum number of reported problems: an agent corrects the visible ones, and its next reply is checked again.
 const TOLD: usize = 20;
-/// What is said of a value whose end is missing.
+/// Message for a truncated value.
 const CUT_OFF: &str = "the JSON object is cut off: its end is missing";
-/// What is said of a reply of which nobody knows what it means: an agent may have quoted what it read.
+/// Message for an ambiguous reply: the agent may have quoted a text it read.
 const SEVERAL: &str = "several different JSON objects fit the schema: give exactly one";
-/// The longest one, in characters.
+/// Maximum length of a problem, in characters.
 const CHARACTERS: usize = 300;
-/// How much is told of the end of what is cut off, in characters.
+/// Maximum length of the quoted end of a truncated value, in characters.
 const LAST_WORDS: usize = 200;
 
-/// Finds the value: what the provider gave as such; else the candidate with which nothing is wrong, and of several that
-/// differ the one with most findings, until it is known which was meant; else the first of which something can be kept, else
-/// the first that parses.
+/// Finds the value. The order of preference:
+/// - the provider's structured value
+/// - the candidate without problems; of several different ones the one with most findings, until a correction
+/// - the first candidate of which something can be kept
+/// - the first candidate that parses
 pub(in super::super) fn read_items(
     reply: &Reply<'_>,
     structured: Option<&Json>,
@@ -55,7 +57,7 @@ pub(in super::super) fn read_items(
     Found { output: Some(output), violations, ..Found::default() }
 }
 
-/// Leaves out the last items of what is too large to be passed on, and says so.
+/// Drops the last items of a value that is too large to pass on, and returns a message.
 fn fit(output: &mut Json) -> Option<String> {
     let whole = output.to_string().len();
     let mut bytes = whole;
@@ -70,7 +72,7 @@ fn fit(output: &mut Json) -> Option<String> {
     (whole > MOST).then(|| format!("the JSON object has {whole} bytes; at most {MOST} are taken"))
 }
 
-/// A value that was only begun: what is whole of it can be kept, and it has to be asked for again.
+/// Handles a truncated value: keeps the complete part and asks for the value again.
 fn begun(reply: &Reply<'_>, broken: Vec<String>) -> Found {
     let Some(text) = object::cut_off(reply) else {
         let violations = std::iter::once(MISSING.to_owned()).chain(broken).collect();
@@ -81,7 +83,8 @@ fn begun(reply: &Reply<'_>, broken: Vec<String>) -> Found {
     Found { output: cut_off::whole_part(text), violations, ..Found::default() }
 }
 
-/// The last words of a text: what stands behind the last whole item is lost with it, and a person may still want to read it.
+/// Returns the last words of a text. The text after the last complete item is lost, and a person may still want to read
+/// it.
 fn tail(text: &str) -> &str {
     let text = text.trim_end();
     let start = text.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);

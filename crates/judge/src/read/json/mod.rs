@@ -17,26 +17,24 @@ use self::schema::Schema;
 use super::reply::Reply;
 pub(super) use items::read_items;
 
-/// What is said of a value that is not there.
+/// Message for a missing value.
 const MISSING: &str = "no JSON object";
 
-/// A value passes from round to round and stands in the journal each time, so it has a size that fits there.
+/// Maximum size of a value in bytes: it passes from round to round, and the journal stores it each time.
 const MOST: usize = 256 * 1024;
 
-/// What is demanded of a structured value.
+/// Requirements for a structured value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand<'a> {
-    /// What it must look like.
     pub(super) schema: &'a Json,
-    /// Whether it must be there.
     pub(super) required: bool,
-    /// Opening lines of blocks that were taken for something else, in order.
+    /// Opening lines of blocks that have another purpose, in order.
     pub(super) taken: &'a [usize],
-    /// What is changed in it before anybody sees it.
+    /// Changes to make before any use.
     pub(super) shaping: Option<&'a Shaping>,
 }
 
-/// A structured value and what is wrong with it.
+/// A structured value and its violations.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     output: Option<Json>,
@@ -82,8 +80,8 @@ pub(super) fn read(reply: &Reply<'_>, structured: Option<&Json>, demand: Demand<
     Found { output: Some(output), violations, warnings }
 }
 
-/// Puts what stands deeper in a value under its further keys. What is missing stays missing, and what stands under such a
-/// key already and is another value is hidden by nothing: the two are told as a violation (S-11).
+/// Copies nested values to additional top-level keys. A missing value stays missing. A different value at such a key is
+/// a violation, because neither may hide the other (S-11).
 fn lift(value: Json, shaping: Option<&Shaping>) -> (Json, Vec<String>) {
     let (mut lifted, mut violations) = (value.clone(), Vec::new());
     for (key, pointer) in shaping.iter().flat_map(|shaping| &shaping.lifted) {

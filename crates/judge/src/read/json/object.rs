@@ -1,11 +1,11 @@
-//! A JSON object in the middle of prose.
+//! JSON objects in the middle of prose.
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
 use super::super::reply::Reply;
 
-/// The last balanced object that stands outside fences and inside no other object.
+/// Returns the last balanced object outside fences that is not inside another object.
 pub(super) fn last<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     let text = reply.page.text();
     let ends = outside(reply).into_iter().rev();
@@ -17,7 +17,7 @@ pub(super) fn last<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     )
 }
 
-/// Every balanced object that stands outside fences and inside no other object, the last one first.
+/// Returns every balanced object outside fences that is not inside another object, the last one first.
 pub(super) fn all<'a>(reply: &Reply<'a>) -> Vec<&'a str> {
     let text = reply.page.text();
     let mut all = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn all<'a>(reply: &Reply<'a>) -> Vec<&'a str> {
     all
 }
 
-/// The first thing outside fences that looks like the beginning of an object, with all that follows it there, and its line.
+/// Returns the first apparent start of an object outside fences, with the text after it, and its line.
 pub(super) fn opened<'a>(reply: &Reply<'a>) -> Option<(usize, &'a str)> {
     let text = reply.page.text();
     outside(reply).into_iter().find_map(|(from, to)| {
@@ -47,7 +47,7 @@ pub(super) fn opened<'a>(reply: &Reply<'a>) -> Option<(usize, &'a str)> {
     })
 }
 
-/// What stands where a value was begun and never ended: in a block of JSON that was not closed, or behind everything else.
+/// Returns the text of an unfinished value: in an unclosed JSON block, or at the end of the reply.
 pub(super) fn cut_off<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     let (page, fences) = (&reply.page, reply.fences());
     let unclosed = fences.unclosed.iter().find(|(_, info)| info.eq_ignore_ascii_case("json"));
@@ -59,8 +59,8 @@ pub(super) fn cut_off<'a>(reply: &Reply<'a>) -> Option<&'a str> {
     scan(rest).1.map(|start| &rest[start..])
 }
 
-/// The parts of the text between its fenced blocks. A block of JSON that was never closed was cut off: nothing of
-/// it is taken for a value.
+/// Returns the parts of the text between its fenced blocks. An unclosed JSON block was truncated, so no value comes
+/// from it.
 fn outside(reply: &Reply<'_>) -> Vec<(usize, usize)> {
     let page = &reply.page;
     let fences = reply.fences();
@@ -76,12 +76,12 @@ fn outside(reply: &Reply<'_>) -> Vec<(usize, usize)> {
     parts
 }
 
-/// The last object of a text without fences, as its first byte and one past its last.
+/// Returns the last object of a text without fences, as its first byte and one past its last.
 fn last_in(text: &str) -> Option<(usize, usize)> {
     scan(text).0.pop()
 }
 
-/// The objects of a text, and where one begins that does not end.
+/// Returns the objects of a text, and the start of an unfinished one.
 fn scan(text: &str) -> (Vec<(usize, usize)>, Option<usize>) {
     let mut found = Vec::new();
     let mut pairs = None;
@@ -92,9 +92,9 @@ fn scan(text: &str) -> (Vec<(usize, usize)>, Option<usize>) {
                 found.push((start, start + length));
                 at = start + length;
             }
-            // What is inside an object that was cut off is no object of its own.
+            // Objects inside a truncated object do not count.
             Extent::CutOff => return (found, Some(start)),
-            // No more is what is inside something in braces that is no JSON.
+            // Neither do objects inside braces that are not JSON.
             Extent::Broken(length) => {
                 let pairs = pairs.get_or_insert_with(|| Pairs::of(text));
                 at = (start + length).max(pairs.end(start).unwrap_or(0));
@@ -105,16 +105,16 @@ fn scan(text: &str) -> (Vec<(usize, usize)>, Option<usize>) {
 }
 
 enum Extent {
-    /// An object of so many bytes.
+    /// An object of this many bytes.
     Object(usize),
-    /// Nothing is wrong with it but that it does not end.
+    /// Valid so far, but without an end.
     CutOff,
-    /// So many bytes were fine.
+    /// Invalid after this many bytes.
     Broken(usize),
 }
 
-/// How far the object reaches that a text begins with. What fails is never read a second time: everything that
-/// began before the mistake and had not ended there fails at the same place.
+/// Returns the extent of the object at the start of a text. The scan never reads invalid text twice: every object still
+/// open at the error fails at the same place.
 fn extent(text: &str) -> Extent {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     match values.next() {
@@ -125,7 +125,7 @@ fn extent(text: &str) -> Extent {
     }
 }
 
-/// The byte a parser stopped at, from its line and column; at least the brace itself.
+/// Returns the byte offset of a parse error, from its line and column; at least 1 for the brace itself.
 fn position(text: &str, error: &serde_json::Error) -> usize {
     let line_start = match error.line() {
         0 | 1 => 0,
@@ -135,7 +135,7 @@ fn position(text: &str, error: &serde_json::Error) -> usize {
     (wanted..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
-/// Which brace closes which, strings not minded.
+/// Matching braces, without regard to strings.
 struct Pairs(Vec<(usize, usize)>);
 
 impl Pairs {
@@ -153,7 +153,7 @@ impl Pairs {
         Self(pairs)
     }
 
-    /// One past the brace that closes the one at `start`.
+    /// Returns one past the brace that closes the one at `start`.
     fn end(&self, start: usize) -> Option<usize> {
         let index = self.0.binary_search_by_key(&start, |(open, _)| *open).ok()?;
         Some(self.0[index].1)

@@ -12,11 +12,11 @@ pub(super) struct Schema<'a> {
 }
 
 impl<'a> Schema<'a> {
-    /// The most violations that are reported: an agent corrects what it is shown, and the next reply is read again.
+    /// Maximum number of reported violations: an agent corrects the visible ones, and its next reply is checked again.
     const TOLD: usize = 20;
     const CHARACTERS: usize = 300;
 
-    /// A schema that cannot be used is a violation that no reply can fix.
+    /// Compiles a schema. An unusable schema is a violation that no reply can fix.
     pub(super) fn new(source: &'a Json) -> Result<Self, String> {
         JsonSchema::compile(source).map(|compiled| Self { source, compiled }).map_err(|errors| {
             let reasons: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -29,7 +29,7 @@ impl<'a> Schema<'a> {
         self.compiled.accepts(value)
     }
 
-    /// Everything that is wrong with a value, up to [`Self::TOLD`].
+    /// Returns the violations of a value, up to [`Self::TOLD`].
     pub(super) fn violations(&self, value: &Json) -> Vec<String> {
         let found = self.compiled.violations(value, Self::TOLD + 1);
         let mut told: Vec<String> = found.iter().take(Self::TOLD).map(violation).collect();
@@ -39,7 +39,7 @@ impl<'a> Schema<'a> {
         told
     }
 
-    /// The value with the defaults of properties it leaves out.
+    /// Adds the defaults of missing properties.
     pub(super) fn with_defaults(&self, mut value: Json) -> Json {
         let properties = self.source.get("properties").and_then(Json::as_object);
         if let (Some(object), Some(properties)) = (value.as_object_mut(), properties) {

@@ -1,4 +1,4 @@
-//! The cases of structured values.
+//! Tests of structured values.
 
 use saihai_model::{
     AnswerForm, Checked, Choice, Json, Method, Output, OutputSchema, Pointed, Prompt, Question,
@@ -26,7 +26,7 @@ fn measure() -> Json {
     json!({"type": "object", "properties": {"height": {"type": "number"}}, "required": ["height"]})
 }
 
-/// The value, then violations, then warnings, one a line.
+/// Formats the value, then violations, then warnings, one per line.
 fn shown(reading: &Reading) -> String {
     let value = reading.output.iter().map(ToString::to_string);
     let violations = reading.violations.iter().map(|violation| format!("- {violation}"));
@@ -39,7 +39,7 @@ fn check_schema(schema: Json, text: &str, expected: &str) {
     assert_eq!(shown(&reading(schema, true, "", Said { text, structured: None })), expected, "{text}");
 }
 
-/// A reply to a step that must measure a height.
+/// Checks a reply to a step that must measure a height.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     check_schema(measure(), text, expected);
@@ -150,7 +150,7 @@ fn the_correction_learns_why_a_block_does_not_parse() {
     );
 }
 
-// R-43: an agent that does not write a block is told as much
+// R-43: an agent that writes no block gets the same feedback
 #[test]
 fn the_correction_learns_why_what_stands_outside_of_blocks_does_not_parse() {
     let broken = r#"{"overall_score":1,"issues":[{"severity":"critical","description":"bad"},]}"#;
@@ -336,7 +336,7 @@ fn a_verdict_in_a_repeated_prompt_is_no_value_and_one_that_equals_an_example_is(
     assert_eq!(shown(&reading), "- no JSON object");
 }
 
-// S-44: what passes from round to round has a size that fits there.
+// S-44: a value that passes from round to round has a maximum size.
 #[test]
 fn a_value_too_large_to_be_passed_on_is_a_violation() {
     let said = |length: usize| json!({"height": 1, "note": "x".repeat(length)}).to_string();
@@ -377,7 +377,7 @@ fn findings_are_wrong_one_by_one_and_how_they_are_wrapped_is_forgiven() {
     check(&both, valid);
 }
 
-// R-43: what an agent quotes never silences what it says.
+// R-43: a quotation never silences the agent's own answer.
 #[test]
 fn of_several_answers_none_is_taken_in_silence() {
     let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");
@@ -398,7 +398,7 @@ fn of_several_answers_none_is_taken_in_silence() {
     );
 }
 
-// R-43: of more than is passed on, what fits is kept.
+// R-43: of too many findings, those that fit are kept.
 #[test]
 fn findings_are_kept_as_far_as_they_fit() {
     let issue = json!({"description": "d".repeat(1_000), "severity": "critical"});
@@ -408,7 +408,7 @@ fn findings_are_kept_as_far_as_they_fit() {
     assert!(reading.violations[0].ends_with("at most 262144 are taken"), "{:?}", reading.violations);
 }
 
-// A reply that was cut off in the middle: whole findings are kept, and the rest is asked for
+// A truncated reply: complete findings are kept, and the agent is asked for the rest
 #[test]
 fn whole_findings_before_a_cut_are_kept() {
     let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");

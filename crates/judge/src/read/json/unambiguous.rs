@@ -1,4 +1,4 @@
-//! JSON in which no key of an object stands twice: whoever reads such an object loses one of the two values.
+//! Parses JSON and rejects duplicate keys, because a parser would silently lose one of the two values.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! By what a block is recognised.
+//! Clues that identify a report block.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use saihai_model::Report;
 use super::super::page::Page;
 use super::nesting::{Enclosed, heading};
 
-/// What each report is recognised by.
+/// Clues of each report.
 pub(super) struct Clues<'a> {
     reports: &'a [Report],
     files: Vec<String>,
@@ -15,7 +15,7 @@ pub(super) struct Clues<'a> {
 }
 
 impl<'a> Clues<'a> {
-    /// The clues of these reports. Upper and lower case do not matter: no two files differ in that alone.
+    /// Collects the clues of these reports. Ignores letter case: no two files differ in case alone.
     pub(super) fn of(reports: &'a [Report]) -> Self {
         Self {
             reports,
@@ -24,7 +24,7 @@ impl<'a> Clues<'a> {
         }
     }
 
-    /// The report a block belongs to by the first clue that holds (P-37).
+    /// Returns the report of a block, by the first clue that holds (P-37).
     pub(super) fn owner(&self, page: &Page<'_>, block: &Enclosed<'_>) -> Option<usize> {
         let before = page.filled_before(block.open).map_or("", |line| page.line(line));
         let (first, end) = block.lines();
@@ -49,8 +49,8 @@ impl<'a> Clues<'a> {
     }
 }
 
-/// The one name of the list that a line mentions. A name inside a longer one is not mentioned; where two different
-/// ones are, the line is no clue.
+/// Returns the one listed name that a line mentions. A name inside a longer one does not count. A line with two
+/// different names does not count either.
 fn mentioned(names: &[String], line: &str) -> Option<usize> {
     let line = line.to_lowercase();
     let places: Vec<(usize, Range<usize>)> = names
@@ -70,7 +70,7 @@ fn mentioned(names: &[String], line: &str) -> Option<usize> {
     whole.next().filter(|_| whole.next().is_none()).map(|(index, _)| *index)
 }
 
-/// Where a name first stands as a word of its own.
+/// Returns the first occurrence of a name as a word of its own.
 fn place(name: &str, line: &str) -> Option<Range<usize>> {
     let joins = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());

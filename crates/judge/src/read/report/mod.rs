@@ -1,4 +1,4 @@
-//! Reports in a reply: which block belongs to which file.
+//! Reports in a reply: assigns blocks to files.
 
 mod clue;
 mod nesting;
@@ -13,16 +13,15 @@ use super::page::Page;
 use super::reply::Reply;
 use super::tag;
 
-/// The reports of a reply.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    /// In the order they are asked for.
+    /// Reports in the requested order.
     pub(super) reports: Vec<Found>,
-    /// What a person should know about them.
+    /// Warnings for a person.
     pub(super) warnings: Vec<String>,
 }
 
-/// Finds each report (P-36–P-38). One that cannot be identified is the whole reply.
+/// Finds each report (P-36–P-38). The whole reply becomes a report that has no block of its own.
 pub(super) fn read(reply: &Reply<'_>, wanted: &[Report]) -> Reports {
     let blocks = nesting::blocks(&reply.page);
     let owners = assign(&reply.page, &blocks, wanted);
@@ -47,7 +46,7 @@ pub(super) fn read(reply: &Reply<'_>, wanted: &[Report]) -> Reports {
     found
 }
 
-/// Whose report each block is, and how that was recognised.
+/// Returns the report of each block, and the clue.
 fn assign(page: &Page<'_>, blocks: &[Enclosed<'_>], wanted: &[Report]) -> Vec<Option<(usize, How)>> {
     let clues = clue::Clues::of(wanted);
     let by_clue: Vec<Option<usize>> = blocks.iter().map(|block| clues.owner(page, block)).collect();
@@ -58,7 +57,7 @@ fn assign(page: &Page<'_>, blocks: &[Enclosed<'_>], wanted: &[Report]) -> Vec<Op
     by_clue.into_iter().map(|owner| owner.map(|owner| (owner, How::Clue))).collect()
 }
 
-/// The end of these lines, less a last one that says nothing but a status tag.
+/// Returns the end of these lines, without a last line that is only a status tag.
 fn without_tag(page: &Page<'_>, (first, end): (usize, usize)) -> usize {
     match page.last_filled() {
         Some(last) if (first..end).contains(&last) && tag::stands_alone(page.line(last)) => last,

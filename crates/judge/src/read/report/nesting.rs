@@ -1,36 +1,37 @@
-//! Markdown blocks with blocks inside them.
+//! Markdown blocks that contain blocks.
 //!
-//! A report quotes code, and agents rarely use a longer fence for the outer block. So inside a report a fence with an
-//! info string opens a block of its own, and a bare one does so too unless what follows shows that it closes.
+//! A report quotes code, and agents rarely use a longer fence for the outer block. Inside a report, a fence with an
+//! info string therefore opens a block of its own. A bare fence also does, unless the text after it shows that it
+//! closes one.
 
 use super::super::fence::{self, Fence};
 use super::super::page::Page;
 use super::super::tag;
 
-/// A markdown block of a reply.
+/// A Markdown block of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Enclosed<'a> {
-    /// The line of its opening fence.
+    /// Line of its opening fence.
     pub(super) open: usize,
-    /// The line of its closing fence; none if it goes on to the end.
+    /// Line of its closing fence; none if it extends to the end.
     pub(super) close: Option<usize>,
-    /// How many lines the reply has.
+    /// Number of lines in the reply.
     end: usize,
     pub(super) info: &'a str,
 }
 
 impl Enclosed<'_> {
-    /// The first line inside it and the one behind the last.
+    /// Returns its first inner line and the line after the last one.
     pub(super) fn lines(&self) -> (usize, usize) {
         (self.open + 1, self.close.unwrap_or(self.end))
     }
 }
 
-/// The markdown blocks of a reply (P-36), none inside another.
+/// Returns the Markdown blocks of a reply (P-36), none inside another.
 pub(super) fn blocks<'a>(page: &Page<'a>) -> Vec<Enclosed<'a>> {
     let fences = fence::all(page);
     let flat = fence::closings(&fences);
-    // First each bare fence by what follows it, and where that leaves a block open each one closes.
+    // First judge each bare fence by the text after it. If that leaves a block open, let every bare fence close.
     let by_context = fence::nested_closings(&fences, |line, fence| !fence.is_bare() || goes_on(page, line));
     let by_mark = fence::nested_closings(&fences, |_, fence| !fence.is_bare());
     let mut found = Vec::new();
@@ -53,8 +54,8 @@ pub(super) fn blocks<'a>(page: &Page<'a>) -> Vec<Enclosed<'a>> {
     found
 }
 
-/// Where to look on behind a block of another kind: a markdown block inside it counts unless its fence shows, by
-/// other or fewer marks, that it is only quoted there.
+/// Returns the position after a block of another kind. A Markdown block inside it counts, unless other or fewer marks
+/// show that it is only quoted.
 fn behind_other(fences: &[(usize, Fence<'_>)], open: usize, close: usize) -> usize {
     let outer = &fences[open].1;
     (open + 1..close)
@@ -62,13 +63,13 @@ fn behind_other(fences: &[(usize, Fence<'_>)], open: usize, close: usize) -> usi
         .unwrap_or(close + 1)
 }
 
-/// Whether what follows a bare fence is the content of a block rather than what comes behind one.
+/// Returns true if the text after a bare fence is the content of a block, not the text after one.
 fn goes_on(page: &Page<'_>, line: usize) -> bool {
     let next = page.line(line + 1);
     !next.trim().is_empty() && heading(next).is_none() && !tag::stands_alone(next)
 }
 
-/// The text of a line that is a heading.
+/// Returns the text of a heading line.
 pub(super) fn heading(line: &str) -> Option<&str> {
     let line = line.trim();
     let text = line.trim_start_matches('#');

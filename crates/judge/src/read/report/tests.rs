@@ -1,4 +1,4 @@
-//! The cases of reports.
+//! Tests of reports.
 
 use saihai_model::{Found, How, Reading, Reads, Report, Wanted};
 
@@ -25,7 +25,7 @@ fn content<'a>(text: &'a str, found: &Found) -> &'a str {
     &text[usize::try_from(found.start).unwrap()..usize::try_from(found.end).unwrap()]
 }
 
-/// Each report as `file how` and its content; what a person is told as `! …`.
+/// Formats each report as `file how` with its content, and warnings as `! …`.
 fn shown(reports: Vec<Report>, text: &str) -> Vec<String> {
     let reading = reading(reports, text);
     let found = reading.reports.iter().map(|found| {
@@ -47,7 +47,7 @@ fn check(reports: Vec<Report>, text: &str, expected: &[&str]) {
     assert_eq!(shown(reports, text), expected, "{text}");
 }
 
-/// One report in one block: its content.
+/// Checks the content of one report in one block.
 #[track_caller]
 fn check_block(text: &str, expected: &str) {
     check(plan(), text, &[&format!("00-plan.md only: {expected}")]);

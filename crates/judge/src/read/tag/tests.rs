@@ -1,4 +1,4 @@
-//! The cases of status tags.
+//! Tests of status tags.
 
 use saihai_model::{
     AnswerForm, Choice, Method, Offer, Pointed, Prompt, Question, QuestionSession, Reads, Wanted,
@@ -50,13 +50,13 @@ fn tag(choice: Choice, prompt: &str, text: &str) -> Option<(Option<usize>, u32)>
     reading.tag.map(|tag| (tag.number, tag.line))
 }
 
-/// A reply to a prompt with two rules, and the tag it is read by: its number and its line.
+/// Checks the tag of a reply to a prompt with two rules: its number and its line.
 #[track_caller]
 fn check(text: &str, expected: Option<(usize, u32)>) {
     assert_eq!(tag(rules(), PROMPT, text), expected.map(|(number, line)| (Some(number), line)), "{text}");
 }
 
-/// An answer to the question, and the tag it is read by.
+/// Checks the tag of an answer to the question.
 #[track_caller]
 fn check_answer(text: &str, expected: Option<Option<usize>>) {
     let question = Question {
@@ -148,7 +148,7 @@ fn the_last_line_is_read_unless_it_ends_the_repeated_status_block() {
     assert_eq!(tag(alone(), prompt, "Finished.\n[STEP:0] = done"), Some((Some(0), 2)));
 }
 
-/// A reply, the tag it is read by and the tags in it that name another rule and do not count.
+/// Checks the tag of a reply, and the quoted tags that name another rule and do not count.
 #[track_caller]
 fn check_quoted(text: &str, expected: Option<(usize, u32)>, quoted: &[(usize, u32)]) {
     for text in [text.to_owned(), text.replace('\n', "\r\n")] {

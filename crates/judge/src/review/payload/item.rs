@@ -6,19 +6,19 @@ use serde_json::Map;
 use super::super::{Finding, Severity};
 use super::Payload;
 
-/// One object of a list in a reply, and where it stands.
+/// One object of a list in a reply, and its position.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
     at: String,
     object: &'a Map<String, Json>,
 }
 
-/// Where something is, as far as it was said in a way that can be understood.
+/// Place of a finding, as far as it is understandable.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     file: Option<String>,
     lines: Option<(u32, Option<u32>)>,
-    /// What was said, where not all of it could be understood.
+    /// Original text, if not all of it was understandable.
     claimed: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Item<'a> {
         payload.problems.push(format!("{}{slash}{name}: {what}", self.at));
     }
 
-    /// A text that must be there.
+    /// Reads a required text.
     pub(super) fn text(&self, name: &str, payload: &mut Payload) -> Option<String> {
         match self.get(name) {
             Some(Json::String(text)) if !text.trim().is_empty() => Some(text.trim().to_owned()),
@@ -73,7 +73,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A text that may be absent. An empty one says no more than none.
+    /// Reads an optional text. An empty one counts as absent.
     pub(super) fn optional_text(&self, name: &str, payload: &mut Payload) -> Option<String> {
         let value = self.get(name)?;
         if !value.is_string() {
@@ -94,7 +94,7 @@ impl<'a> Item<'a> {
         severity
     }
 
-    /// A number from 0 to 10.
+    /// Reads a number from 0 to 10.
     pub(super) fn score(&self, name: &str, payload: &mut Payload) -> Option<f64> {
         let Some(value) = self.get(name) else {
             self.wrong(name, "is missing", payload);
@@ -116,8 +116,7 @@ impl<'a> Item<'a> {
         confidence.and_then(|percent| u8::try_from(percent).ok())
     }
 
-    /// `location: {file_path, line_number, end_line?}`. A place that cannot be understood is no reason to lose what was
-    /// found there.
+    /// Reads `location: {file_path, line_number, end_line?}`. An invalid place does not invalidate the finding.
     pub(super) fn place(&self, payload: &mut Payload) -> Place {
         let Some(value) = self.get("location") else { return Place::default() };
         let Some(object) = value.as_object() else {
@@ -132,7 +131,7 @@ impl<'a> Item<'a> {
         location.flat_place(payload)
     }
 
-    /// `file_path` and `line_number?` among the properties of the item itself.
+    /// Reads `file_path` and `line_number?` from the item itself.
     pub(super) fn flat_place(&self, payload: &mut Payload) -> Place {
         let Some(file) = self.text("file_path", payload) else { return Place::default() };
         let Some(start) = self.line("line_number", 1, payload) else {
@@ -154,7 +153,7 @@ impl<'a> Item<'a> {
         line
     }
 
-    /// Notes what has no meaning here.
+    /// Adds a note for unknown properties.
     pub(super) fn note_extra(&self, known: &[&str], payload: &mut Payload) {
         for name in self.object.keys().filter(|name| !known.contains(&name.as_str())) {
             let list = self.at.split('/').next().unwrap_or_default();
@@ -168,19 +167,19 @@ pub(super) fn no_severity(value: &Json) -> String {
     format!("{} is none of {}", shown(value), names.join(", "))
 }
 
-/// A whole number, also where it is written with a point: JSON Schema makes no difference between `5` and `5.0`.
+/// Parses an integer, also in the form `5.0`: JSON Schema makes no difference between `5` and `5.0`.
 fn integer(value: &Json) -> Option<u32> {
     let written = value.as_u64().and_then(|number| u32::try_from(number).ok());
     let with_point = || value.as_f64().filter(|number| number.fract() == 0.0)?.to_string().parse().ok();
     written.or_else(with_point)
 }
 
-/// A value in a few words.
+/// Formats a value in a few words.
 fn shown(value: &Json) -> String {
     cut(value, 60)
 }
 
-/// A value, cut behind so many characters.
+/// Formats a value, cut after this many characters.
 pub(super) fn cut(value: &Json, most: usize) -> String {
     let text = value.to_string();
     match text.char_indices().nth(most) {

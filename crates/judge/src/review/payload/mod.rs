@@ -1,7 +1,7 @@
-//! What an agent replied, taken apart.
+//! Splits an agent's reply into findings and assessments.
 //!
-//! The six forms of a reply have no property in common but `issues`, and none means something else in another form. So
-//! every property is read wherever it stands, and a reply that holds more than its form asks for loses nothing.
+//! The six forms of a reply share only the property `issues`, and no property changes its meaning between forms. So the
+//! reader accepts every property in any form, and a reply with more than its form loses nothing.
 
 mod item;
 
@@ -11,30 +11,30 @@ use serde_json::Map;
 use super::{Assessment, Finding, Kind, Severity};
 use item::Item;
 
-/// What an agent replied, taken apart.
+/// The parts of an agent's reply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Payload {
-    /// What it found, in the order it was told.
+    /// Findings in the order of the reply.
     pub findings: Vec<Finding>,
-    /// What it said about the whole.
+    /// Assessments of the whole subject.
     pub assessments: Vec<Assessment>,
-    /// What is wrong with the reply, for the agent to correct. What stands here was left out, or left out in part.
+    /// Problems of the reply, for the agent to correct. The affected parts were left out, at least partly.
     pub problems: Vec<String>,
-    /// The words of what was left out as a whole, each cut where it is long: a person may still understand them.
+    /// Texts of items that were left out completely, each cut if long: a person may still understand them.
     pub refused: Vec<String>,
-    /// What was not asked for, and ignored.
+    /// Ignored parts that were not requested.
     pub notes: Vec<String>,
-    /// How many items of its lists were kept.
+    /// Number of list items that were kept.
     items: usize,
 }
 
-/// The longest words of something refused, in characters.
+/// Maximum length of a refused item's text, in characters.
 const WORDS: usize = 500;
 
-/// A score below this is worth a finding.
+/// A score below this becomes a finding.
 const LOW: f64 = 5.0;
 
-/// The lists by severity, in the order in which they are read.
+/// Lists by severity, in reading order.
 const BUCKETS: [(&str, Severity); 4] = [
     ("critical_issues", Severity::Critical),
     ("important_issues", Severity::Important),
@@ -42,7 +42,7 @@ const BUCKETS: [(&str, Severity); 4] = [
     ("nitpick_issues", Severity::Nitpick),
 ];
 
-/// Every property that has a meaning.
+/// All properties with a meaning.
 const KNOWN: [&str; 11] = [
     "critical_issues",
     "important_issues",
@@ -58,8 +58,8 @@ const KNOWN: [&str; 11] = [
 ];
 
 impl Payload {
-    /// Takes a reply apart. Of `schema`, only what it requires of the object itself is looked at: everything else is
-    /// checked item by item, so that what is valid by itself is kept.
+    /// Splits a reply. Uses only the required properties of the top-level `schema`. Checks everything else item by
+    /// item, so that each valid item is kept.
     pub fn read(agent: &str, schema: &Json, value: &Json) -> Self {
         let outer = Self::of(agent, schema, value);
         if outer.problems.is_empty() {
@@ -68,23 +68,22 @@ impl Payload {
         let Some(inner) = only_member(value).map(|inner| Self::of(agent, schema, inner)) else {
             return outer;
         };
-        // An agent may wrap its answer into one more object. Of an answer that is wrong either way, the way in which
-        // something can be kept is taken.
+        // An agent may wrap its answer into one more object. If both readings have problems, use the one that keeps
+        // something.
         if inner.problems.is_empty() || (outer.is_empty() && !inner.is_empty()) { inner } else { outer }
     }
 
-    /// Whether something of its lists could be kept. A word about the whole, a score or a risk, is no item: where
-    /// something else was refused, it says nothing about that.
+    /// Returns true if at least one list item was kept. A score or a risk is not an item: it says nothing about other
+    /// refused parts.
     pub fn has_items(&self) -> bool {
         self.items > 0
     }
 
-    /// Whether nothing could be kept.
     pub fn is_empty(&self) -> bool {
         self.findings.is_empty() && self.assessments.is_empty()
     }
 
-    /// This reply, with what only the one before it said: of two that are wrong in part, neither takes from the other.
+    /// Adds the parts that only the previous reply had: of two partly invalid replies, neither replaces the other.
     #[must_use]
     pub fn and_before(mut self, before: Self) -> Self {
         let own = self.findings.clone();
@@ -122,7 +121,7 @@ impl Payload {
         payload.overall(agent, object);
         for (name, value) in object.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str())) {
             payload.note(format!("`{name}` was not asked for and is ignored"));
-            // A reply of another form may hold there what it found.
+            // A reply of another form may hold its findings there.
             if !payload.problems.is_empty() && (value.is_array() || value.is_object()) {
                 payload.refuse(&serde_json::json!({ name: value }));
             }
@@ -133,7 +132,7 @@ impl Payload {
     fn missing(&mut self, schema: &Json, object: &Map<String, Json>) {
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
         for name in required.filter_map(Json::as_str) {
-            // No schema has a property of the whole reply that may be null.
+            // No schema has a nullable property at the top level.
             match object.get(name) {
                 None => self.problems.push(format!("`{name}` is missing")),
                 Some(Json::Null) => self.problems.push(format!("`{name}` is null")),
@@ -145,7 +144,7 @@ impl Payload {
     fn buckets(&mut self, agent: &str, object: &Map<String, Json>) {
         for (name, severity) in BUCKETS {
             for item in self.items(object, name) {
-                // The list an item stands in decides, whatever the item says of itself.
+                // The list of an item decides its severity, regardless of the item's own.
                 self.issue(agent, &item, Some(severity), None);
             }
         }
@@ -198,7 +197,7 @@ impl Payload {
         }
     }
 
-    /// A list of named lists, or a map of them.
+    /// Reads a list of named lists, or a map of them.
     fn categories(&mut self, agent: &str, object: &Map<String, Json>) {
         if let Some(map) = object.get("categories").and_then(Json::as_object) {
             for name in map.keys() {
@@ -298,8 +297,7 @@ impl Payload {
         }
     }
 
-    /// The objects of a list of the reply. A list that is not there holds nothing; whether it must be there is the
-    /// schema's to say.
+    /// Returns the objects of an optional list. The schema decides if the list is required.
     fn items<'a>(&mut self, object: &'a Map<String, Json>, name: &str) -> Vec<Item<'a>> {
         match object.get(name) {
             None | Some(Json::Null) => Vec::new(),
@@ -307,7 +305,7 @@ impl Payload {
         }
     }
 
-    /// The objects of a list that must be there.
+    /// Returns the objects of a required list.
     fn demanded<'a>(&mut self, object: &'a Map<String, Json>, name: &str, within: &str) -> Vec<Item<'a>> {
         let at = format!("{within}/{name}");
         match object.get(name) {
@@ -347,14 +345,15 @@ impl Payload {
     }
 }
 
-/// The value of an object with one member, where it is an object too and the member has no meaning of its own.
+/// Unwraps an object with one member. The value must be an object too, and the member's name must be unknown.
 fn only_member(value: &Json) -> Option<&Json> {
     let object = value.as_object().filter(|object| object.len() == 1)?;
     let (name, inner) = object.iter().next()?;
     Some(inner).filter(|inner| inner.is_object() && !KNOWN.contains(&name.as_str()))
 }
 
-/// Whether one item stands in two lists: it says the same of the same place. Which list it is in is not its own to say.
+/// Returns true if two items from different lists are the same: they say the same of the same place. Their lists do not
+/// matter.
 fn same(one: &Finding, other: &Finding) -> bool {
     let own = |finding: &Finding| Finding { severity: Severity::Nitpick, category: None, ..finding.clone() };
     own(one) == own(other)

@@ -3,7 +3,7 @@
 use super::super::{Day, Member};
 use super::{Notice, NoticeLevel};
 
-/// `saihai-ignore[NAME] until=DAY: REASON`, in whatever a language takes for a comment.
+/// `saihai-ignore[NAME] until=DAY: REASON`, in a comment of any language.
 #[derive(Debug)]
 pub(super) struct Comment<'a> {
     pub(super) file: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct Comment<'a> {
 
 const MARK: &str = "saihai-ignore[";
 
-/// All of them in a file, and what is wrong with those that are none.
+/// Finds all such comments in a file, and the problems of malformed ones.
 pub(super) fn all<'a>(file: &'a str, text: &'a str) -> Vec<Result<Comment<'a>, Notice>> {
     if !text.contains(MARK) {
         return Vec::new();
@@ -35,7 +35,7 @@ fn on_line<'a>(
     let mut behind = line.split(MARK).skip(1).peekable();
     std::iter::from_fn(move || {
         let inside = behind.next()?;
-        // What begins the next comment is no part of this one.
+        // The start of the next comment is not part of this one.
         let inside = if behind.peek().is_some() { inside.trim_end_matches(OPENING) } else { inside };
         let comment =
             parse(inside).map(|(name, until, reason)| Comment { file, line: number, name, until, reason });
@@ -43,10 +43,10 @@ fn on_line<'a>(
     })
 }
 
-/// The signs with which languages begin a comment.
+/// Characters that start a comment in some language.
 const OPENING: [char; 12] = ['#', '/', '*', '-', ';', '<', '!', '%', '{', '(', ' ', '\t'];
 
-/// What stands behind the opening bracket.
+/// Parses the text after the opening bracket.
 fn parse(inside: &str) -> Result<(&str, Option<Day>, &str), String> {
     const USAGE: &str = "write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`";
     let (name, rest) =
@@ -75,7 +75,7 @@ fn day(option: &str) -> Option<Day> {
     option.strip_prefix("until=").and_then(Day::parse)
 }
 
-/// A reason without the signs that end a comment.
+/// Removes the end of a comment from a reason.
 fn without_end(reason: &str) -> &str {
     let reason = reason.trim_end();
     let ended = ["*/", "-->", "--}}", "%>", "#}"].into_iter().find_map(|end| reason.strip_suffix(end));
@@ -83,7 +83,7 @@ fn without_end(reason: &str) -> &str {
 }
 
 impl Comment<'_> {
-    /// On the line of the finding, or on the one above.
+    /// Returns true if it is on the finding's line or the one above.
     pub(super) fn takes(&self, member: &Member) -> bool {
         let is_named = self.name == member.finding.agent || self.name == member.fingerprint;
         let is_here = member.finding.file.as_deref() == Some(self.file)
@@ -94,7 +94,7 @@ impl Comment<'_> {
         is_named && is_here
     }
 
-    /// Whether it names a finding and no agent.
+    /// Returns true if it names a finding, not an agent.
     pub(super) fn is_fingerprint(&self) -> bool {
         self.name.len() == 16 && self.name.bytes().all(|byte| byte.is_ascii_hexdigit())
     }

@@ -1,4 +1,4 @@
-//! Which findings somebody decided not to hear of, and what is wrong with such decisions.
+//! Suppressions of findings, and their problems.
 
 mod comment;
 
@@ -10,46 +10,47 @@ use serde::{Deserialize, Serialize};
 use self::comment::Comment;
 use super::{Anchor, Code, Day, Ignore, Member, Reported, Severity, Suppressed, fingerprint};
 
-/// Something a person should know about a suppression.
+/// A message for a person about a suppression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     pub level: NoticeLevel,
-    /// The file it is written in.
+    /// File of the suppression.
     pub file: String,
     pub line: u32,
     pub message: String,
 }
 
-/// How much a notice matters.
+/// Level of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
-    /// It cannot be understood, and does nothing.
+    /// It is invalid and has no effect.
     Error,
-    /// It does nothing any more.
+    /// It no longer has an effect.
     Warning,
-    /// It did nothing this time.
+    /// It had no effect this time.
     Note,
 }
 
-/// Which comments in the code are gone by. The entries of the project's list always are, but for names of findings on
-/// lines that a change brings which is not trusted: who does not trust it does not read the list from it either.
+/// Suppression comments that apply. Entries of the project's list always apply, with one exception: fingerprints of
+/// findings on lines that an untrusted change adds. A review that does not trust a change does not read the list from
+/// it either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heeded {
     All,
-    /// Those that the change did not bring, about lines that it did not bring either.
+    /// Comments that the change did not add, about lines that it did not add either.
     Unchanged,
-    /// None: whole files do not tell what is new.
+    /// None, because whole files do not show which comments are new.
     None,
 }
 
-/// All decisions not to hear of something that apply today.
+/// All suppressions that apply today.
 #[derive(Debug)]
 pub(super) struct Suppressions<'a> {
     rules: Vec<Rule<'a>>,
     notices: Vec<Notice>,
     heeded: Heeded,
-    /// How many findings are heard of because what suppresses them is not gone by.
+    /// Number of findings shown because their suppression does not apply.
     unheeded: usize,
 }
 
@@ -57,12 +58,12 @@ pub(super) struct Suppressions<'a> {
 struct Rule<'a> {
     what: What<'a>,
     added_by_change: bool,
-    /// It is a comment, and the change took away what stood below it.
+    /// True for a comment if the change removed the lines below it.
     is_moved: bool,
     used: bool,
-    /// The one finding that it names, where it names code.
+    /// The one finding that it names, if it names code.
     assigned: Option<usize>,
-    /// How many findings of that name are heard of all the same.
+    /// Number of other findings of that name, which stay visible.
     others: usize,
 }
 
@@ -97,7 +98,7 @@ impl<'a> Suppressions<'a> {
             self.notices.push(Notice::new(NoticeLevel::Warning, file, lines.0, message));
             return;
         }
-        // A list that was read from elsewhere is none of the change.
+        // A list read from elsewhere is not part of the change.
         let is_of_change = self.heeded == Heeded::All || matches!(what, What::Comment(_));
         let change = code.get(file).and_then(|source| source.change.as_ref());
         let added_by_change = is_of_change && change.is_some_and(|change| change.adds(lines));
@@ -107,9 +108,9 @@ impl<'a> Suppressions<'a> {
         self.rules.push(Rule { what, added_by_change, is_moved, used: false, assigned: None, others: 0 });
     }
 
-    /// Gives every name of a finding to one that bears it. A name stands for code and not for what is said of it, so that
-    /// several may bear it: the code once more, or something else on the same line. Then the one that was there before
-    /// the change is meant, and the mildest: what is known hides nothing new, and a trifle nothing worse.
+    /// Assigns every fingerprint to one finding that has it. A fingerprint covers code and no words, so several
+    /// findings may share it: a copy of the code, or another problem on the same line. Then it means the one from
+    /// before the change, and the mildest. A known finding thus hides no new one, and a minor one hides no worse one.
     pub(super) fn assign(&mut self, found: &[Reported], code: &Code) {
         let mut given = BTreeSet::new();
         for rule in &mut self.rules {
@@ -118,7 +119,7 @@ impl<'a> Suppressions<'a> {
             let bearers = free.filter_map(|(index, reported)| {
                 let member = reported.members.iter().find(|member| rule.what.takes(member))?;
                 let is_new = member.anchor == Anchor::Added;
-                // What a list names and stands unchanged elsewhere is the one that was known.
+                // If the code of a list entry also occurs unchanged elsewhere, the entry means that one.
                 let is_listed = matches!(rule.what, What::Entry(_));
                 let is_another = is_listed && is_new && fingerprint::stands_elsewhere(code, &member.finding);
                 let severity: Severity = member.finding.severity;
@@ -129,11 +130,11 @@ impl<'a> Suppressions<'a> {
         }
     }
 
-    /// The finding as a suppressed one, if it is one: a member of it is named than which none is worse, or each of them is
-    /// taken by some rule. An agent that is not heard of does not silence the others that found the same, nor does a known
-    /// trifle silence something worse that is like it.
+    /// Returns the finding as suppressed, if a rule names one of its worst members or rules cover all members. Ignoring
+    /// one agent does not silence others that found the same. Nor does a known minor finding silence a similar worse
+    /// one.
     ///
-    /// `place` is the finding's among all that were assigned.
+    /// `place` is the index of the finding among all assigned ones.
     pub(super) fn apply(&mut self, place: usize, reported: &Reported) -> Option<Suppressed> {
         let mut taken = vec![false; reported.members.len()];
         let mut named = None;
@@ -174,7 +175,7 @@ impl<'a> Suppressions<'a> {
         })
     }
 
-    /// What to tell first, where comments are not gone by.
+    /// Returns a warning if some comments do not apply.
     pub(super) fn warning(&self) -> Option<String> {
         let what = match self.unheeded {
             0 => return None,
@@ -190,8 +191,8 @@ impl<'a> Suppressions<'a> {
         Some(format!("{what}: with `--definitions-from`, {why}"))
     }
 
-    /// What is wrong with them, by file and line. That one was not needed is said where it could have been: in a file
-    /// that was reviewed, for an agent that gave an answer or does not even exist.
+    /// Returns the problems of suppressions by file and line. Reports an unused one only if it could have been used.
+    /// Its file must be reviewed, and its agent must have answered or not exist.
     pub(super) fn notices(self, code: &Code, agents: &Agents<'_>) -> Vec<Notice> {
         let mut notices = self.notices;
         for rule in self.rules.iter().filter(|rule| rule.others > 0) {
@@ -218,16 +219,17 @@ impl<'a> Suppressions<'a> {
     }
 }
 
-/// The agents of a review, as far as suppressions speak of them.
+/// Agents of a review, as needed for suppressions.
 #[derive(Debug)]
 pub(super) struct Agents<'a> {
     pub(super) known: Vec<&'a str>,
-    /// Those that gave an answer.
+    /// Agents that answered.
     pub(super) delivered: Vec<&'a str>,
 }
 
 impl Agents<'_> {
-    /// Why a suppression that was not used is not needed; nothing where it might be, had its agent answered.
+    /// Returns the reason why an unused suppression is not needed. `None` if it may be needed but its agent did not
+    /// answer.
     fn unneeded(&self, agent: Option<&str>) -> Option<String> {
         let why = match agent {
             Some(agent) if !self.known.contains(&agent) => {
@@ -241,13 +243,13 @@ impl Agents<'_> {
 }
 
 impl Rule<'_> {
-    /// Whether a finding that it takes is the one it means. What is in no code is named by its words alone, and whatever
-    /// is said in the same words is the same.
+    /// Returns true if a matching finding is the intended one. A finding without code is named by its words alone, so
+    /// the same words mean the same finding.
     fn means(&self, place: usize, member: &Member) -> bool {
         self.what.name().is_none() || member.finding.lines().is_none() || self.assigned == Some(place)
     }
 
-    /// Whether it is gone by where this was found.
+    /// Returns true if the suppression applies to this finding.
     fn is_heeded(&self, member: &Member, heeded: Heeded) -> bool {
         let is_new = member.anchor == Anchor::Added;
         match (&self.what, heeded) {
@@ -258,7 +260,7 @@ impl Rule<'_> {
         }
     }
 
-    /// Whether it is the change that suppresses this: it brings the comment, or takes away what stood between the two.
+    /// Returns true if the change causes the suppression: it adds the comment, or removes the lines between the two.
     fn is_by_change(&self, member: &Member) -> bool {
         let (_, (line, _)) = self.what.written();
         let is_below = member.finding.start_line.is_some_and(|start| start > line);
@@ -273,7 +275,7 @@ impl Notice {
 }
 
 impl NoticeLevel {
-    /// The word that is written.
+    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -291,7 +293,7 @@ impl What<'_> {
         }
     }
 
-    /// The finding's own name, where it goes by that.
+    /// Returns the fingerprint, if it names one.
     fn name(&self) -> Option<&str> {
         match self {
             Self::Comment(comment) => Some(comment.name).filter(|_| comment.is_fingerprint()),
@@ -299,7 +301,7 @@ impl What<'_> {
         }
     }
 
-    /// The agent it is about, where it names one.
+    /// Returns the agent, if it names one.
     fn agent(&self) -> Option<&str> {
         match self {
             Self::Comment(comment) => Some(comment.name).filter(|_| !comment.is_fingerprint()),

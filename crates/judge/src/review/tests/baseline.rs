@@ -1,4 +1,4 @@
-//! a report is held against an earlier one.
+//! comparison with an earlier report.
 
 use insta::assert_snapshot;
 
@@ -38,7 +38,7 @@ fn only_what_is_new_counts() {
     assert_eq!(fixed, ["gone"]);
 }
 
-// what never counted is not known
+// findings that never counted are not known
 #[test]
 fn what_was_put_aside_before_counts_once_nothing_holds_it_back() {
     let unsure = |confidence: u8| {
@@ -59,7 +59,7 @@ fn what_was_put_aside_before_counts_once_nothing_holds_it_back() {
     assert_eq!((later(40).outcome, later(40).fixed.len()), (Outcome::Passed, 0));
 }
 
-// What is put aside today takes the place in the baseline from nothing that is heard of, and is not fixed either
+// Findings put aside today take no baseline entry from a displayed finding, and are not fixed either
 #[test]
 fn what_is_put_aside_today_was_there_before_only_where_nothing_else_was() {
     let two = |confidence: u8| {
@@ -79,27 +79,27 @@ fn what_is_put_aside_today_was_there_before_only_where_nothing_else_was() {
     let report = later(two(40));
     assert_eq!((report.summary.failing, report.filtered.len(), report.fixed.len()), (0, 1, 0));
     assert_eq!(later(two(90)).summary.failing, 1);
-    // The known one, less certain today.
+    // The known one, with less confidence today.
     let mut known = finding("a", "critical", "src/a.rs:7", LEAK);
     known.confidence = Some(10);
     let report = later(vec![known]);
     assert_eq!((report.filtered[0].state, report.fixed.len()), (Some(State::Persisting), 0));
 }
 
-// what is known is a trifle; what is like it and worse is not known.
+// a known minor finding does not make a similar worse one known.
 #[test]
 fn a_known_trifle_hides_nothing_worse_that_became_one_with_it() {
     let trifle = || finding("a", "nitpick", "src/a.rs:7", LEAK);
     let report = against(vec![trifle()], vec![trifle(), finding("b", "critical", "src/a.rs:9", LEAK_TOO)]);
     assert_snapshot!(told(&report.findings), @"critical src/a.rs:9 added by a+b: When reading fails the handle is never closed, so it leaks. new");
     assert_eq!((report.outcome, report.fixed.len()), (Outcome::Failing, 0));
-    // Somebody else who says no worse of the same is nothing new, nor is a further word about what was worse.
+    // The same from another agent, not worse, is not new. Nor is another comment on a formerly worse finding.
     for (before, now) in [("important", "important"), ("critical", "suggestion")] {
         let before = || finding("a", before, "src/a.rs:7", LEAK);
         let report = against(vec![before()], vec![before(), finding("b", now, "src/a.rs:9", LEAK_TOO)]);
         assert_eq!((report.findings.len(), report.summary.failing), (1, 0), "{now}");
     }
-    // Two that became one were there before where both were, each by itself.
+    // Two merged findings existed before if each of them did.
     let two = |line: u32| {
         vec![
             finding("a", "important", "src/a.rs:7", LEAK),
@@ -116,7 +116,7 @@ fn a_known_trifle_hides_nothing_worse_that_became_one_with_it() {
     assert_eq!((now.findings.len(), now.summary.failing, now.fixed.len()), (1, 0, 0));
 }
 
-// a fingerprint names code and no words, so the words decide which of two on a line was there.
+// a fingerprint covers code and no words, so the words decide which of two on a line existed.
 #[test]
 fn of_two_findings_on_a_line_the_one_that_was_said_before_was_there() {
     let at = |severity: &str, message: &str| finding("a", severity, "src/a.rs:7", message);
@@ -141,7 +141,7 @@ fn of_two_findings_on_a_line_the_one_that_was_said_before_was_there() {
     assert_eq!(states("critical", at("nitpick", "SQL injection")), State::Persisting, "told anew, no worse");
 }
 
-// A file that the change renames is the same file: by its code, and by what is said of nearly the same lines.
+// A renamed file is the same file, by its code and by similar messages on nearly the same lines.
 #[test]
 fn what_was_found_in_a_file_that_is_renamed_is_neither_new_nor_fixed() {
     let found = |file: &str| {
@@ -170,7 +170,7 @@ fn what_was_found_in_a_file_that_is_renamed_is_neither_new_nor_fixed() {
     assert_eq!(report.fixed.len(), 3, "another file is another place");
 }
 
-/// What is fixed of one finding of `a` in each of these files, when nothing is found any more.
+/// Returns the fixed findings, given one earlier finding of `a` in each file and none today.
 fn fixed(files: &[&str], change: impl Fn(&mut Review)) -> Vec<String> {
     let places = files.iter().map(|file| finding("a", "important", file, file)).collect();
     let before = serde_json::to_value(review(places).report()).unwrap();
@@ -181,7 +181,7 @@ fn fixed(files: &[&str], change: impl Fn(&mut Review)) -> Vec<String> {
     review.report().fixed.into_iter().map(|one| one.message).collect()
 }
 
-// What nobody looked at may still be there.
+// A finding that no agent looked for may still exist.
 #[test]
 fn only_what_was_looked_for_again_is_fixed() {
     let files = ["src/a.rs", "src/b.rs", ""];

@@ -1,4 +1,4 @@
-//! R-42, R-44, R-47, R-53 to R-55, R-58 to R-60: results become one report.
+//! R-42, R-44, R-47, R-53 to R-55, R-58 to R-60: folds results into one report.
 
 use insta::assert_snapshot;
 use saihai_model::FailureClass;
@@ -35,7 +35,7 @@ fn places_are_made_sure_of() {
     ");
 }
 
-// Of a file that was deleted, is no text or is too large nobody was shown a line; of a link there is the one of the change
+// No agent saw a line of a deleted, binary or too large file; a link has the one line of the change
 #[test]
 fn a_line_of_a_file_without_a_text_is_one_that_the_change_shows() {
     let places = ["gone.rs:1", "gone.rs", "logo.png:3", "link:1", "link:2"];
@@ -229,7 +229,7 @@ fn the_exit_code_is_the_first_that_holds() {
     ");
 }
 
-// R-53: as the process itself ends
+// R-53: like the process itself
 #[test]
 fn a_review_that_met_a_limit_is_not_whole_or_has_failed() {
     let limited = |review: &mut Review| review.stopped = Some(Stopped::AtLimit);

@@ -1,4 +1,4 @@
-//! What holds whatever agents say.
+//! Laws for any agent replies.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ proptest! {
         (given, shuffled) in findings().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle()))
     ) {
         let (mut one, mut other) = (review(given).report(), review(shuffled).report());
-        // What an agent said stays in the order in which it said it.
+        // Findings of one agent stay in their original order.
         for result in one.results.iter_mut().chain(&mut other.results) {
             result.findings.sort();
         }
@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn what_became_one_stays_as_it_is(given in findings()) {
         let report = review(given).report();
-        // What others joined is the first in the order of the code, whichever of them is shown.
+        // The group starts with the first member in code order, regardless of the displayed one.
         let place = |one: &&Member| (one.finding.start_line, one.finding.agent.clone(), one.finding.clone());
         let first = |one: &Reported| one.members.iter().min_by_key(place).cloned();
         let once: Vec<Member> = report.findings.iter().filter_map(first).collect();

@@ -12,7 +12,7 @@ use super::*;
 const LEAK: &str = "The handle is never closed when reading fails.";
 const LEAK_TOO: &str = "When reading fails the handle is never closed, so it leaks.";
 
-/// What an agent found at a place, `FILE:LINE` or `FILE:FIRST-LAST` or nothing.
+/// Creates a finding of an agent at `FILE:LINE`, `FILE:FIRST-LAST` or no place.
 pub(super) fn finding(agent: &str, severity: &str, place: &str, message: &str) -> Finding {
     let (file, lines) = match place.rsplit_once(':') {
         Some((file, lines)) => (file, Some(lines.split_once('-').unwrap_or((lines, lines)))),
@@ -33,7 +33,7 @@ pub(super) fn finding(agent: &str, severity: &str, place: &str, message: &str) -
     }
 }
 
-/// A review in which everybody delivered: the results of whoever found something.
+/// Creates a review in which every agent with a finding delivered its result.
 pub(super) fn review(findings: Vec<Finding>) -> Review {
     let mut results: Vec<AgentResult> = Vec::new();
     for finding in findings {
@@ -76,7 +76,7 @@ pub(super) fn numbered(name: &str, lines: u32) -> String {
     (1..=lines).map(|line| format!("    {name}({line});\n")).collect()
 }
 
-/// One line a finding, as people would tell each other.
+/// Formats one finding per line, for people.
 pub(super) fn told(findings: &[Reported]) -> String {
     let lines = findings.iter().map(|one| {
         let place = one.finding.place().unwrap_or_else(|| "-".to_owned());

@@ -1,4 +1,4 @@
-//! R-43, R-45, R-46: everything an agent replies becomes findings and assessments.
+//! R-43, R-45, R-46: all parts of a reply become findings and assessments.
 
 use insta::assert_snapshot;
 use saihai_model::Json;
@@ -143,7 +143,7 @@ fn an_answer_in_one_more_object_is_taken_out_of_it_only_where_that_helps() {
     );
 }
 
-// Only what may be null is nothing when it is.
+// Null counts as absent only for nullable properties.
 #[test]
 fn null_is_no_answer_where_something_is_asked_for() {
     let check = |required: &[&str], value: Json, expected: &str| assert_eq!(read(required, value), expected);
@@ -168,7 +168,7 @@ fn null_is_no_answer_where_something_is_asked_for() {
     check(&["issues"], json!({"issues": [nullable]}), "nitpick issue [] x");
 }
 
-// R-43: what is valid by itself is kept, and what is wrong is told.
+// R-43: valid items are kept, and problems are reported.
 #[test]
 fn items_that_are_valid_by_themselves_are_kept() {
     let place = |line: Json| json!({"file_path": "a.rs", "line_number": line});
@@ -240,7 +240,7 @@ fn hostile_payloads_are_problems_and_no_panic() {
     }
 }
 
-// R-43: a word about the whole is no item, where what was found could not be read.
+// R-43: a score alone is not an item if the findings were unreadable.
 #[test]
 fn a_score_alone_is_no_item() {
     let scored = schema(&["issues", "overall_score"]);
@@ -265,7 +265,7 @@ fn a_score_alone_is_no_item() {
     assert!(payload.has_items(), "a dimension is an item");
 }
 
-// What nobody can take for a finding can still be read by a person.
+// A person can still read an item that is not a valid finding.
 #[test]
 fn what_is_refused_is_told_in_its_own_words() {
     let long = "x".repeat(600);
@@ -283,7 +283,7 @@ fn what_is_refused_is_told_in_its_own_words() {
     "#);
 }
 
-// R-43: a correction that is wrong again takes nothing from what it was to correct.
+// R-43: an invalid correction removes nothing from the reply it corrects.
 #[test]
 fn two_replies_that_are_wrong_in_part_are_put_together() {
     let issue = |severity: &str, message: &str| json!({"severity": severity, "description": message});
@@ -308,7 +308,7 @@ fn two_replies_that_are_wrong_in_part_are_put_together() {
     "#);
 }
 
-// `5.0` is an integer to JSON Schema, and no reason to ask and pay once more
+// `5.0` is an integer in JSON Schema, and no reason to pay for another request
 #[test]
 fn whole_numbers_may_be_written_with_a_point() {
     let place = |line: Json, end: Json| json!({"file_path": "a", "line_number": line, "end_line": end});

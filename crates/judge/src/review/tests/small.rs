@@ -1,4 +1,4 @@
-//! The parts by themselves: days, paths, changes, results.
+//! Small parts: days, paths, changes, results.
 
 use saihai_model::{Millis, Usage, Usd};
 
@@ -94,7 +94,7 @@ fn a_change_knows_the_lines_it_adds_and_shows() {
     }
 }
 
-// an agent that was given its text in parts has one result.
+// an agent that got its text in parts has one result.
 #[test]
 fn results_of_parts_are_one_result() {
     let part = |status: Status, cost: Option<u64>| AgentResult {
@@ -123,7 +123,7 @@ fn settings_are_read_by_the_words_they_are_written_in() {
     assert_eq!((FailOn::named("Critical"), FailScope::named("none")), (None, None));
 }
 
-// the bounds of what is the same thing
+// the limits of similarity
 #[test]
 fn two_lines_apart_and_a_quarter_in_common_are_the_same_thing_and_no_more() {
     let count = |place: &str, message: &str| {
@@ -138,7 +138,7 @@ fn two_lines_apart_and_a_quarter_in_common_are_the_same_thing_and_no_more() {
     assert_eq!(count("src/a.rs:7", "abcdstuv"), 2, "2 of 9 groups in common");
 }
 
-// five lines are looked at, and no sixth
+// a fingerprint covers five lines, not six
 #[test]
 fn the_sixth_line_of_a_finding_is_no_part_of_its_fingerprint() {
     let name = |fifth: &str, sixth: &str| {

@@ -1,4 +1,4 @@
-//! R-62: what somebody decided not to hear of.
+//! R-62: suppressions.
 
 use insta::assert_snapshot;
 
@@ -73,7 +73,7 @@ fn each_comment_of_a_line_is_one_of_its_own() {
     ");
 }
 
-// What nobody is called cannot be silenced; whoever was not asked may have had something to say
+// An unknown agent name suppresses nothing; an agent that was not asked may have had a finding
 #[test]
 fn a_suppression_of_an_agent_that_does_not_exist_is_told() {
     let text = "# saihai-ignore[nope]: x\n# saihai-ignore[asleep]: x\n# saihai-ignore[dead]: x\n";
@@ -97,10 +97,10 @@ fn a_suppression_of_an_agent_that_does_not_exist_is_told() {
     ");
 }
 
-// R-62, R-69: who does not trust a change does not let it decide what is heard of
+// R-62, R-69: an untrusted change does not decide which findings are shown
 #[test]
 fn a_change_that_is_not_trusted_silences_nothing_it_brings() {
-    // The change brings lines 3, 4 and 8.
+    // The change adds lines 3, 4 and 8.
     let section = "@@ -1,2 +1,4 @@\n a\n b\n+c\n+d\n@@ -5 +7,2 @@\n g\n+h\n";
     let text = "go() # saihai-ignore[a]: old\n\n# saihai-ignore[a]: new\nnew()\n\n\n\
                 # saihai-ignore[a]: old, but about another line\nnew()\n";
@@ -201,7 +201,7 @@ fn what_the_reviewed_change_itself_suppresses_is_marked() {
     ");
 }
 
-// Who named a trifle has decided nothing about what is worse.
+// A suppressed minor finding says nothing about a worse one.
 #[test]
 fn a_named_trifle_does_not_silence_something_worse_that_is_like_it() {
     let same = "the same words of the same thing";
@@ -219,7 +219,7 @@ fn a_named_trifle_does_not_silence_something_worse_that_is_like_it() {
     assert_snapshot!(named("critical", "nitpick"), @"suppressed by .saihai/review-ignore.toml:1: the same words of the same thing - we know");
 }
 
-/// What is found in `x.py`, where the list names what `a` finds on this line.
+/// Reports the findings in `x.py`, with the finding of `a` on this line in the ignore list.
 fn named_at(line: u32, text: &str, section: &str, findings: Vec<Finding>, distrusts: bool) -> String {
     let source = || Source::changed(Some(text.to_owned()), section);
     let mut known = review(vec![finding("a", "nitpick", &format!("x.py:{line}"), "known")]);
@@ -232,7 +232,7 @@ fn named_at(line: u32, text: &str, section: &str, findings: Vec<Finding>, distru
     })
 }
 
-// R-58, R-62: a fingerprint names code, which a change can write once more
+// R-58, R-62: a fingerprint names code, and a change can copy that code
 #[test]
 fn a_fingerprint_of_the_list_suppresses_what_was_there_and_not_a_copy_of_it() {
     let text = "run(q)\n\n\n\n\nrun(q)\n";
@@ -248,7 +248,7 @@ fn a_fingerprint_of_the_list_suppresses_what_was_there_and_not_a_copy_of_it() {
     important x.py:6 added by a: It leaks.
     note .saihai/review-ignore.toml:1 the suppression is of one finding, and 1 more of the same fingerprint count: each needs one of its own
     ");
-    // Code that is only indented anew is what it was, for whoever trusts the change.
+    // Re-indented code is the same code, if the change is trusted.
     let (text, section) = ("    run(q)\n", "@@ -1 +1 @@\n-run(q)\n+    run(q)\n");
     let moved = vec![at("a", 1, "It leaks.")];
     assert_snapshot!(named_at(1, text, section, moved.clone(), false), @"suppressed by .saihai/review-ignore.toml:1: It leaks. - we know");
@@ -258,7 +258,7 @@ fn a_fingerprint_of_the_list_suppresses_what_was_there_and_not_a_copy_of_it() {
     ");
 }
 
-// R-58, R-62: a fingerprint holds no words; of what bears it, it means the mildest
+// R-58, R-62: a fingerprint covers no words; of several findings, it means the mildest
 #[test]
 fn the_fingerprint_of_a_trifle_silences_nothing_worse_on_its_line() {
     let findings = vec![
@@ -284,7 +284,7 @@ fn the_fingerprint_of_a_trifle_silences_nothing_worse_on_its_line() {
     ");
 }
 
-// R-62, R-69: what stood between a comment and a line may have been what the comment was about
+// R-62, R-69: the removed lines below a comment may have been its subject
 #[test]
 fn a_comment_that_comes_to_stand_above_another_line_is_the_changes_own() {
     let text = "# saihai-ignore[a]: constant\nrun(q)\n";
@@ -301,6 +301,6 @@ fn a_comment_that_comes_to_stand_above_another_line_is_the_changes_own() {
     important x.py:2 context by a: It leaks.
     ");
     assert_snapshot!(moved("@@ -2 +1,0 @@\n-assert_safe(q)\n", true).lines().count(), @"2");
-    // What is taken away elsewhere moves nothing.
+    // Lines removed elsewhere move nothing.
     assert_snapshot!(moved("@@ -1,3 +1,2 @@\n # saihai-ignore[a]: constant\n run(q)\n-run()\n", true), @"suppressed by x.py:1: It leaks. - constant");
 }
