@@ -80,7 +80,6 @@ impl FakeCall {
         words.next().map(str::to_owned)
     }
 
-    /// Returns the standard input.
     pub fn input(&self) -> &str {
         self.0["input"].as_str().unwrap_or_default()
     }
@@ -90,12 +89,10 @@ impl FakeCall {
         self.0["persona"].as_str()
     }
 
-    /// Returns the working directory.
     pub fn directory(&self) -> PathBuf {
         self.0["directory"].as_str().map(PathBuf::from).unwrap_or_default()
     }
 
-    /// Returns the process id.
     pub fn process(&self) -> u32 {
         self.0["process"].as_u64().and_then(|number| number.try_into().ok()).expect("the number of a process")
     }

@@ -10,7 +10,6 @@ pub struct Fault(String);
 /// Point of an operation at which the process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing is done.
     Before,
     /// Half of the bytes are written.
     Half,

@@ -27,7 +27,6 @@ pub struct Invocation {
     patience: Duration,
 }
 
-/// Result of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub call: String,

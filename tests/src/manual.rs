@@ -33,7 +33,6 @@ impl Page {
         Self { name: name.to_owned(), blocks }
     }
 
-    /// Counts the commands.
     pub fn commands(&self) -> usize {
         let count = |block: &Block| match block {
             Block::File { .. } => 0,

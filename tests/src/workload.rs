@@ -24,16 +24,13 @@ pub struct Workload {
 /// Result of a workload without times, paths and attempts. Interruptions must not change it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct End {
-    /// Entered stages, in order.
     pub path: Vec<String>,
-    /// Taken exits, in order.
     pub exits: Vec<Value>,
     pub rounds: Vec<Value>,
     /// Sent prompt of each call.
     pub prompts: Vec<(String, String)>,
     /// Final outcome of the run.
     pub finished: Vec<Value>,
-    /// Reports and their contents.
     pub reports: Vec<(String, String)>,
 }
 

@@ -44,7 +44,6 @@ pub(crate) fn executable(arguments: &[&str], target: &str) -> Result<PathBuf> {
     programs.next().with_context(|| format!("`cargo {shown}` made no program `{target}`"))
 }
 
-/// Returns cargo's target directory.
 pub(crate) fn target_directory() -> Result<PathBuf> {
     let output = command()
         .args(["metadata", "--format-version=1", "--no-deps"])

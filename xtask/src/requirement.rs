@@ -34,14 +34,12 @@ impl Id {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     pub id: Id,
-    /// Short description.
     pub title: String,
 }
 
 #[derive(Debug)]
 pub struct Area {
     pub letter: char,
-    /// Heading of the list.
     pub title: String,
     pub requirements: Vec<Requirement>,
 }

@@ -9,7 +9,6 @@ use crate::code::Code;
 #[derive(Debug)]
 pub struct Source {
     pub path: PathBuf,
-    /// Unmodified content.
     pub text: String,
     pub code: Code,
 }
@@ -17,14 +16,12 @@ pub struct Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
     pub number: usize,
-    /// Unmodified content.
     pub text: &'a str,
     pub code: &'a str,
     /// True for test code: a test file, or a module below `#[cfg(test)]`.
     pub is_test: bool,
 }
 
-/// Returns the workspace directory.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().expect("xtask lies directly below the workspace").to_owned()

@@ -20,7 +20,6 @@ const COMMANDS: [&str; 3] = ["run", "rehearse", "prompt"];
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionFlags {
     flags: Vec<DefinitionFlag>,
-    /// The definition as typed.
     asked: String,
     /// Index of the definition in the arguments.
     definition: usize,

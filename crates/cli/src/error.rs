@@ -26,7 +26,6 @@ pub(crate) mod exit {
 pub(crate) enum Error {
     /// The reader of stdout is gone: exit silently.
     ClosedPipe,
-    /// Everything is already printed.
     Said(u8),
     /// The message still has to be printed.
     Refused(Refusal),
@@ -54,7 +53,6 @@ impl Error {
         Self::Refused(Refusal { exit, message: message.into(), hints: Vec::new() })
     }
 
-    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Self::Refused(refusal) = &mut self {

@@ -107,9 +107,7 @@ pub(crate) fn subject(issue: &Issue) -> BTreeMap<String, Json> {
 /// The treatment of a closed issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closed {
-    /// No work is needed.
     IsDone,
-    /// The definition handles it.
     IsLookedAt,
 }
 

@@ -24,7 +24,6 @@ pub(crate) struct Prepared {
     pub(crate) rehearsal: bool,
     /// True if a run requires a task.
     pub(crate) needs_task: bool,
-    /// Description by its author.
     pub(crate) description: Option<String>,
     /// The task that the definition contains.
     pub(crate) task: Option<String>,

@@ -12,7 +12,6 @@ pub(crate) struct Repository {
     pub(crate) name: String,
 }
 
-/// The host of GitHub.
 const GITHUB: &str = "github.com";
 /// The environment variable that names a GitHub Enterprise server for `gh`.
 pub(crate) const OWN_HOST: &str = "GH_HOST";

@@ -11,7 +11,6 @@ use crate::definition_flags::DefinitionFlags;
 use crate::error::{Error, exit};
 use crate::terminal::Streams;
 
-/// Commands of later versions.
 const LATER_COMMANDS: [&str; 3] = ["export", "serve", "worker"];
 
 /// Flags of later versions, with their commands.

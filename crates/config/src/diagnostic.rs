@@ -37,7 +37,6 @@ pub struct Diagnostic {
     pub message: String,
     /// Short label at the location.
     pub label: Option<String>,
-    /// Suggested fix.
     pub hint: Option<String>,
     /// Related locations with their labels.
     pub further: Vec<(Location, String)>,
@@ -48,7 +47,6 @@ pub enum Severity {
     Error,
     /// Allows the run unless `strict` is set.
     Warning,
-    /// Always allows the run.
     Note,
 }
 
@@ -88,7 +86,6 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the suggested fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -101,7 +98,6 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a related location.
     #[must_use]
     pub fn also(mut self, location: &Location, label: impl Into<String>) -> Self {
         self.further.push((location.clone(), label.into()));

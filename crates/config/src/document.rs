@@ -30,7 +30,6 @@ pub const DEEPEST: u32 = 100;
 /// Maximum size in bytes of a document after anchor expansion.
 pub const LARGEST_EXPANDED: u64 = 10 * 1024 * 1024;
 
-/// File format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// YAML 1.2 with the core schema.

@@ -1,4 +1,3 @@
-/// Language of prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
     #[default]
@@ -14,7 +13,6 @@ impl Language {
         }
     }
 
-    /// Parses a language name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::English, Self::Japanese].into_iter().find(|language| language.name() == name)
     }

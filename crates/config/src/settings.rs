@@ -45,11 +45,8 @@ use values::{Setting, Values, provider_of};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Default provider.
     pub provider: Option<ProviderName>,
-    /// Language of built-in definitions.
     pub language: Language,
-    /// Treat warnings as errors.
     pub strict: bool,
     /// Upper bound of the permission of any turn.
     pub max_permission: Option<Permission>,
@@ -62,7 +59,6 @@ pub struct Settings {
     pub budget: Budget,
     /// Longest wait that Saihai performs without being asked to.
     pub short_wait: Millis,
-    /// Configured providers by name.
     pub providers: IndexMap<ProviderName, ProviderSettings>,
     pub review: ReviewSettings,
     pub work: WorkSettings,
@@ -75,7 +71,6 @@ pub struct Settings {
 pub struct LimitSettings {
     /// Upper bound of the iterations of step agents, overriding their own limits.
     pub hard_iterations: u32,
-    /// Maximum active run time.
     pub run_timeout: Option<Millis>,
     /// Maximum number of parallel turns in a stage.
     pub concurrency: Option<u32>,

@@ -49,7 +49,6 @@ pub trait Source {
 pub enum FileKind {
     File,
     Directory,
-    /// Pipe, socket or device.
     Other,
 }
 

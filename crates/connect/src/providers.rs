@@ -96,11 +96,7 @@ pub enum Unavailable {
     #[error("provider `{name}` is not available in this version of Saihai; use `--provider script`")]
     NotInThisVersion { name: ProviderName },
     #[error("there is no provider `{name}`{}", did_you_mean(.suggestion.as_deref()))]
-    Unknown {
-        name: ProviderName,
-        /// The nearest existing name.
-        suggestion: Option<String>,
-    },
+    Unknown { name: ProviderName, suggestion: Option<String> },
     #[error(
         "provider `{name}`: there is no program `{program}`; searched: {path}{}",
         install_line(.install.as_deref())
@@ -108,7 +104,6 @@ pub enum Unavailable {
     NotInstalled {
         name: ProviderName,
         program: String,
-        /// The searched path.
         path: String,
         /// The install command, if known.
         install: Option<String>,
@@ -155,10 +150,8 @@ pub struct Providers {
     grace: Grace,
 }
 
-/// The kinds of providers.
 enum Found {
     Script,
-    /// An installed program.
     Agent(Arc<Installed>),
     /// A service on the network.
     Http(Box<Service>),

@@ -10,7 +10,6 @@ use saihai_model::{
 
 use crate::agent::{Agent, End, Exit, Next};
 
-/// Returns a default ask.
 pub(crate) fn ask() -> Ask {
     Ask {
         run: "20260101-000000-x".into(),

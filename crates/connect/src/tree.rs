@@ -26,12 +26,7 @@ pub(crate) enum Error {
     NotText { path: String },
     /// The text to replace does not occur exactly once.
     #[error("{find:?} occurs {times} times in `{path}` instead of once")]
-    Occurs {
-        path: String,
-        find: String,
-        /// Number of occurrences.
-        times: usize,
-    },
+    Occurs { path: String, find: String, times: usize },
     #[error("`{path}` could not be {verb}: {source}")]
     Io { path: String, verb: &'static str, source: io::Error },
 }

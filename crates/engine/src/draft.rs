@@ -25,7 +25,6 @@ struct About<'a> {
     reasons: &'a [String],
     tail: &'a str,
     violations: &'a [String],
-    /// Work reply to correct.
     corrected: Option<&'a Done>,
 }
 

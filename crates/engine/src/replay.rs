@@ -11,7 +11,6 @@ use crate::Run;
 pub struct Diverged {
     /// Number of the first record that differs.
     pub seq: u64,
-    /// Decision in the journal.
     pub recorded: Option<Decision>,
     /// Decision of the engine now.
     pub now: Option<Decision>,

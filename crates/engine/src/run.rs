@@ -23,7 +23,6 @@ pub struct Run {
     pub(crate) limits: Limits,
     /// Active time of the run: the time between facts while it was not parked.
     pub(crate) driven: Millis,
-    /// Last requested wake-up.
     pub(crate) wake: Option<Moment>,
     pub(crate) counts: Counts,
     pub(crate) carry: Carry,

@@ -35,7 +35,6 @@ pub(crate) struct Ruling {
     pub(crate) refuted: Option<(usize, String)>,
     /// Reasons for a repeat of the same stage, for its note.
     pub(crate) reasons: Vec<String>,
-    /// Remarks about published topics.
     pub(crate) remarks: Vec<(Topic, Remark)>,
     /// Topics that a closing word still lacks.
     pub(crate) missing: Vec<Topic>,

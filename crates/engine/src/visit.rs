@@ -16,7 +16,6 @@ pub struct Visit {
     pub number: u32,
     /// Number of times the exit has said "again".
     pub agains: u32,
-    /// Number of refuted replies.
     #[serde(default)]
     pub refutations: u32,
     pub round: Round,
@@ -38,7 +37,6 @@ pub struct Round {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Slot {
-    /// A running call.
     Busy(Call),
     /// A call to start, not before this time.
     Waiting {
@@ -62,11 +60,9 @@ pub struct Call {
     /// Failures by class, since the last change of provider.
     pub failures: Vec<(FailureClass, u32)>,
     pub corrections: u32,
-    /// Prompt as sent.
     pub prompt: Option<Text>,
     /// Provider that replaces the turn's own.
     pub provider: Option<ProviderName>,
-    /// Providers already given up.
     pub tried: Vec<ProviderName>,
     /// True if its session is lost.
     pub new_session: bool,
@@ -77,11 +73,9 @@ pub struct Call {
     pub since: Option<Moment>,
     /// True if the process that started the call has died.
     pub repeat: bool,
-    /// Reply to correct.
     pub first: Option<Box<Done>>,
 }
 
-/// Result of a place.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Label from an action, a gate or a question.
@@ -90,7 +84,6 @@ pub struct Done {
     pub text: Option<Text>,
     /// Final text of the reply, the source of reports.
     pub reply: Option<Text>,
-    /// Reading of the reply.
     pub reading: Reading,
     /// Session in which to continue.
     pub session: Option<String>,

@@ -8,7 +8,6 @@ use rustix::fs::Access;
 /// A program that is not on the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotFound {
-    /// The searched path.
     pub path: String,
 }
 

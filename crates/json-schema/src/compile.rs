@@ -15,7 +15,6 @@ const LONGEST_CHAIN: usize = 32;
 /// Form of a keyword's value.
 #[derive(Clone, Copy)]
 enum KeywordForm {
-    /// Any value, without effect.
     Annotation,
     /// An identifier. Allowed only at the top, because further down it would change the meaning of references.
     Identifier,

@@ -5,7 +5,6 @@ use saihai_model::{AnswerForm, By, Choice, Label, Method, Question, Reading};
 use crate::found;
 use crate::pointed::{self, word};
 
-/// State of a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Labelled {
     /// This label, found by this method.

@@ -13,7 +13,6 @@ pub(crate) fn label(choice: &Choice, field: &Pointed, output: Option<&Json>) -> 
 
 /// Reason why a field has no label.
 enum Unclear {
-    /// It names no label.
     Nothing(String),
     /// It names a label, but its second field is missing. No default can replace it.
     Half(String),

@@ -32,7 +32,6 @@ pub enum Once {
 /// Polling policy of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
-    /// Pause between two polls.
     pub every: Millis,
     pub at_most: Millis,
     /// Reason for the hold after a timeout; if absent, the action ends with the label `timeout`.
@@ -45,13 +44,11 @@ pub struct Poll {
 pub enum Action {
     /// Run a program; the labels are those of [`Told`].
     Command {
-        /// Arguments, the program first.
         argv: Vec<String>,
         timeout: Millis,
         /// Extra input, next to the state of the run, for a completion command.
         #[serde(default, skip_serializing_if = "Json::is_null")]
         input: Json,
-        /// Interpretation of its result.
         #[serde(default)]
         told: Told,
         /// File that names the program, if the program is not a file of the definition.

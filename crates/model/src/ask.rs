@@ -10,7 +10,6 @@ use crate::{
 /// A prompt, ready to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
-    /// Id of the run.
     pub run: String,
     pub call: CallId,
     pub stage: StageId,
@@ -29,15 +28,12 @@ pub struct Ask {
     pub persona: Option<String>,
     pub provider: ProviderName,
     pub model: Option<String>,
-    /// Permission of the agent.
     pub permission: Permission,
     /// Tools visible to the agent.
     pub tools: Option<Vec<String>>,
     /// JSON Schema of a structured answer.
     pub schema: Option<Json>,
-    /// Session to continue.
     pub session: Option<String>,
-    /// Deadline of this attempt.
     pub timeout: Option<Millis>,
     /// Maximum silence of the agent; absent means the provider's setting.
     pub silence: Option<Millis>,
@@ -82,7 +78,6 @@ pub struct Reply {
     pub warnings: Vec<String>,
 }
 
-/// A failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     /// Failure; a caller with a clock fills in `until`.

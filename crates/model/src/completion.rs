@@ -25,7 +25,6 @@ pub enum Completion {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A terminal phase.
     Phase(Phases),
     /// An action whose label is `reached`. An action that checks a state also runs before the first turn.
     Outside(ActionSpec),
@@ -82,6 +81,5 @@ pub struct PhaseStep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastBlock {
     pub kind: String,
-    /// Required fields (`None`: present).
     pub fields: BTreeMap<String, Option<Json>>,
 }

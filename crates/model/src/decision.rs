@@ -60,7 +60,6 @@ pub enum Decision {
     Alarm {
         /// Index of the monitor in the definition.
         monitor: usize,
-        /// Count that triggered it.
         count: u32,
         /// Label that the exit would have used.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,13 +77,11 @@ pub enum Decision {
     /// A published topic did not follow its definition.
     Remarked {
         topic: Topic,
-        /// Kind of deviation.
         remark: Remark,
     },
     /// A stage reached its visit limit.
     Exhausted {
         stage: StageId,
-        /// Topic published about it.
         topic: Topic,
         /// Substitute stage; absent if the run is held.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +107,6 @@ pub enum Remark {
     OutOfScope,
 }
 
-/// Judgment of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     pub by: By,

@@ -47,15 +47,12 @@ pub struct Request {
     pub persona: Option<Text>,
     pub provider: ProviderName,
     pub model: Option<String>,
-    /// Permission of the agent.
     pub permission: Permission,
     /// Tools visible to the agent.
     pub tools: Option<Vec<String>>,
     /// JSON Schema of a structured answer.
     pub schema: Option<Json>,
-    /// Session to continue.
     pub session: Option<String>,
-    /// Deadline of this attempt.
     pub timeout: Option<Millis>,
     /// Maximum number of model calls.
     pub max_calls: Option<u32>,
@@ -63,7 +60,6 @@ pub struct Request {
     pub money: Option<Usd>,
 }
 
-/// An action to perform.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Performance {
     pub call: CallId,
@@ -73,7 +69,6 @@ pub struct Performance {
     pub look_up: bool,
 }
 
-/// Input of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Given {
@@ -89,7 +84,6 @@ pub enum Given {
     Block(Block),
 }
 
-/// A gate to show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenGate {
     pub call: CallId,

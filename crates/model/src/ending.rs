@@ -30,7 +30,6 @@ pub enum Hold {
     Outside(CallId, String),
     /// The next attempt makes sense only after this time.
     Until(Moment, FailureClass),
-    /// A provider failed.
     Provider(CallId, FailureClass),
     /// A limit, by its name.
     Limit(String),

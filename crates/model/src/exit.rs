@@ -18,7 +18,6 @@ pub enum Exit {
         question: Option<Choice>,
         otherwise: Target,
     },
-    /// The published topic.
     Topics {
         silent: Again,
         /// Topic that the engine publishes if the round after a reminder is silent too.
@@ -98,7 +97,6 @@ pub struct Again {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topics {
     pub start: Topic,
-    /// Routes in search order.
     pub routes: Vec<Route>,
     pub otherwise: StageId,
     /// True to treat topics without a stage as orphans, even if no stage takes any topic.

@@ -10,10 +10,8 @@ use crate::{CallId, StageId};
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Expectation {
-    /// Outcome: `completed`, `failed`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// Entered stages in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stages: Option<Vec<StageId>>,
     /// Prompts in the order of the calls.
@@ -34,9 +32,7 @@ pub struct ExpectedPrompt {
 pub enum Difference {
     /// The run had another outcome.
     Outcome {
-        /// Expected outcome.
         expected: String,
-        /// Actual outcome.
         came: String,
     },
     /// The run took another path.

@@ -43,10 +43,8 @@ pub enum Fact {
     Resumed(Raise),
     /// The process received a stop request.
     Interrupted {
-        /// Source: `ctrl-c`, `sigterm`, …
         by: String,
     },
-    /// A write failed.
     StorageFailed {
         /// Call whose result could not be saved, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,13 +129,11 @@ pub struct Replied {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub denied: u32,
     pub duration: Millis,
-    /// Revision after its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
     /// True if the reply came from the cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// Reading of the reply.
     pub reading: Reading,
 }
 
@@ -150,7 +146,6 @@ pub struct ToolUsed {
     /// Input as JSON, if it is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_input: Option<Text>,
-    /// Output, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
     /// Output as JSON, if it is long.
@@ -204,12 +199,10 @@ impl CallFailed {
     }
 }
 
-/// Result of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Done {
-        /// Label for the exit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<Label>,
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -224,7 +217,6 @@ pub enum Outcome {
     Waiting {
         reason: String,
     },
-    /// The action failed.
     Failed(Failure),
 }
 
@@ -234,7 +226,6 @@ pub struct Answer {
     pub call: CallId,
     pub by: AnsweredBy,
     pub label: Label,
-    /// Text of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -255,7 +246,6 @@ pub struct Raise {
     pub rounds: Option<u32>,
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
-    /// Maximum active time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Millis>,
     /// Longest wait before the run parks instead.

@@ -18,7 +18,6 @@ pub enum FailureClass {
     Auth,
     /// The request itself can never succeed.
     BadRequest,
-    /// The program is missing.
     Missing,
     /// The session to continue no longer exists.
     SessionLost,

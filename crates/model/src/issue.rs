@@ -80,9 +80,7 @@ impl From<IssueNumber> for u64 {
 pub struct Issue {
     pub source: IssueSource,
     pub number: IssueNumber,
-    /// Unchanged title.
     pub title: String,
-    /// Unchanged text.
     pub body: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
@@ -101,7 +99,6 @@ pub struct Issue {
     /// Base branch that the issue itself requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// Author, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
 }

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Budget, Millis, Permission, ProviderName};
 
-/// Limits of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {

@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Moment(pub u64);
 
-/// A duration in milliseconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(pub u64);
 
 impl Moment {
-    /// Adds a duration, saturating.
     #[must_use]
     pub fn plus(self, length: Millis) -> Self {
         Self(self.0.saturating_add(length.0))

@@ -182,7 +182,6 @@ pub struct ToolUse {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<crate::Json>,
-    /// Output, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<crate::Json>,
     #[serde(default)]

@@ -11,7 +11,6 @@ pub struct Monitor {
     pub then: Alarm,
 }
 
-/// Reaction to an alarm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Alarm {

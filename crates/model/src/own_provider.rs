@@ -10,9 +10,7 @@ use crate::{Passing, ProviderKind, ProviderName, ProviderSettings};
 pub struct OwnProvider {
     /// Name in the turns of the workflow.
     pub name: ProviderName,
-    /// Protocol of the provider.
     pub speaks: OwnProtocol,
-    /// Program and arguments.
     pub argv: Vec<String>,
     /// File that names the program, unless the name alone identifies a known program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +21,6 @@ pub struct OwnProvider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnProtocol {
-    /// Agent Client Protocol.
     Acp,
     /// Prompt on stdin, reply on stdout.
     Input,

@@ -25,7 +25,6 @@ pub enum Join {
     /// Each section trimmed, empty ones dropped, one blank line between neighbours, one newline at the end.
     #[default]
     Paragraphs,
-    /// Concatenated, byte for byte.
     AsIs,
 }
 
@@ -63,7 +62,6 @@ pub enum Part {
     Value(Variable, Form),
 }
 
-/// Format of a value.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
@@ -165,7 +163,6 @@ pub struct Changes {
     pub excluded: Vec<String>,
     /// Maximum bytes of changes to show.
     pub most: u64,
-    /// Language: `en` or `ja`.
     pub language: String,
 }
 

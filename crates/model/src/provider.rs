@@ -112,23 +112,19 @@ fn per_million(price: Usd, tokens: u64) -> Usd {
     Usd(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
-/// Settings of one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
     pub kind: ProviderKind,
     /// Program; absent: the kind's own.
     pub program: Option<String>,
     pub args: Vec<String>,
-    /// Default model.
     pub model: Option<String>,
     /// Base URL of its HTTP API.
     pub base_url: Option<String>,
     /// Names of environment variables to pass on.
     pub env_pass: Vec<String>,
     pub env: IndexMap<String, String>,
-    /// Default system prompt.
     pub system_prompt: Option<String>,
-    /// Default tools.
     pub tools: Option<Vec<String>>,
     /// True if turns that edit never bypass permissions.
     pub accept_edits: bool,
@@ -136,7 +132,6 @@ pub struct ProviderSettings {
     pub honours: Vec<String>,
     /// Deadline of one attempt; absent: none.
     pub turn_timeout: Option<Millis>,
-    /// Maximum silence; absent: unlimited.
     pub idle_timeout: Option<Millis>,
     /// Maximum prompt size in bytes; absent: the kind's own limit.
     pub max_prompt: Option<u64>,

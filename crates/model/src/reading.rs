@@ -14,7 +14,6 @@ pub struct Reading {
     /// End of the text, at most [`Reading::TAIL`] characters.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tail: String,
-    /// Last valid status tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<Tag>,
     /// Tags in a fence, a quotation or a code span that name another rule than `tag`: the last one for each rule.
@@ -38,7 +37,6 @@ pub struct Reading {
     /// Positions of the reports in the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<Found>,
-    /// Blocks that request something.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<Block>,
     /// Keywords that occur in the text.
@@ -62,11 +60,9 @@ pub struct Tag {
     pub line: u32,
 }
 
-/// A published event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
     pub topic: Topic,
-    /// Message of the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Line of the event, from 1; 0 for an event of the engine.

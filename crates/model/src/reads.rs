@@ -43,7 +43,6 @@ pub struct Choice {
 /// An option with its number. Numbers never shift when other options are not offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Number in its tag.
     pub number: usize,
     pub label: Label,
 }
@@ -78,11 +77,9 @@ pub struct Pointed {
     pub unsaid: Option<Unsaid>,
 }
 
-/// A label from findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Threshold {
     pub label: Label,
-    /// Minimum severity that counts.
     pub severity: Severity,
     /// True if such a finding must exist; false if none may.
     pub reached: bool,
@@ -146,7 +143,6 @@ pub struct Question {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub session: QuestionSession,
-    /// Form of the answer.
     pub answer: AnswerForm,
     /// Prompt that repeats the question after an unreadable answer.
     #[serde(default)]
@@ -211,16 +207,13 @@ pub struct EndWord {
     pub quiet: bool,
 }
 
-/// A required structured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Output {
     pub schema: OutputSchema,
-    /// Maximum number of corrections.
     pub corrections: u32,
     pub correction: Prompt,
     /// Consequence of an output that stays invalid.
     pub still_wrong: StillWrong,
-    /// Method of validation.
     #[serde(default, skip_serializing_if = "Checked::is_by_schema")]
     pub checked: Checked,
     /// Changes to make before any use.
@@ -237,7 +230,6 @@ pub struct Output {
 /// Names of output values in a namespace shared by all outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutputNames {
-    /// Prefix of the key.
     pub prefix: String,
     /// Keys whose names are already taken, each with its owner.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -295,7 +287,6 @@ impl Shaping {
 pub enum StillWrong {
     /// Leave the stage this way.
     Go(Target),
-    /// Keep the valid items.
     KeepValidItems,
 }
 
@@ -355,8 +346,5 @@ pub enum Spoken {
     /// All messages, joined by newlines.
     AllMessages,
     /// The findings instead of the words, as Markdown for later agents.
-    Findings {
-        /// Language: `en` or `ja`.
-        language: String,
-    },
+    Findings { language: String },
 }

@@ -40,7 +40,6 @@ pub enum MergeMethod {
     /// A commit with two parents.
     #[default]
     Merge,
-    /// One commit for all.
     Squash,
     /// The same commits on top of the base.
     Rebase,

@@ -37,7 +37,6 @@ pub struct ScriptAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<Visits>,
     pub label: Label,
-    /// Text of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -117,7 +116,6 @@ impl Visits {
 #[serde(rename_all = "snake_case")]
 pub enum Times {
     Exactly(u32),
-    /// Any number, including none.
     Always,
 }
 
@@ -154,6 +152,5 @@ pub struct ScriptEdit {
 pub struct ScriptRun {
     /// Arguments, the program first; no shell.
     pub argv: Vec<String>,
-    /// Expected exit code.
     pub exit: i32,
 }

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It must be fixed.
     Critical,
     Important,
     Suggestion,
@@ -16,7 +15,6 @@ pub enum Severity {
 impl Severity {
     pub const ALL: [Self; 4] = [Self::Critical, Self::Important, Self::Suggestion, Self::Nitpick];
 
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Critical => "critical",

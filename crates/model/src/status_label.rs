@@ -9,7 +9,6 @@ pub enum StatusLabel {
     Queued,
     /// Its first turn has started.
     Running,
-    /// Its run has ended.
     Completed,
     Failed,
     /// Something else must be done first.

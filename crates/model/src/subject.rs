@@ -35,7 +35,6 @@ pub enum SubjectMode {
 pub struct SubjectFile {
     /// Path from the project's root, with `/`; for a deleted file its last path.
     pub path: String,
-    /// Path before a rename.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
     /// Section of a unified diff, or the whole file. Empty if it is left out.

@@ -7,7 +7,6 @@ use crate::{Millis, Prompt, ProviderName, Reads, SessionKey, StageId, Text, Turn
 /// Prompt, provider and expected contents of the reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Name within the stage.
     pub id: TurnId,
     pub title: String,
     /// Purpose in its author's words; shown to people, never to agents.
@@ -32,7 +31,6 @@ pub struct Turn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     pub session: SessionPolicy,
-    /// Deadline of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Millis>,
     /// Deadline of all attempts, waits and corrections together.

@@ -23,7 +23,6 @@ pub enum WorkOutcome {
     Cancelled,
     /// A limit or a budget was reached.
     Limited,
-    /// The provider failed.
     Provider,
     Failed,
     /// Something else must be done first.
@@ -142,7 +141,6 @@ pub enum WorkReason {
     Verify,
     /// Another process took the lock of the issue.
     LockLost,
-    /// The title is blank.
     BlankTitle,
     /// A branch or worktree of that name exists and is not ours.
     NotOurs,

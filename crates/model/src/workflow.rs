@@ -8,7 +8,6 @@ use crate::{
     OwnProvider, Place, Proof, Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
 };
 
-/// A lowered definition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workflow {
     pub name: String,
@@ -44,7 +43,6 @@ pub struct Workflow {
 /// Log files, one for each run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFiles {
-    /// Prefix of their names.
     pub name: String,
     pub directory: String,
     pub format: LogFormat,
@@ -55,13 +53,11 @@ pub struct LogFiles {
     pub brief: bool,
 }
 
-/// Format of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
     /// One JSON object per line.
     Jsonl,
-    /// Plain text lines.
     Text,
 }
 
@@ -74,7 +70,6 @@ pub struct Stage {
     /// Bounds on the rounds of a visit.
     #[serde(default)]
     pub rounds: Rounds,
-    /// Limit on its visits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<VisitLimit>,
     /// True for a stage outside the flow: not in the history, not a change of stage, output not carried.
@@ -85,7 +80,6 @@ pub struct Stage {
     pub description: Option<String>,
 }
 
-/// Activity of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
@@ -120,7 +114,6 @@ pub enum OnFailure {
 pub struct Rounds {
     /// Minimum before the exit is asked.
     pub min: u32,
-    /// Maximum.
     pub max: Option<u32>,
     pub too_many: Target,
 }
@@ -155,7 +148,6 @@ pub enum Wanted<'a> {
 /// A program that the run itself would start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnCommand<'a> {
-    /// Arguments, the program first.
     pub argv: &'a [String],
     /// File that names the program, if the program is not a file of the definition.
     pub written: Option<&'a str>,

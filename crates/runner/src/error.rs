@@ -26,7 +26,6 @@ pub enum Error {
     },
     #[error("run `{run}` {}", not_waiting(.state))]
     NoGate { run: String, state: Box<State> },
-    /// The gate timed out.
     #[error("the time to answer at `{gate}` is over, which counts as `no`")]
     GateClosed { run: String, gate: String },
     /// The process that drives the run read an answer and rejected it.

@@ -40,7 +40,6 @@ pub enum Warning {
     TooMuchChanged {
         /// Files that the agent does not see, or sees only in part.
         files: Vec<String>,
-        /// The limit in bytes.
         most: u64,
     },
     /// A request in the inbox was unreadable and has been removed.

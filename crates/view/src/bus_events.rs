@@ -5,14 +5,12 @@ use saihai_model::{
     Target, Text, Topic, Verdict, Workflow,
 };
 
-/// A published event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusEvent {
     /// Number of the line that decided its fate.
     pub seq: u64,
     pub at: Moment,
     pub topic: Topic,
-    /// Message of the event.
     pub message: Option<String>,
     pub source: EventSource,
     pub fate: EventFate,
@@ -28,7 +26,6 @@ pub enum EventSource {
     Engine,
 }
 
-/// Fate of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventFate {
     Taken(StageId),

@@ -14,7 +14,6 @@ pub struct IterationView {
     /// Replies in order: a text, and the lengths of its messages.
     pub said: Vec<(Text, Vec<u64>)>,
     pub tools: Vec<ToolUsed>,
-    /// Blocks found in replies.
     pub actions: Vec<Json>,
     /// Results of blocks that request an action.
     pub results: Vec<ActionResult>,

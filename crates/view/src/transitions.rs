@@ -14,18 +14,14 @@ use crate::{CallView, RoundView, RunView, VisitView};
 /// An exit of a stage, with its explanation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
-    /// Number of the event.
     pub seq: u64,
     pub at: Moment,
     pub stage: StageId,
     pub visit: u32,
-    /// Round of the visit.
     pub round: u32,
-    /// Iteration of the run.
     pub iteration: u32,
     /// Number of entries of the stage in a row.
     pub consecutive: u32,
-    /// Method that decided it.
     pub by: By,
     pub rule: Option<usize>,
     pub topic: Option<Topic>,
@@ -36,7 +32,6 @@ pub struct Transition {
     pub evidence: Vec<Evidence>,
 }
 
-/// Evidence for a transition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Evidence {
     /// A status tag of a reply.
@@ -66,16 +61,13 @@ pub enum Evidence {
         /// True if the answer was unreadable. The question's default then applies.
         unreadable: bool,
     },
-    /// Violations of an output.
     WrongOutput {
-        /// All violations, in words.
         violations: Vec<String>,
     },
     Published {
         topic: Topic,
         /// Line of the reply, from 1.
         line: u32,
-        /// Message of the event.
         message: Option<String>,
         /// True if the run follows this event.
         leads: bool,
@@ -90,7 +82,6 @@ pub enum Evidence {
     /// A published topic that did not follow its definition.
     Remarked {
         topic: Topic,
-        /// Kind of deviation.
         remark: Remark,
     },
     /// A near miss of a directive.
@@ -100,7 +91,6 @@ pub enum Evidence {
     Answer {
         by: AnsweredBy,
         label: Label,
-        /// Text of the answer.
         text: Option<String>,
     },
     /// A proof of a reply.
@@ -112,7 +102,6 @@ pub enum Evidence {
     Monitor {
         /// Index of the monitor in the definition.
         monitor: usize,
-        /// Count that triggered it.
         count: u32,
         /// Watched stages, if it watches a cycle.
         cycle: Vec<StageId>,

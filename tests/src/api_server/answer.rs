@@ -5,11 +5,9 @@ use serde_json::Value;
 /// One answer to one request for a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// A complete text reply.
     Text(String),
     /// A text reply after some seconds of thinking, as for a long prompt.
     Late(String),
-    /// A tool call.
     Tool {
         /// Tool name as the agent offers it. `/responses` may prefix it with a namespace and a dot.
         name: String,
@@ -19,7 +17,10 @@ pub enum Answer {
     /// An error status instead of a reply.
     Refused(Refusal),
     /// A status with this exact body.
-    Body { status: u16, body: Value },
+    Body {
+        status: u16,
+        body: Value,
+    },
     /// A text reply in pieces, with some seconds between them.
     Slow(String),
     /// A text reply whose connection breaks in the middle.
@@ -35,7 +36,6 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
-    /// Additional headers.
     pub headers: Vec<(&'static str, String)>,
     /// Vendor's error code, if not the usual one for the status.
     pub code: Option<String>,

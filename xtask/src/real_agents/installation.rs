@@ -29,7 +29,6 @@ const PROGRAMS: [(&str, &str); 6] = [
 pub(super) enum AgentVersions {
     /// Versions of the lock file.
     Pinned,
-    /// Latest versions on npm.
     Latest,
 }
 

@@ -176,7 +176,6 @@ fn quoted(path: &Path) -> String {
     if path.bytes().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// The demo repository.
 struct Repository {
     path: PathBuf,
 }

@@ -55,7 +55,6 @@ struct RunObject<'a> {
     rehearsal: bool,
 }
 
-/// A readable run.
 struct Shown {
     run: String,
     directory: RunDirectory,

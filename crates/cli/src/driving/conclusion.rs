@@ -166,7 +166,6 @@ impl Conclusion {
         Ok(())
     }
 
-    /// Prints the next steps.
     fn show_way_on(&self, streams: &mut Streams) {
         let outcome = &self.outcome;
         if let Some(error) = self.error() {

@@ -28,7 +28,6 @@ pub(crate) use result_object::ResultObject;
 pub(crate) use signals::{Signals, Unbegun};
 pub(crate) use watch::EventObject;
 
-/// History of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Past {
     None,

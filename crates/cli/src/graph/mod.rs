@@ -20,7 +20,6 @@ pub(crate) use svg::svg;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Graph {
     pub(crate) title: String,
-    /// Description by its author.
     pub(crate) description: Option<String>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Vec<Edge>,
@@ -34,7 +33,6 @@ pub(crate) struct Graph {
 pub(crate) struct Node {
     pub(crate) id: String,
     pub(crate) kind: Kind,
-    /// Description by its author.
     pub(crate) description: Option<String>,
     /// Its turns, if there are several or one with a different name.
     pub(crate) turns: Vec<Part>,

@@ -5,7 +5,6 @@ use saihai_model::{Alarm, Completion, Ending, Exit, Stage, StageId, StillWrong, 
 /// Graph of the stages, numbered in the workflow's order.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// Successors of each stage.
     pub(super) next: Vec<Vec<usize>>,
     /// Stages where a run starts, or continues after the work is done.
     pub(super) roots: Vec<usize>,

@@ -29,7 +29,6 @@ pub enum Charge {
     ByToken,
     /// The provider reports the cost after each call.
     Told,
-    /// No price is configured.
     Unpriced,
 }
 

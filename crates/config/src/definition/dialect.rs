@@ -1,6 +1,5 @@
 use crate::Area;
 
-/// Format of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     Piece,

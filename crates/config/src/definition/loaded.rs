@@ -15,7 +15,6 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// All files read, the definition first.
     pub uses: Vec<PathBuf>,
-    /// Language of the prompts.
     pub language: Language,
     /// For each turn, the tokens of its first prompt that come from neither definition, task nor values.
     pub added_tokens: Vec<(StageId, TurnId, u64)>,

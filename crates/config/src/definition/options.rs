@@ -9,11 +9,9 @@ pub struct Options {
     /// Upper limit for the permission of every turn.
     pub max_permission: Option<Permission>,
     pub budget: Budget,
-    /// Maximum active run time.
     pub run_timeout: Option<Millis>,
     /// Values for the definition's parameters and variables, in command-line order.
     pub values: Vec<(String, String)>,
-    /// Issue to work on.
     pub issue: Option<IssueNumber>,
     /// True if a run starts, so required values must be present. Commands that only inspect get placeholders.
     pub starts: bool,

@@ -32,7 +32,6 @@ pub struct Delivery {
     pub about: String,
     /// Cost so far and upper bound of the cost, for the first gate.
     pub bound: String,
-    /// Enabled gates.
     pub gates: Vec<WorkGate>,
     pub mode: GateMode,
     /// Maximum wait for an answer at a gate.
@@ -43,10 +42,8 @@ pub struct Delivery {
     pub comment: bool,
 }
 
-/// Form of delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handing {
-    /// Keep the branch local.
     Branch,
     Push,
     /// Push the branch and open a pull request.
@@ -65,7 +62,6 @@ pub mod stage {
     pub const PULL_REQUEST: &str = "deliver/pull-request";
     pub const CHECKS: &str = "deliver/checks";
     pub const MERGE: &str = "deliver/merge";
-    /// Comments on the issue.
     pub const COMMENT: &str = "deliver/comment";
     /// Deletes an obsolete worktree and branch.
     pub const CLEAN_UP: &str = "deliver/clean-up";

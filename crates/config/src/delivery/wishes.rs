@@ -3,11 +3,9 @@ use crate::settings::WorkGate;
 /// Work options in a definition. They override settings; flags override them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Approve every gate automatically.
     pub auto: Option<bool>,
     pub gates: Option<Vec<WorkGate>>,
     pub pull_request: Option<bool>,
-    /// Use a separate worktree.
     pub worktree: Option<bool>,
     pub worktree_root: Option<String>,
     /// Files to copy into each worktree.

@@ -7,7 +7,6 @@ use super::Area;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     pub start: usize,
-    /// Exclusive end.
     pub end: usize,
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     Key(Arc<str>),
-    /// List index, from 0.
     Index(usize),
 }
 
@@ -19,13 +18,11 @@ impl DocumentPath {
         Self::default()
     }
 
-    /// Appends a key.
     #[must_use]
     pub fn key(&self, key: impl Into<Arc<str>>) -> Self {
         self.with(Step::Key(key.into()))
     }
 
-    /// Appends a list index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.with(Step::Index(index))

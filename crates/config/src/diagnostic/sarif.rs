@@ -219,7 +219,6 @@ impl Artifact {
     }
 }
 
-/// Percent-encodes a path.
 fn uri(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {

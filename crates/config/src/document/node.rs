@@ -20,7 +20,6 @@ pub enum Value {
     Integer(i128),
     Float(f64),
     Text(Arc<str>),
-    /// TOML date or time.
     Date(Arc<str>),
     List(Arc<[Node]>),
     /// Mapping in file order, without duplicate keys.

@@ -9,7 +9,6 @@ use crate::document::{Node, Value};
 pub enum BadDuration {
     #[error("a duration is written as \"90s\", \"30m\", \"2h\" or a whole number of seconds")]
     Malformed,
-    /// Longer than a century.
     #[error("a duration is at most 100 years")]
     TooLong,
 }

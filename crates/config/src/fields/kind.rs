@@ -8,7 +8,6 @@ pub enum Kind {
     Text,
     Path,
     Bool,
-    /// Integer in a range.
     Integer {
         min: i64,
         max: i64,
@@ -16,12 +15,10 @@ pub enum Kind {
     /// Number of at least `min`, or greater than `min`.
     Number {
         min: f64,
-        /// Exclude the bound itself.
         above: bool,
     },
     /// Duration: `"90s"`, `"30m"`, `"2h"` or whole seconds.
     Duration {
-        /// Allow zero.
         zero: bool,
     },
     OneOf(&'static [&'static str]),

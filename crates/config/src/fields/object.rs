@@ -50,7 +50,6 @@ impl Object {
 }
 
 impl Field {
-    /// Creates an optional key.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
         let (form, about, default, slug) = (None, "", None, None);
         Self { name, aliases: &[], kind, form, required: false, about, default, slug, unless_off: false }

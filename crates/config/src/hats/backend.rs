@@ -14,7 +14,6 @@ const UNSERVED: [&str; 5] = ["kiro", "amp", "pi", "roo", "forge"];
 /// Keys that describe the program of `custom`.
 const DESCRIBING: [&str; 4] = ["command", "args", "prompt_mode", "prompt_flag"];
 
-/// Context for reading `cli`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) file: Option<&'a str>,

@@ -11,7 +11,6 @@ use crate::{Diagnostic, Diagnostics, Located, WorkGate, list_of, quoted};
 /// Topic that `after_plan` guards if some hat publishes it.
 const PLANNED: &str = "plan.ready";
 
-/// Position of a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Point {
     PreLoop,

@@ -9,7 +9,6 @@ use crate::{
     Area, Diagnostics, Dialect, Document, Format, Language, Located, Places, Source, list_of, quoted,
 };
 
-/// Default preset.
 const USUAL: &str = "simple";
 
 pub(super) struct Preset {

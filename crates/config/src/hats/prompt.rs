@@ -8,7 +8,6 @@ use saihai_model::{Form, Join, Part, Prompt, Section, Text, Topic, Variable, Whe
 use super::words::{Around, Words};
 use super::written::TopicTexts;
 
-/// Content of a prompt.
 #[derive(Debug, Clone)]
 pub(super) struct Speech<'a> {
     pub(super) words: &'static Words,

@@ -99,7 +99,6 @@ pub(super) static HAT: Object = Object {
     ],
 };
 
-/// Long form of `backend`.
 pub(super) static BACKEND: Object = Object {
     title: "`backend`",
     fields: &[

@@ -7,7 +7,6 @@ use super::hat::Hat;
 use crate::Located;
 use crate::delivery::Wishes;
 
-/// Default completion keyword.
 const KEYWORD: &str = "LOOP_COMPLETE";
 /// Default topic that starts a run.
 const START: &str = "task.start";
@@ -53,7 +52,6 @@ pub(super) struct Flow {
     pub(super) max_activations: Option<u32>,
 }
 
-/// Limits of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Bounds {
     pub(super) max_iterations: Option<u32>,
@@ -94,7 +92,6 @@ impl Gates {
     }
 }
 
-/// Texts about a topic.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct TopicTexts {
     /// Its description, and advice for the hat that publishes it.

@@ -4,7 +4,6 @@ use super::markdown::visible;
 
 /// Text of an issue and the title inside it.
 pub(super) struct Body {
-    /// First `# ` heading.
     pub(super) heading: Option<String>,
     pub(super) text: String,
     /// Text after the heading, if the body starts with it. This keeps the title from appearing

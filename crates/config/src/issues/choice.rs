@@ -54,7 +54,6 @@ pub struct SourcesAtHand {
     /// A flag names a repository, a project or an event.
     pub github_named: bool,
     pub set: Option<IssueSource>,
-    /// The issue folder exists.
     pub folder_exists: bool,
     /// The git remote is on GitHub.
     pub remote_on_github: bool,

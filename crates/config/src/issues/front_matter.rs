@@ -4,10 +4,12 @@ use crate::diagnostic::Span;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Split {
-    /// No front matter.
     Plain,
     /// Byte range of the front matter, and offset of the body.
-    Front { front: Span, body: usize },
+    Front {
+        front: Span,
+        body: usize,
+    },
     /// Opened by these bytes but never closed.
     Unclosed(Span),
 }

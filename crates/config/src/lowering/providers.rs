@@ -31,7 +31,6 @@ pub(crate) struct Providers<'a> {
     unnamed: Vec<Location>,
     /// True if at least one turn uses a provider other than `script`.
     real: bool,
-    /// Remarks for the user.
     pub(crate) notes: Vec<String>,
 }
 

@@ -25,11 +25,7 @@ pub(crate) enum Error {
     #[error("`{0}` in a condition is not supported")]
     NotSupported(&'static str),
     #[error("the condition `{call}(…)` cannot be read: {reason}")]
-    Malformed {
-        /// Word before the bracket.
-        call: &'static str,
-        reason: Reason,
-    },
+    Malformed { call: &'static str, reason: Reason },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +47,6 @@ pub(crate) enum Reason {
     /// More than one argument where only one is allowed.
     #[error("it takes exactly one argument")]
     OneArgument,
-    /// An unknown severity.
     #[error("`{0}` is no severity")]
     Severity(String),
 }

@@ -8,7 +8,6 @@ use super::template::{Speaker, Template};
 use super::texts::Texts;
 use crate::{Cursor, Diagnostics, Fields, Located, Location};
 
-/// Default number of repetitions.
 const THRESHOLD: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -20,7 +20,6 @@ pub(super) const ENDS: [&str; 2] = ["COMPLETE", "ABORT"];
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Movement {
     pub(super) name: Located<String>,
-    /// Description for people.
     pub(super) description: Option<String>,
     pub(super) work: Work,
     pub(super) rules: Vec<Rule>,

@@ -29,7 +29,6 @@ pub(super) struct Speech<'a> {
 /// A rule as the prompt offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offered<'a> {
-    /// Number in its tag.
     pub(super) number: usize,
     pub(super) condition: &'a str,
     /// Text that the agent must output in addition to the tag.

@@ -10,7 +10,6 @@ use super::tables;
 use super::texts::Texts;
 use crate::{Cursor, Diagnostics, Document, Fields, Located, Value, quoted};
 
-/// Default iteration limit.
 const ITERATIONS: u32 = 10;
 
 /// A piece with the texts it names.

@@ -14,7 +14,6 @@ pub(super) struct Contract {
     pub(super) file: String,
     /// Label; defaults to the file name.
     pub(super) label: String,
-    /// Required layout.
     pub(super) format: Option<String>,
     /// Location of the file name.
     pub(super) at: Location,

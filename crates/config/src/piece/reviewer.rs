@@ -12,7 +12,6 @@ use crate::{Diagnostics, Language, Located, Places, Settings, Source, quoted};
 pub(super) struct Reviewers {
     loaded: LoadResult,
     pub(super) language: Language,
-    /// Remarks for the user.
     pub(super) notes: Vec<String>,
 }
 

@@ -131,7 +131,6 @@ pub(super) const REVIEWER_KEYS: [&str; 6] = ["name", "description", "reviewer", 
 /// Keys of a movement with sub-movements (P-15).
 pub(super) const PARALLEL_KEYS: [&str; 4] = ["name", "description", "parallel", "rules"];
 
-/// Newer location of reports.
 pub(super) static OUTPUT_CONTRACTS: Object = Object {
     title: "`output_contracts`",
     fields: &[Field::new("report", Kind::Any).form(REPORTS).about("reports the turn must output")],

@@ -43,7 +43,6 @@ impl Passage {
     }
 }
 
-/// Loader of texts.
 pub(super) struct Texts<'a> {
     source: &'a dyn Source,
     places: &'a Places,

@@ -12,7 +12,6 @@ pub struct AgentDefinition {
     /// Model name; `default` means the provider's default model.
     pub model: String,
     pub output_schema: OutputSchema,
-    /// Role text, sent unchanged.
     pub system_prompt: String,
     /// Allowed tool names, exactly as the file writes them.
     pub allowed_tools: Vec<String>,

@@ -43,15 +43,12 @@ pub struct ReviewOptions {
     pub max_diff_bytes: Option<u64>,
     pub max_chunks: Option<u32>,
     pub budget: Budget,
-    /// Maximum active run time.
     pub run_timeout: Option<Millis>,
     /// Fail the review if an agent delivers no result.
     pub require_all: bool,
     /// Accept a review that left parts out.
     pub allow_partial: bool,
-    /// Suppressed findings.
     pub ignores: Vec<PlannedIgnore>,
-    /// Reviewed branch.
     pub branch: Option<String>,
     /// Commit to check out into a separate directory where agents can read files.
     pub checkout: Option<String>,
@@ -75,12 +72,10 @@ pub enum Cached {
     Seeing(String),
 }
 
-/// Input of the lowering.
 #[derive(Debug, Clone, Copy)]
 pub struct Reviewing<'a> {
     /// All agents, including the rejected ones.
     pub loaded: &'a LoadResult,
-    /// Agents that take part.
     pub selection: &'a Selection<'a>,
     pub subject: &'a Subject,
     pub options: &'a ReviewOptions,

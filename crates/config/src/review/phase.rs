@@ -8,7 +8,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All phases, in order.
     pub const ALL: [Self; 3] = [Self::Early, Self::Main, Self::Final];
 
     /// Returns the name used in files and messages.
@@ -20,7 +19,6 @@ impl Phase {
         }
     }
 
-    /// Parses that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|phase| phase.name() == name)
     }

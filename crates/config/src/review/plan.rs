@@ -24,7 +24,6 @@ pub struct Plan {
     /// Disregard instructions in the change about its own review.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub distrusts_change: bool,
-    /// Language of the report.
     pub language: String,
     /// Every considered agent, in working order.
     pub selection: Vec<PlannedAgent>,
@@ -33,10 +32,8 @@ pub struct Plan {
     pub left_out: Vec<PlannedGap>,
     /// Warnings for the top of the report.
     pub warnings: Vec<String>,
-    /// Suppressed findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignores: Vec<PlannedIgnore>,
-    /// Reviewed branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Commit checked out into a separate directory where agents can read files.
@@ -78,7 +75,6 @@ pub struct PlannedAgent {
     pub shown: Vec<Vec<String>>,
 }
 
-/// A rejected agent file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedError {
     pub file: String,
@@ -96,7 +92,6 @@ pub struct PlannedGap {
     pub reason: String,
 }
 
-/// A suppression of findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedIgnore {
     /// Fingerprint of the suppressed finding.
@@ -145,7 +140,6 @@ impl Plan {
         }
     }
 
-    /// Parses a frozen plan.
     pub fn read(settings: &Json) -> Option<Self> {
         serde_json::from_value(settings.clone()).ok()
     }

@@ -12,7 +12,6 @@ pub enum OutputSchema {
     ImprovementSuggestions,
     MultiDimensionalAnalysis,
     ScoredIssues,
-    /// Issues, listed by severity.
     SeverityClassified,
     /// Missing tests and their risk.
     TestGapAssessment,
@@ -41,7 +40,6 @@ impl OutputSchema {
         }
     }
 
-    /// Parses that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|schema| schema.name() == name)
     }

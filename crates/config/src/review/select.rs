@@ -35,14 +35,19 @@ pub struct Considered<'a> {
 /// Reason to select an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// The person named it.
     Asked,
     /// It applies to every change.
     Always,
     /// A pattern matches a file name.
-    FileName { pattern: String, file: String },
+    FileName {
+        pattern: String,
+        file: String,
+    },
     /// A pattern matches a file path.
-    Path { pattern: String, file: String },
+    Path {
+        pattern: String,
+        file: String,
+    },
     /// A pattern matches the text of a file.
     Content {
         pattern: String,
@@ -53,7 +58,10 @@ pub enum Why {
         text: String,
     },
     /// The search for a pattern exceeded its limit, so its result is unknown.
-    Limit { pattern: String, file: String },
+    Limit {
+        pattern: String,
+        file: String,
+    },
 }
 
 /// Reason not to select an agent.

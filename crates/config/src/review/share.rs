@@ -21,11 +21,9 @@ pub(super) struct Share<'a> {
     pub(super) left_out: Vec<&'a SubjectFile>,
 }
 
-/// Content of one turn.
 #[derive(Debug, Default)]
 pub(super) struct Shown<'a> {
     pub(super) files: Vec<&'a SubjectFile>,
-    /// Concatenated file texts.
     pub(super) text: String,
 }
 

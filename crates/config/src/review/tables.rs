@@ -50,7 +50,6 @@ pub static IGNORES: Object = Object {
     fields: &[Field::new("ignore", Kind::List(&Kind::Object(&IGNORE))).about("findings not to hear of")],
 };
 
-/// Keys of one suppression.
 pub static IGNORE: Object = Object {
     title: "an entry of `ignore`",
     fields: &[

@@ -2,7 +2,6 @@
 
 use crate::diagnostic::did_you_mean;
 
-/// Categories and their tools.
 const CATEGORIES: [(&str, &[&str]); 4] = [
     ("file_read", &["read_file", "list_files", "grep"]),
     ("git_read", &["git_diff", "git_log", "git_show", "git_blame"]),

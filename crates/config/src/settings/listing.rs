@@ -8,7 +8,6 @@ use super::values::{Setting, SettingOrigin, provider_of};
 use crate::diagnostic::{Area, Diagnostic, DocumentPath, Step, did_you_mean, quoted};
 use crate::fields::{Field, Kind, Object};
 
-/// Replacement for a secret.
 const MASK: &str = "***";
 
 #[derive(Debug, Clone, PartialEq)]

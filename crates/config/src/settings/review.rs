@@ -34,7 +34,6 @@ pub struct ReviewSettings {
     pub require_all: bool,
     /// Reuse replies to unchanged questions.
     pub cache: bool,
-    /// Allow web tools.
     pub web: bool,
     /// Allow providers that cannot enforce read-only permission.
     pub allow_unconfined: bool,
@@ -109,7 +108,6 @@ impl ReviewSettings {
         }
     }
 
-    /// Returns the disabled agents.
     pub fn disabled(&self) -> Vec<String> {
         let disabled = self.agents.iter().filter(|(_, agent)| !agent.enabled);
         disabled.map(|(name, _)| name.clone()).collect()

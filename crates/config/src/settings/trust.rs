@@ -14,7 +14,6 @@ use crate::source::{ReadError, Source};
 /// File in the user directory that stores the trusted files.
 pub const TRUST_FILE: &str = "trust.toml";
 
-/// Header of that file.
 const HEAD: &str = "# Files of projects that may run programs, and the content they had when they were trusted.\n\
                     # Written by `saihai trust`; a file that has changed since is asked about again.\n\n";
 

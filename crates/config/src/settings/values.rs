@@ -78,7 +78,6 @@ pub(super) fn provider_of(key: &DocumentPath) -> Option<&str> {
     }
 }
 
-/// Values below a key.
 pub(super) struct Section<'a> {
     values: &'a Values,
     key: DocumentPath,

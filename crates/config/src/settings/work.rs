@@ -9,14 +9,11 @@ use super::values::Section;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkSettings {
-    /// Default definition.
     pub definition: Option<String>,
     /// Definitions by issue label, in file order.
     pub definitions: IndexMap<String, String>,
     pub source: Option<IssueSource>,
-    /// Folder with issue files.
     pub from: PathBuf,
-    /// Repository on the forge.
     pub repo: Option<RepositoryName>,
     /// API URL of the forge. A value from a variable is unchecked.
     pub api: String,
@@ -27,17 +24,14 @@ pub struct WorkSettings {
     pub branch_prefix: String,
     /// Maximum number of parallel runs.
     pub jobs: u32,
-    /// Enabled gates.
     pub gates: Vec<WorkGate>,
     /// Maximum wait for an answer at a gate.
     pub gate_timeout: Option<Millis>,
-    /// Open a pull request.
     pub pull_request: bool,
     /// Open it as a draft.
     pub draft: bool,
     pub merge: bool,
     pub merge_method: MergeMethod,
-    /// Maximum wait for checks.
     pub checks_timeout: Millis,
     /// Merge even if no checks exist.
     pub merge_without_checks: bool,
@@ -72,14 +66,12 @@ pub enum ForgeKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkGate {
     PreLoop,
-    /// After the commit.
     PostCompletion,
     /// Before a push or merge.
     BeforePr,
 }
 
 impl WorkGate {
-    /// All gates in order.
     pub const ALL: [Self; 3] = [Self::PreLoop, Self::PostCompletion, Self::BeforePr];
 
     /// Returns the name used in settings.
@@ -96,7 +88,6 @@ impl WorkGate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comments {
     None,
-    /// Owners, members and collaborators.
     Trusted,
 }
 

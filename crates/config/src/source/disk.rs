@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::{FileKind, ReadError, Source};
 
-/// The local file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskSource;
 

@@ -26,7 +26,6 @@ impl MemorySource {
         self.files.insert(plain(path.as_ref()), content.into());
     }
 
-    /// Adds an executable file.
     pub fn add_program(&mut self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) {
         self.programs.insert(plain(path.as_ref()));
         self.add(path, content);

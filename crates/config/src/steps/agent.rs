@@ -12,7 +12,6 @@ use super::tables;
 use super::version;
 use crate::{Diagnostics, Document, Fields, Located, quoted};
 
-/// Content of `agent.json`.
 #[derive(Debug, Clone)]
 pub(super) struct Agent {
     pub(super) name: Located<String>,
@@ -31,7 +30,6 @@ pub(super) struct Agent {
     pub(super) parameters: Vec<Parameter>,
     /// File of the step registry.
     pub(super) registry: Option<Located<String>>,
-    /// Fallback directory for prompts.
     pub(super) fallback: Option<Located<String>>,
     pub(super) schemas: Option<Located<String>>,
     pub(super) actions: Actions,

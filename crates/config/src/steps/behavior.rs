@@ -18,7 +18,6 @@ pub(super) struct Behavior {
     pub(super) permission: Option<String>,
     /// File of the step registry.
     pub(super) registry: Option<Located<String>>,
-    /// Fallback directory for prompts.
     pub(super) fallback: Option<Located<String>>,
     pub(super) schemas: Option<Located<String>>,
     /// Default model of its steps.

@@ -18,7 +18,6 @@ use super::validation::{Address, Known};
 use super::version;
 use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, list_of, quoted};
 
-/// Default directory of prompts.
 const BASE: &str = ".agent/{agentId}/prompts";
 const WITH_ADAPTATION: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
 const WITHOUT: &str = "{c1}/{c2}/{c3}/f_{edition}.md";

@@ -14,7 +14,6 @@ pub(super) struct Completion {
     pub(super) types: Vec<&'static str>,
     /// Maximum number of iterations; for `iterationBudget` its own number.
     pub(super) max_iterations: Option<Located<u32>>,
-    /// Location of the type.
     pub(super) at: Location,
 }
 

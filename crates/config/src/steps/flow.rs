@@ -10,7 +10,6 @@ use super::step::{Leave, Step};
 use super::transition::Transition;
 use crate::{Area, Diagnostic, Diagnostics, Located, Location, quoted};
 
-/// Successors of each step.
 pub(super) struct Flow<'a> {
     registry: &'a Registry,
     entry: &'a str,

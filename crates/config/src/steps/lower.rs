@@ -35,11 +35,8 @@ const SELF_ENTRIES: u32 = 10;
 /// Files of a step's texts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spoke {
-    /// System prompt.
     pub(super) role: Option<Passage>,
-    /// Prompt of the work.
     pub(super) work: Option<Passage>,
-    /// Question of the check.
     pub(super) check: Option<Passage>,
     /// Retry prompts, in the order of the validators.
     pub(super) retries: Vec<Option<Passage>>,
@@ -71,7 +68,6 @@ pub(super) struct Lowering<'a> {
     pub(super) issue: About,
     /// File of the step registry.
     pub(super) file: &'a Path,
-    /// Directory of the agent.
     pub(super) directory: &'a Path,
     pub(super) words: &'static Words,
     pub(super) options: &'a Options,
@@ -393,7 +389,6 @@ fn is_task(part: &Part) -> bool {
 
 const WRITING_TOOLS: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 
-/// Converts a permission mode.
 fn permission(mode: &str, tools: &[String]) -> Permission {
     match mode {
         "acceptEdits" => Permission::Edit { commands: false },

@@ -9,7 +9,6 @@ use crate::{Cursor, Diagnostics, Kind, Located, Node, Value, did_you_mean, quote
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Output {
     pub(super) schema: Json,
-    /// Known keys.
     pub(super) keys: Vec<Key>,
 }
 

@@ -42,12 +42,10 @@ impl Passage {
     }
 }
 
-/// Loader of prompt files.
 pub(super) struct Prompts<'a> {
     paths: &'a Paths<'a>,
     /// Base directory of all prompts.
     base: PathBuf,
-    /// Fallback directory.
     fallback: Option<PathBuf>,
     files: BTreeMap<PathBuf, Read>,
     /// Files that replace a missing prompt by name only, with that prompt.
@@ -234,7 +232,6 @@ struct Place {
 enum Means {
     /// The file that the reference names.
     Primary,
-    /// The reference's own fallback.
     Fallback,
     /// The same path in the fallback directory.
     Global,

@@ -12,15 +12,12 @@ use super::paths::Paths;
 use super::tables;
 use crate::{Area, Cursor, Diagnostics, Document, Fields, Located, Location, quoted};
 
-/// Default directory of schemas.
 const BASE: &str = "schemas";
 /// Maximum number of values in a schema after references are replaced.
 const MOST: usize = 100_000;
 
-/// Maximum depth of references.
 const DEEPEST: usize = 20;
 
-/// Loader of schema files.
 pub(super) struct Schemas<'a> {
     paths: &'a Paths<'a>,
     base: Option<PathBuf>,

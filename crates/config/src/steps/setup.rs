@@ -90,7 +90,6 @@ impl Worktree {
     }
 }
 
-/// Reads `logging`.
 pub(super) fn read_logging(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Logging> {
     let fields = fields.object("logging", &tables::LOGGING, diagnostics)?;
     let format = match fields.text("format")?.value.as_str() {

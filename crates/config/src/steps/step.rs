@@ -43,7 +43,6 @@ pub(super) struct Iterations {
     pub(super) max: Option<u32>,
 }
 
-/// Exit of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Leave {
     Check(Box<Check>),

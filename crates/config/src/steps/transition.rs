@@ -15,7 +15,6 @@ pub(super) enum Transition {
     },
 }
 
-/// Default number of retries.
 const RETRIES: u32 = 3;
 
 impl Transition {

@@ -14,11 +14,9 @@ pub(super) struct Validation {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Validator {
     pub(super) name: String,
-    /// Shell command line.
     pub(super) command: String,
     /// True if empty output means success, instead of the exit code.
     pub(super) silent: bool,
-    /// Prompt after a failure.
     pub(super) retry: Option<Reference>,
     /// Variables of that prompt that hold the program's output.
     pub(super) params: Vec<String>,

@@ -15,7 +15,6 @@ use super::step::{CustomVariable, Step};
 use super::values::Values;
 use crate::{Area, Diagnostic, Diagnostics, Location, quoted};
 
-/// Value of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Supply {
     Text(String),

@@ -5,7 +5,6 @@ use crate::Language;
 /// Text that Saihai adds to a prompt.
 #[derive(Debug)]
 pub(super) struct Words {
-    /// Before the answer format.
     pub(super) form: &'static str,
     /// Before and after the errors in an output.
     pub(super) violation: (&'static str, &'static str),

@@ -77,7 +77,6 @@ impl Client {
         Some(Self { stage: Stage::Prompting, heard, known: known.clone(), ..Self::new(ask) })
     }
 
-    /// Returns the prompt request.
     pub(super) fn prompt(&self) -> String {
         let session = self.heard.session.as_deref().unwrap_or_default();
         message::prompt(&message::prompt_text(&self.ask), session, self.number())

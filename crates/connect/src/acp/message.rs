@@ -8,7 +8,6 @@ use crate::agent::with_persona;
 use crate::lenient::or_default;
 use crate::told_cost::ToldCost;
 
-/// Ids of our requests.
 pub(super) const INITIALIZE: u64 = 1;
 pub(super) const SESSION: u64 = 2;
 pub(super) const FIRST_PROMPT: u64 = 3;

@@ -211,7 +211,6 @@ struct ToolError {
     message: String,
 }
 
-/// A reported failure.
 struct Problem {
     kind: String,
     message: String,
@@ -276,7 +275,6 @@ impl Listener for Opened {
     }
 }
 
-/// Displays progress.
 fn show(event: Event, tell: &mut dyn FnMut(Progress)) {
     match event.kind.as_str() {
         "assistant.message_delta" => tell(Progress::Text(event.data.delta_content)),

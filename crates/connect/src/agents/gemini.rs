@@ -71,7 +71,6 @@ const KNOWN_TOOLS: [&str; 27] = [
     "write_file",
     "write_todos",
 ];
-/// Read-only tools.
 const READING: [&str; 5] = ["glob", "grep_search", "list_directory", "read_file", "read_many_files"];
 /// Additional tools of an editing turn.
 const EDITING: [&str; 5] = ["replace", "write_file", "write_todos", "google_web_search", "web_fetch"];

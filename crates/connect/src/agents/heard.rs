@@ -21,7 +21,6 @@ pub(crate) struct Heard {
     pub(crate) cost: Option<Usd>,
     /// The session's counters, for programs that count per session.
     pub(crate) metered: Option<Meter>,
-    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -10,9 +10,7 @@ use crate::agent::{class_of_status, wait_of_seconds};
 #[derive(Debug, Default)]
 pub(crate) struct Trouble<'a> {
     pub(crate) status: Option<u16>,
-    /// May be empty.
     pub(crate) body: &'a str,
-    /// The `retry-after` header.
     pub(crate) retry_after: Option<&'a str>,
     /// The `date` header: the time of the response.
     pub(crate) date: Option<&'a str>,

@@ -179,7 +179,6 @@ async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, pat
     }
 }
 
-/// The running timers.
 struct Limits<'a> {
     patience: &'a Patience<'a>,
     whole: Sleep<'a>,

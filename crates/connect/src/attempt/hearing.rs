@@ -19,7 +19,6 @@ pub(super) const LIMIT: u64 = 256 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Receiver of progress events.
 pub(super) type Tell<'a> = &'a mut dyn FnMut(Progress);
 
 pub(super) struct Hearing {

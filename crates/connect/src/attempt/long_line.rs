@@ -102,7 +102,6 @@ impl Condenser {
         self.longest.unwrap_or(TEXT)
     }
 
-    /// Copies everything outside texts.
     fn structure<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let end = memchr(b'"', bytes).map_or(bytes.len(), |at| at + 1);
         self.line.extend_from_slice(&bytes[..end]);

@@ -9,7 +9,6 @@ const LONGEST: usize = 1024 * 1024;
 /// tool result.
 #[derive(Debug, Default)]
 pub(super) struct Spoken {
-    /// Maximum number of calls.
     most: Option<u32>,
     calls: u32,
     /// The current call is not complete.

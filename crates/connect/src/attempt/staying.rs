@@ -21,7 +21,6 @@ pub(crate) struct Stayed {
 }
 
 impl Stayed {
-    /// Ends the process gracefully.
     async fn dismiss(self, grace: Grace, clock: Arc<dyn Clock>) {
         let Self { family, pipes, .. } = self;
         drop(pipes);

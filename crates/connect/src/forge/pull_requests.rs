@@ -16,7 +16,6 @@ pub struct PullRequest {
     pub state: PullRequestState,
     pub draft: bool,
     pub body: String,
-    /// The target branch.
     pub base: String,
     pub head_commit: String,
     /// Absent while the forge computes it.
@@ -37,9 +36,7 @@ pub enum PullRequestState {
 pub struct NewPullRequest {
     pub title: String,
     pub body: String,
-    /// The source branch.
     pub head: String,
-    /// The target branch.
     pub base: String,
     pub draft: bool,
 }

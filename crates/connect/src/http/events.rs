@@ -6,7 +6,6 @@ pub(super) const LONGEST: usize = 8 * 1024 * 1024;
 /// A parser of server-sent events. It only reads `data`: the APIs we use repeat the event's type there.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// The incomplete line.
     line: Vec<u8>,
     /// The data of the incomplete event.
     data: Vec<u8>,

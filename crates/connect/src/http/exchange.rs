@@ -22,7 +22,6 @@ use crate::http::trouble::Trouble;
 /// Maximum length of an error body.
 const COMPLAINT: usize = 64 * 1024;
 const STREAM: u64 = 256 * 1024 * 1024;
-/// Maximum number of redirects.
 const REDIRECTS: usize = 5;
 
 /// Handles the data of one event.

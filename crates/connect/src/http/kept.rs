@@ -6,7 +6,6 @@ use saihai_model::{Failure, FailureClass};
 #[derive(Debug, Default)]
 pub(super) struct Kept(usize);
 
-/// Maximum number of bytes.
 const MOST: usize = 8 * 1024 * 1024;
 
 impl Kept {

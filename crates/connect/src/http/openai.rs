@@ -47,7 +47,6 @@ pub(super) fn results(done: &[Done]) -> Vec<Value> {
     done.iter().map(message).collect()
 }
 
-/// An incomplete answer.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     text: String,
@@ -58,7 +57,6 @@ pub(super) struct Answer {
     kept: Kept,
 }
 
-/// An incomplete tool call.
 #[derive(Debug, Default)]
 struct Part {
     index: Option<u64>,

@@ -30,7 +30,6 @@ pub(crate) struct Service {
     pub(super) cannot_stream: Arc<AtomicBool>,
 }
 
-/// Our API key.
 #[derive(Clone)]
 pub(super) struct Key {
     /// The variable it came from.

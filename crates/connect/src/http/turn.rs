@@ -41,10 +41,8 @@ struct Told {
     given: Option<Value>,
 }
 
-/// The conversation so far.
 #[derive(Default)]
 struct Conversation {
-    /// In the API's format.
     messages: Vec<Value>,
     /// Number of messages from earlier turns.
     earlier: usize,

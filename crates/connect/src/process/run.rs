@@ -52,7 +52,6 @@ pub(crate) struct Heard {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The command is empty.
     #[error("there is no program to be run")]
     Nothing,
     #[error("`{program}` could not be started: {source}")]

@@ -4,7 +4,6 @@
 
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// The replacement text.
     pub(super) name: &'static str,
     pub(super) starts: &'static [&'static str],
     body: Body,

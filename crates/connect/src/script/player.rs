@@ -69,9 +69,7 @@ impl fmt::Display for Missing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub origin: String,
-    /// Actual number of uses.
     pub used: u32,
-    /// Demanded number of uses.
     pub times: u32,
 }
 

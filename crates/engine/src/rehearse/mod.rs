@@ -33,7 +33,6 @@ pub use self::way::Way;
 /// Maximum number of runs in one rehearsal (C-77).
 pub const MOST_RUNS: usize = 200;
 
-/// Options of a rehearsal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rehearse {
     /// Seed for the random number generator.

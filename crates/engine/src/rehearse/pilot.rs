@@ -28,7 +28,6 @@ pub(super) struct Pilot<'a> {
     open: Vec<(StageId, Way)>,
     /// Number of failed attempts at each exit.
     failed: BTreeMap<(StageId, Way), u32>,
-    /// Remaining steps.
     plan: VecDeque<Step>,
     /// Exit that the plan aims at.
     aim: Option<(StageId, Way)>,

@@ -11,7 +11,6 @@ use super::way::Way;
 /// A rehearsal: its runs, and the exits that no run took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsal {
-    /// Runs in order.
     pub runs: Vec<Rehearsed>,
     /// Exits never taken, in the workflow's order.
     pub untaken: Vec<Untaken>,
@@ -28,7 +27,6 @@ pub struct Rehearsed {
     pub end: End,
 }
 
-/// End of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     Ended(Ending),

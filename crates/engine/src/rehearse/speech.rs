@@ -86,7 +86,6 @@ pub(super) fn can_say(turn: &Turn, label: Option<&Label>) -> bool {
 /// Form of a label in a reply.
 enum Written {
     Tag(usize),
-    /// Values at JSON pointers.
     Fields(Vec<(String, Json)>),
 }
 

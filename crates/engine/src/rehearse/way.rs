@@ -7,7 +7,6 @@ use saihai_model::{By, Destination, Exit, Holds, Label, Stage, StageId, Topic, V
 /// An exit of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// A rule, from 0.
     Rule(usize),
     /// The follow-up of a rule that has said "again" as often as allowed.
     Spent(usize),
@@ -94,7 +93,6 @@ pub(super) struct Saying {
     pub(super) named: Option<(String, StageId)>,
     /// Turn whose output is invalid.
     pub(super) wrong: Option<usize>,
-    /// Proof that fails.
     pub(super) refutes: Option<usize>,
     /// True to add everything that the completion looks for.
     pub(super) closes: bool,

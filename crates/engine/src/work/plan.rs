@@ -44,7 +44,6 @@ pub enum Dependencies {
 /// Items to work on: dependencies first, otherwise in the given order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Items in start order.
     pub items: Vec<Planned>,
 }
 

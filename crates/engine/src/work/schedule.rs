@@ -41,7 +41,6 @@ pub struct Scene<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Start(IssueNumber),
-    /// Continue its parked run.
     Continue(IssueNumber),
     /// Never start it: it depends on an issue that is missing or was not selected.
     Obstructed(IssueNumber, Obstacle),
@@ -53,7 +52,6 @@ pub enum Step {
     },
 }
 
-/// Actions to take now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Next {
     pub steps: Vec<Step>,
@@ -85,7 +83,6 @@ pub fn schedule(scene: &Scene<'_>) -> Next {
 
 struct Scheduling<'a> {
     scene: &'a Scene<'a>,
-    /// Number of free jobs.
     free: usize,
     /// Items that ended because of the decisions of this pass.
     ended: BTreeMap<IssueNumber, WorkOutcome>,

@@ -55,7 +55,6 @@ pub enum Error {
         command: String,
         said: String,
     },
-    /// An ambiguous name.
     #[error("`{name}` could mean {}", either(.meanings))]
     Ambiguous {
         name: String,
@@ -194,7 +193,6 @@ impl Git {
         self.listed(&["--others"], &[])
     }
 
-    /// Lists all tracked files.
     pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, Error> {
         self.listed(&["--cached"], &[])
     }

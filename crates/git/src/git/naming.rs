@@ -17,7 +17,6 @@ impl Branch {
         Self(format!("{BRANCHES}{name}"))
     }
 
-    /// Returns the unambiguous name.
     pub fn full(&self) -> &str {
         &self.0
     }

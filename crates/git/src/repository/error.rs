@@ -48,18 +48,10 @@ pub enum Error {
     NotOnServer { branch: String },
     /// Git stores branches like files: a branch cannot be inside another.
     #[error("branch `{present}` exists, so git cannot make `{branch}`")]
-    InTheWay {
-        /// The requested branch.
-        branch: String,
-        present: String,
-    },
+    InTheWay { branch: String, present: String },
     /// The same for a ref that is not a branch.
     #[error("`{present}` exists, so git cannot make `{reference}`")]
-    RefInTheWay {
-        /// The requested ref.
-        reference: String,
-        present: String,
-    },
+    RefInTheWay { reference: String, present: String },
     /// Another git process changes refs, or was killed.
     #[error("git cannot change `{reference}`: the lock file `{}` exists", .path.display())]
     RefLocked { reference: String, path: PathBuf },
@@ -136,7 +128,6 @@ impl Form {
     }
 }
 
-/// Duration of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lasts {
     /// It may be gone at the next try: a lock file, a full disk, an unreachable server, a locked key.

@@ -8,7 +8,6 @@ use super::{Base, Error, Item, ItemLock, Keep, Repository, Rescued, Worktree, in
 use crate::git::command::{Seat, judge, run};
 use crate::repository::private::Private;
 
-/// The worktree to commit.
 #[derive(Debug, Clone, Copy)]
 pub struct Finalizing<'a> {
     pub worktree: &'a Worktree,

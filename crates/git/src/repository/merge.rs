@@ -10,13 +10,10 @@ use super::turnstile::Turnstile;
 use super::{Base, Error, Item, ItemLock, Repository, lists};
 use crate::git::command::{Seat, judge, run};
 
-/// Input of a merge.
 #[derive(Debug, Clone, Copy)]
 pub struct Merging<'a> {
     pub item: &'a Item,
-    /// The base branch.
     pub base: &'a str,
-    /// The approved commit.
     pub commit: &'a str,
     /// The title of the issue, on one line.
     pub title: &'a str,

@@ -9,7 +9,6 @@ use crate::git;
 use crate::git::command::{configure, judge, output};
 use crate::git::running::{Seat, run};
 
-/// Input of a push.
 #[derive(Debug, Clone, Copy)]
 pub struct Pushing<'a> {
     /// The address, read before the first agent starts.

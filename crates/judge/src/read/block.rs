@@ -13,7 +13,6 @@ pub(super) struct Found {
     pub(super) blocks: Vec<Block>,
     /// Opening line of each block.
     pub(super) taken: Vec<usize>,
-    /// Malformed blocks.
     pub(super) warnings: Vec<String>,
 }
 
@@ -48,7 +47,6 @@ pub(super) fn read(reply: &Reply<'_>, blocks: &Blocks) -> Found {
 }
 
 impl Found {
-    /// Maximum number of warnings.
     const TOLD: usize = 10;
 
     fn warn(&mut self, warning: String) {

@@ -1,6 +1,5 @@
 //! Small parts of large texts.
 
-/// Returns the last characters.
 pub(super) fn tail(text: &str, characters: usize) -> &str {
     match characters.checked_sub(1).and_then(|before| text.char_indices().rev().nth(before)) {
         Some((start, _)) => &text[start..],

@@ -10,7 +10,6 @@ pub(super) struct Fence<'a> {
     pub(super) info: &'a str,
 }
 
-/// Character of a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Backtick,
@@ -94,7 +93,6 @@ impl<'a> Fences<'a> {
     }
 }
 
-/// Returns every fence line.
 pub(super) fn all<'a>(page: &Page<'a>) -> Vec<(usize, Fence<'a>)> {
     (0..page.count()).filter_map(|line| Fence::of(page.line(line)).map(|fence| (line, fence))).collect()
 }

@@ -11,7 +11,6 @@ use super::window::Window;
 /// A reply by lines, with its fenced and echoed parts.
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
-    /// Part to read, unchanged.
     pub(super) window: Window<'a>,
     /// The same part without escape sequences; its lines match those of the window.
     pub(super) page: Page<'a>,

@@ -12,7 +12,6 @@ use super::page::Page;
 use super::quoted::{Quoted, code_spans};
 use super::{Said, ansi, read};
 
-/// Reads all possible parts.
 fn everything() -> Reads {
     let offers = ["approved", "needs fix", "cannot say"].iter().enumerate();
     let report = |file: &str, label: &str| Report {

@@ -13,7 +13,6 @@ pub struct AgentResult {
     pub status: Status,
     /// Total time, including all attempts and waits.
     pub elapsed_ms: Millis,
-    /// Findings as reported.
     pub findings: Vec<Finding>,
     /// Assessments of the whole subject.
     pub assessments: Vec<Assessment>,
@@ -45,7 +44,6 @@ pub enum Status {
     Timeout {
         timeout_seconds: u64,
     },
-    /// No usable reply.
     Error {
         /// A class of failure, `invalid_output` or `budget`.
         class: String,
@@ -72,7 +70,6 @@ pub enum TruncatedBy {
 }
 
 impl TruncatedBy {
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::MaxTurns => "max_turns",
@@ -98,7 +95,6 @@ impl Status {
         Self::Error { class: class.to_owned(), message: message.into(), exit_code: None, stderr: None }
     }
 
-    /// Returns the written form.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -132,7 +128,6 @@ impl Status {
 }
 
 impl AgentResult {
-    /// Creates an empty result.
     pub fn new(agent: &str, status: Status, elapsed: Millis) -> Self {
         Self {
             agent: agent.to_owned(),

@@ -20,7 +20,6 @@ pub enum Anchor {
 }
 
 impl Anchor {
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "added",

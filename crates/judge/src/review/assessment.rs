@@ -12,7 +12,6 @@ pub struct Assessment {
     /// From 0 to 10; higher is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Level of risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Severity>,
     pub description: Option<String>,

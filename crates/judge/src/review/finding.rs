@@ -16,9 +16,7 @@ pub struct Finding {
     pub severity: Severity,
     pub kind: Kind,
     pub message: String,
-    /// Proposed fix.
     pub suggestion: Option<String>,
-    /// The agent's own category.
     pub category: Option<String>,
     /// The agent's confidence, in percent.
     pub confidence: Option<u8>,
@@ -27,14 +25,12 @@ pub struct Finding {
     pub claimed: Option<String>,
 }
 
-/// Kind of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Issue,
     CoverageGap,
     Improvement,
-    /// A low score.
     Dimension,
 }
 
@@ -64,7 +60,6 @@ impl Finding {
 }
 
 impl Kind {
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Issue => "issue",

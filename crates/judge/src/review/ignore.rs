@@ -13,7 +13,6 @@ pub struct Ignore {
     pub reason: String,
     /// Last day on which it applies.
     pub expires: Option<Day>,
-    /// File that contains it.
     pub file: String,
     /// First and last line of the entry.
     pub lines: (u32, u32),

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::similar::Gist;
 use super::{Code, Member, Reported, Severity, fingerprint};
 
-/// An earlier finding.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) fingerprint: String,
-    /// Severity, if known.
     pub(super) severity: Option<Severity>,
     pub(super) message: String,
     pub(super) gist: Gist,

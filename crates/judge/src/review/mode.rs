@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Mode of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -13,7 +12,6 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Diff => "diff",

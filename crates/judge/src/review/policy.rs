@@ -31,7 +31,6 @@ pub enum FailOn {
 pub enum FailScope {
     Added,
     Context,
-    /// In a reviewed file.
     File,
     All,
 }
@@ -57,7 +56,6 @@ impl FailOn {
         never.or(named.map(Self::At))
     }
 
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::At(severity) => severity.name(),
@@ -82,7 +80,6 @@ impl FailScope {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "added",

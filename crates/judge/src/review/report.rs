@@ -11,23 +11,17 @@ pub struct Report {
     pub version: u32,
     pub run: String,
     pub mode: Mode,
-    /// Base of the change.
     pub base: Option<String>,
-    /// Reviewed commit.
     pub head: Option<String>,
     pub outcome: Outcome,
-    /// Warnings, shown first.
     pub warnings: Vec<String>,
     /// All agents that were considered.
     pub selection: Vec<Considered>,
     pub load_errors: Vec<LoadError>,
-    /// Results of the agents.
     pub results: Vec<AgentResult>,
-    /// Findings, worst first.
     pub findings: Vec<Reported>,
     /// Assessments of the whole subject.
     pub assessments: Vec<Assessment>,
-    /// Suppressed findings.
     pub suppressed: Vec<Suppressed>,
     /// Findings below the minimum confidence.
     pub filtered: Vec<Reported>,
@@ -35,7 +29,6 @@ pub struct Report {
     pub fixed: Vec<Fixed>,
     /// Parts that some or all agents did not see.
     pub not_reviewed: Vec<NotReviewed>,
-    /// Problems of suppressions.
     pub notices: Vec<Notice>,
     pub summary: Summary,
 }
@@ -59,16 +52,13 @@ impl Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Considered {
     pub agent: String,
-    /// Purpose in one line.
     pub description: String,
-    /// Source of its definition.
     pub origin: String,
     pub phase: String,
     pub selected: bool,
     pub why: String,
 }
 
-/// A refused definition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LoadError {
     pub file: String,
@@ -98,7 +88,6 @@ pub enum Unread {
 }
 
 impl Unread {
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Size => "size",

@@ -10,9 +10,7 @@ pub struct Reported {
     /// Displayed finding: the worst of its members, with the highest confidence of all.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Fingerprint of that member.
     pub fingerprint: String,
-    /// Distance from the change.
     pub anchor: Anchor,
     /// Number of agents that found it.
     pub votes: usize,
@@ -21,7 +19,6 @@ pub struct Reported {
     pub state: Option<State>,
     /// True if it can fail the review, apart from its severity.
     pub counts: bool,
-    /// Code of the finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
     /// Reviewed file that it may be about, if its place is unknown.
@@ -37,7 +34,6 @@ pub struct Member {
     #[serde(flatten)]
     pub finding: Finding,
     pub fingerprint: String,
-    /// Distance from the change.
     pub anchor: Anchor,
 }
 
@@ -60,7 +56,6 @@ pub struct Excerpt {
     pub cut: bool,
 }
 
-/// A suppressed finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suppressed {
     #[serde(flatten)]
@@ -77,7 +72,6 @@ pub struct Suppressed {
 pub struct Fixed {
     pub fingerprint: String,
     pub agents: Vec<String>,
-    /// Severity, if known.
     pub severity: Option<Severity>,
     pub file: Option<String>,
     pub start_line: Option<u32>,

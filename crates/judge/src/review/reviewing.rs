@@ -17,9 +17,7 @@ use super::{
 pub struct Review {
     pub run: String,
     pub mode: Mode,
-    /// Base of the change.
     pub base: Option<String>,
-    /// Reviewed commit.
     pub head: Option<String>,
     /// All considered agents, in work order.
     pub selection: Vec<Considered>,
@@ -34,7 +32,6 @@ pub struct Review {
     /// Entries of the project's ignore list.
     pub ignores: Vec<Ignore>,
     pub not_reviewed: Vec<NotReviewed>,
-    /// Warnings, shown first.
     pub warnings: Vec<String>,
     pub policy: Policy,
     /// Current day, for entries that expire.

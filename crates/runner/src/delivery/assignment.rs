@@ -59,7 +59,6 @@ pub struct Assignment {
     pub language: String,
 }
 
-/// An earlier handover.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Delivered {
     /// The run. Runs of another clone are unknown.
@@ -81,7 +80,6 @@ pub struct Destination {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draft: bool,
     pub method: MergeMethod,
-    /// Merge even without checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_checks: bool,
 }

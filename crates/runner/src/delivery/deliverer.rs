@@ -28,7 +28,6 @@ pub struct Means {
     pub runs: Runs,
     /// Values that must not leave the machine.
     pub secrets: Vec<Vec<u8>>,
-    /// The environment for programs.
     pub around: Surroundings,
     /// Performs actions that the definition itself requests on the issue.
     pub beyond: Option<Arc<dyn Outside>>,

@@ -16,7 +16,6 @@ use crate::{Deed, Outside, Performing};
 /// name, and both stay after the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnTree {
-    /// The start commit.
     pub commit: String,
     pub worktree_root: PathBuf,
     /// Files of the user to copy into the worktree.

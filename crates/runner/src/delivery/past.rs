@@ -23,11 +23,9 @@ pub struct Past {
     pub finished: bool,
     /// The latest outputs of the delivery stages.
     pub deeds: Deeds,
-    /// The cost so far.
     pub cost: Cost,
     /// The active run time so far.
     pub time: Millis,
-    /// The last failure message.
     failed: Option<String>,
 }
 

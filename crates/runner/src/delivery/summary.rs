@@ -18,7 +18,6 @@ pub struct Summary {
     pub turns: u64,
     /// The total cost, if known.
     pub cost: Option<Usd>,
-    /// The active run time.
     pub time: Millis,
 }
 

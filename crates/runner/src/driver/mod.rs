@@ -33,7 +33,6 @@ use opening::Opening;
 pub struct Driver {
     owned: Owned,
     providers: Providers,
-    /// Provider settings by name.
     settings: BTreeMap<ProviderName, ProviderSettings>,
     meters: Meters,
     /// The environment of the driver's own actions.

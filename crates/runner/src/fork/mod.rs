@@ -50,9 +50,7 @@ pub fn fork(
 /// The end of the kept part: after a fact and all its decisions.
 #[derive(Debug, PartialEq, Eq)]
 struct Cut {
-    /// The requested event.
     at: u64,
-    /// The last kept record.
     until: u64,
 }
 

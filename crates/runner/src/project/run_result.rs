@@ -280,7 +280,6 @@ fn open_words(workflow: &Workflow, completion: &Completion) -> Vec<String> {
     }
 }
 
-/// Codes of failed deliveries.
 const UNDELIVERED: [&str; 13] = [
     "not-ours",
     "delivery",

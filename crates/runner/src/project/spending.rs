@@ -13,7 +13,6 @@ pub struct Spending {
     pub budget: Budget,
     /// The cost, failed attempts included.
     pub spent: Cost,
-    /// The active run time.
     pub driven: Millis,
 }
 

@@ -28,10 +28,15 @@ pub(crate) struct Rendered {
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// A blob is missing or damaged.
-    Blob { text: Text, why: String },
+    Blob {
+        text: Text,
+        why: String,
+    },
     /// A report exists and is unreadable.
-    Report { file: String, source: io::Error },
-    /// The changes are unknown.
+    Report {
+        file: String,
+        source: io::Error,
+    },
     Changes(subject::Error),
 }
 
@@ -84,7 +89,6 @@ impl Renderer<'_> {
         Ok(body)
     }
 
-    /// Renders the current changes.
     fn changes(&self, changes: &Changes, warnings: &mut Vec<Warning>) -> Result<String, Failed> {
         let base = match &changes.base {
             Some(base) => Base::Usual(base.clone()),

@@ -6,7 +6,6 @@ use saihai_model::{Millis, Moment};
 /// run.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
-    /// Time in earlier processes.
     before: Millis,
     /// Start time in this process.
     since: Option<Moment>,

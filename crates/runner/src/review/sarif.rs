@@ -284,7 +284,6 @@ fn notifications(report: &Report) -> Vec<Json> {
     warnings.chain(failed).chain(left).chain(notices).collect()
 }
 
-/// Percent-encodes a path.
 fn uri(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {

@@ -147,7 +147,6 @@ fn with_section(changed: Changed) -> SubjectFile {
 
 /// The visible part of a changed file.
 enum Seen {
-    /// The diff of git.
     Section,
     LeftOut(LeftOut),
     /// The diff that git would print if no attribute marked the file as binary.

@@ -3,7 +3,6 @@
 use saihai_config::{Definition, Dialect, MemorySource, Options, Origin, Places, Settings, load};
 use saihai_model::Workflow;
 
-/// Lowers a hats file.
 pub(crate) fn hats(text: &str) -> Workflow {
     let source = MemorySource::new([("/p/orch.yml", text)]);
     let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };

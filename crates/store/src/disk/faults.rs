@@ -47,7 +47,6 @@ pub enum Errno {
     Short,
 }
 
-/// Planned faults.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Operation at which the process dies.
@@ -67,7 +66,6 @@ pub struct Plan {
 /// Operations in order, for tests that lose some of them afterwards.
 pub type Tape = Arc<std::sync::Mutex<Vec<Step>>>;
 
-/// A recorded operation.
 #[derive(Debug, Clone)]
 pub struct Step {
     pub kind: Kind,

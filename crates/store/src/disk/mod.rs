@@ -50,7 +50,6 @@ pub struct Operations {
     pub syncs: u64,
 }
 
-/// Kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     CreateDirectory,

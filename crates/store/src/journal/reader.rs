@@ -61,7 +61,6 @@ pub struct Raw<'a> {
     pub seq: u64,
     pub at: Moment,
     pub kind: Kind,
-    /// Body as JSON.
     pub body: &'a [u8],
     path: &'a Path,
 }

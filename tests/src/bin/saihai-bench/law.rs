@@ -7,7 +7,6 @@ use crate::numbers::median;
 pub(crate) struct Law {
     pub(crate) id: &'static str,
     pub(crate) what: &'static str,
-    /// Maximum value.
     pub(crate) limit: f64,
     pub(crate) unit: &'static str,
     pub(crate) measured: Vec<f64>,
@@ -31,7 +30,6 @@ impl fmt::Display for Law {
     }
 }
 
-/// Describes the machine.
 pub(crate) fn machine() -> String {
     let said = |program: &str, argument: &str| {
         let output = Command::new(program).arg(argument).output().ok();

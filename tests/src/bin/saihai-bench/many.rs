@@ -56,7 +56,6 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
 
 /// Resources used by a process and its children.
 struct Spent {
-    /// Wall time in seconds.
     wall: f64,
     processor: f64,
     /// Peak memory of the process itself, in bytes.

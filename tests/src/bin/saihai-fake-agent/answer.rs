@@ -11,7 +11,6 @@ use crate::fault::Fault;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Answer {
-    /// Final text.
     pub(crate) text: String,
     /// Tools used before the text.
     pub(crate) tools: Vec<Tool>,
@@ -27,7 +26,6 @@ pub(crate) struct Answer {
     pub(crate) exit: Option<u8>,
     /// Delete the session afterwards, as a clean-up by the user would.
     pub(crate) forget: bool,
-    /// Omit the final event.
     pub(crate) no_end: bool,
     pub(crate) fault: Option<Fault>,
 }

@@ -11,7 +11,6 @@ pub(crate) struct Grammar {
 pub(crate) struct Given {
     pub(crate) flags: Vec<String>,
     pub(crate) values: BTreeMap<String, String>,
-    /// Positional arguments, in order.
     pub(crate) rest: Vec<String>,
 }
 

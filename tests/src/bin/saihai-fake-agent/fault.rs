@@ -7,9 +7,7 @@ use serde::Deserialize;
 pub(crate) enum Fault {
     /// Never reads its input and prints nothing, forever.
     NeverReads,
-    /// Closes its input immediately.
     ClosesInput,
-    /// Succeeds without output.
     Mute,
     /// Never prints the end of the turn.
     NoEnd,
@@ -19,11 +17,9 @@ pub(crate) enum Fault {
     HalfLine,
     /// Prints a line of 50 MB first.
     LongLine,
-    /// Prints 1 GB first.
     Flood,
     /// Prints a line of invalid UTF-8 first.
     BadText,
-    /// Prints colour codes first.
     Ansi,
     /// Prints its first line and then nothing, forever.
     Silence,
@@ -45,9 +41,7 @@ pub(crate) enum Fault {
     BareDoubleFork,
     /// Leaves such a grandchild behind and succeeds.
     LeavesBehind,
-    /// Crashes.
     Segv,
-    /// Is killed from outside.
     Kill,
     /// Fails with exit code 0.
     #[serde(rename = "error_exit_0")]

@@ -18,7 +18,6 @@ use crate::terminal::Streams;
 pub(super) struct Before<'a> {
     pub(super) project: &'a Project,
     pub(super) flags: &'a ReportFlags,
-    /// The branch under review.
     pub(super) branch: Option<&'a str>,
     /// The revision whose configuration applies, if it is not the change itself.
     pub(super) revision: Option<&'a str>,

@@ -185,7 +185,6 @@ impl ReportFlags {
         }
     }
 
-    /// Lists every report file.
     pub(super) fn files(&self) -> Vec<Written> {
         let baseline = self.write_baseline.iter().map(|file| Written::baseline(file));
         self.out.iter().cloned().chain(baseline).collect()

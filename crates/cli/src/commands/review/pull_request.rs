@@ -18,7 +18,6 @@ use crate::repository::Repository;
 use crate::terminal::Streams;
 use crate::{diagnostics, issue};
 
-/// A fetched pull request.
 #[derive(Debug)]
 pub(super) struct Proposed {
     pub(super) subject: Subject,

@@ -11,7 +11,6 @@ use super::ground::Ground;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     Nothing,
-    /// The existing run continues.
     GoesOn {
         /// True if the agents have finished.
         finished: bool,

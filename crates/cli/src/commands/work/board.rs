@@ -23,7 +23,6 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Adds a waiting issue.
     pub(super) fn add(&mut self, number: IssueNumber, title: &str) {
         if !self.rows.contains_key(&number) {
             self.order.push(number);

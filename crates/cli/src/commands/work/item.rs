@@ -33,7 +33,6 @@ pub(super) struct Job {
     pub(super) ground: Arc<Ground>,
     pub(super) issue: Issue,
     pub(super) ready: Ready,
-    /// The base branch.
     pub(super) base: String,
     pub(super) budget: Budget,
     /// True if the agents' budget is used up.

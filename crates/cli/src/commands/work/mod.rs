@@ -241,7 +241,6 @@ impl Work {
         Batch::new(ground, self, selection, streams)?.work(listing, planned, unbegun).await
     }
 
-    /// Prints warnings about issues.
     fn say_odd(
         &self,
         listing: &mut selection::Listing,

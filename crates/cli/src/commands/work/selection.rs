@@ -54,13 +54,11 @@ pub(super) struct Listing {
     pub(super) delivered: BTreeMap<IssueNumber, String>,
     pub(super) notes: Vec<String>,
     pub(super) warnings: Vec<String>,
-    /// Warnings about issue files.
     pub(super) found: Diagnostics,
 }
 
 /// A reason why listing failed.
 pub(super) enum Unlisted {
-    /// Invalid issue files.
     Wrong(Diagnostics),
     Error(Error),
 }
@@ -204,7 +202,6 @@ struct Looking<'a> {
     ground: &'a Ground,
     source: &'a Origin,
     resolving: &'a BTreeSet<IssueNumber>,
-    /// The selected issues.
     asked: BTreeSet<IssueNumber>,
     /// True if issues start again, regardless of their state.
     retries: bool,

@@ -64,7 +64,6 @@ pub(super) struct Layout {
 pub(super) const WORDS: f64 = 14.0;
 pub(super) const NAME: f64 = 17.0;
 pub(super) const TURN: f64 = 24.0;
-/// Size of an end.
 const END: (f64, f64) = (76.0, 24.0);
 const MARGIN: f64 = 24.0;
 const LANE: f64 = 13.0;

@@ -179,7 +179,6 @@ fn the_most_calls_are_the_limit_times_the_dearest_stage() {
     assert_eq!(most_calls(&flow), Some(6));
 }
 
-/// Evaluates a rule directly.
 fn holds(when: &Holds, labels: &[String]) -> bool {
     match when {
         Holds::Always | Holds::Answered(_) => true,

@@ -14,11 +14,9 @@ pub(super) enum Part {
     Back(u32),
     Sequence(Vec<Flagged>),
     Either(Vec<Flagged>),
-    /// Numbered group.
     Capture(u32, Box<Flagged>),
     /// Group without backtracking into it.
     Atomic(Box<Flagged>),
-    /// Look-ahead or look-behind.
     Look {
         ahead: bool,
         negated: bool,
@@ -84,7 +82,6 @@ pub(super) enum CharKind {
 pub(super) enum Greed {
     Greedy,
     Lazy,
-    /// Greedy and without backtracking.
     Possessive,
 }
 

@@ -4,7 +4,6 @@ use super::BadPattern;
 use super::ast::Flags;
 use super::parser::Parser;
 
-/// Scope of inline flags.
 pub(super) enum Inline {
     /// The whole pattern. The parser has already applied them.
     Whole,
@@ -12,7 +11,6 @@ pub(super) enum Inline {
     Group(Flags),
 }
 
-/// Flags as written.
 #[derive(Default)]
 struct Written(Vec<char>);
 

@@ -44,7 +44,6 @@ enum Engine {
     Backtracking(Box<fancy_regex::Regex>),
 }
 
-/// Result of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Byte offset of the match.
@@ -163,7 +162,6 @@ impl PythonRegex {
         }
     }
 
-    /// Returns the first match.
     pub(crate) fn find(&self, text: &str) -> Found {
         match (text.is_empty(), self.matches_empty_text) {
             (true, true) => Found::At(0),

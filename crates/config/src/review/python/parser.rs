@@ -10,7 +10,6 @@ use super::flags::{Inline, read_inline};
 
 /// Maximum nesting of groups. Parsing and compiling recurse as deep as the pattern.
 const DEEPEST: u32 = 200;
-/// Maximum repeat count.
 const MOST_REPEATS: u32 = 65_535;
 /// Whitespace that Python skips in a verbose pattern.
 const BLANKS: [char; 6] = [' ', '\t', '\n', '\r', '\u{b}', '\u{c}'];
@@ -35,7 +34,6 @@ pub(super) struct Parser {
     pub(super) flags: Flags,
     /// True if `a`, or `u`, applies to the whole pattern.
     pub(super) ascii_or_unicode: (bool, bool),
-    /// Number of opened groups.
     groups: u32,
     open: Vec<u32>,
     names: BTreeMap<String, u32>,

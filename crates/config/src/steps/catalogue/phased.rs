@@ -8,7 +8,6 @@ use crate::steps::schemas::Schemas;
 use crate::steps::step::{Leave, Step};
 use crate::{Diagnostics, Located};
 
-/// Prompts of one phase.
 pub(super) struct OfPhase {
     phase: &'static str,
     initial: String,

@@ -89,7 +89,6 @@ impl Project {
         self
     }
 
-    /// Removes a file.
     pub(super) fn without(mut self, path: &str) -> Self {
         self.source.remove(format!("{HOME}/{path}"));
         self

@@ -160,7 +160,6 @@ pub(super) struct Stage {
     pub(super) program: PathBuf,
     pub(super) launcher: Option<PathBuf>,
     pub(super) grace: Grace,
-    /// All progress so far.
     pub(super) seen: watch::Sender<Vec<Progress>>,
 }
 

@@ -38,7 +38,6 @@ impl Request {
     }
 }
 
-/// Decodes percent escapes.
 pub(super) fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut plain, mut at) = (Vec::new(), 0);

@@ -71,7 +71,6 @@ impl ForgeServer {
         lock(&self.shared).faults.iter().map(|fault| fault.times).sum()
     }
 
-    /// Removes all faults.
     pub fn goes_right(&self) {
         lock(&self.shared).faults.clear();
     }

@@ -26,7 +26,6 @@ pub struct ForgeState {
     pub branches: BTreeMap<String, String>,
     /// Number of comments so far.
     pub comments: u64,
-    /// Redirects, by path.
     pub redirects: BTreeMap<String, String>,
     /// Contents of paths outside of the repository.
     pub outside: BTreeMap<String, Value>,
@@ -54,7 +53,6 @@ pub struct KeptIssue {
     pub closed: bool,
     pub reopened: bool,
     pub is_pull_request: bool,
-    /// Blockers: repository and number.
     pub blocked_by: Vec<(String, u64)>,
     pub comments: Vec<KeptComment>,
     pub assignees: Vec<String>,
@@ -73,13 +71,10 @@ pub struct KeptComment {
 pub struct KeptPullRequest {
     pub title: String,
     pub body: String,
-    /// The source branch.
     pub head: String,
     /// The repository of the source branch; absent if it was deleted.
     pub head_repository: Option<String>,
-    /// The head commit.
     pub commit: String,
-    /// The target branch.
     pub base: String,
     pub draft: bool,
     pub closed: bool,
@@ -204,7 +199,6 @@ impl ForgeState {
         said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
     }
 
-    /// Returns an unused number.
     pub(super) fn free_number(&self) -> u64 {
         let last = self.issues.keys().chain(self.pull_requests.keys()).max();
         last.copied().unwrap_or(0) + 1

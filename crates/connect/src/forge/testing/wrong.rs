@@ -25,11 +25,9 @@ pub enum Wrong {
     CutWithin,
     /// Sends no answer for as long as the client waits.
     Hang,
-    /// Redirects to another address.
     Redirect(u16, String),
     /// Answers with an empty page and a link to the next page at another address.
     NextPage(String),
-    /// Answers with this text.
     Body(String),
     Endless,
 }

@@ -20,7 +20,6 @@ pub(super) enum Piece {
     Hang,
 }
 
-/// A received request.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) line: String,

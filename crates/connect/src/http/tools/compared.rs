@@ -81,6 +81,5 @@ struct Named {
     seen: Vec<OsString>,
     /// Number of files that it may not see.
     hidden: usize,
-    /// The list is incomplete.
     is_cut: bool,
 }

@@ -22,7 +22,6 @@ pub(super) struct Excludes {
     pub(super) lists: Vec<(String, String)>,
     /// Path of the working directory from the top of its repository; usually empty.
     pub(super) prefix: String,
-    /// File names ignore case.
     pub(super) ignores_case: bool,
     /// Tracked files that a list names: git does not ignore them.
     tracked: BTreeSet<String>,

@@ -55,7 +55,6 @@ pub(crate) enum Web {
     Open,
 }
 
-/// Tools for files.
 pub(super) static ALL: [&Tool; 3] = [&read_file::TOOL, &list_files::TOOL, &grep::TOOL];
 
 /// Returns the tools of a turn, and the names that are unknown here.

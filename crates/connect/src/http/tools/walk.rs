@@ -12,7 +12,6 @@ use super::ignored::Ignored;
 
 /// A file that the walk visits.
 pub(super) struct Found<'a> {
-    /// Path from the root.
     pub(super) path: &'a str,
     directory: &'a OwnedFd,
     name: &'a str,

@@ -9,7 +9,6 @@ pub(crate) struct Sim {
     pub(crate) workflow: Workflow,
     pub(crate) run: Run,
     pub(crate) records: Vec<Record>,
-    /// Unanswered requests.
     pub(crate) asks: Vec<Request>,
     pub(crate) performs: Vec<Performance>,
     pub(crate) gates: Vec<OpenGate>,

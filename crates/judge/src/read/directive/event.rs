@@ -34,11 +34,9 @@ impl<'a> Mark<'a> {
     }
 }
 
-/// An event as written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marked<'a> {
     pub(super) topic: &'a str,
-    /// Message of the event.
     pub(super) message: Option<String>,
 }
 

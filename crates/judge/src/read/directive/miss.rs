@@ -17,7 +17,6 @@ pub enum Miss {
     MalformedTopic,
     /// The closing word is inside a sentence.
     InsideSentence,
-    /// Its letter case differs.
     WrongCase,
 }
 

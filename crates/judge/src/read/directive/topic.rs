@@ -10,9 +10,7 @@ const CLOSING: [char; 15] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Taken<'a> {
     pub(super) topic: &'a str,
-    /// Punctuation directly after it.
     pub(super) closing: &'a str,
-    /// Rest of the line.
     pub(super) rest: &'a str,
 }
 

@@ -6,7 +6,6 @@ use super::event::{self, Mark};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     Directive,
-    /// Part of a sentence.
     InsideSentence,
     /// In the position of a directive, but in another case.
     WrongCase,

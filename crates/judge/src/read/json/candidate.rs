@@ -22,7 +22,6 @@ impl<'a> Candidate<'a> {
         &self.value
     }
 
-    /// Changes made to it.
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -7,7 +7,6 @@ use saihai_model::Report;
 use super::super::page::Page;
 use super::nesting::{Enclosed, heading};
 
-/// Clues of each report.
 pub(super) struct Clues<'a> {
     reports: &'a [Report],
     files: Vec<String>,

@@ -17,7 +17,6 @@ use super::tag;
 pub(super) struct Reports {
     /// Reports in the requested order.
     pub(super) reports: Vec<Found>,
-    /// Warnings for a person.
     pub(super) warnings: Vec<String>,
 }
 

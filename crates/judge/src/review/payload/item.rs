@@ -54,7 +54,6 @@ impl<'a> Item<'a> {
         payload.problems.push(format!("{}{slash}{name}: {what}", self.at));
     }
 
-    /// Reads a required text.
     pub(super) fn text(&self, name: &str, payload: &mut Payload) -> Option<String> {
         match self.get(name) {
             Some(Json::String(text)) if !text.trim().is_empty() => Some(text.trim().to_owned()),

@@ -14,13 +14,11 @@ use super::{Anchor, Code, Day, Ignore, Member, Reported, Severity, Suppressed, f
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     pub level: NoticeLevel,
-    /// File of the suppression.
     pub file: String,
     pub line: u32,
     pub message: String,
 }
 
-/// Level of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeLevel {
@@ -223,7 +221,6 @@ impl<'a> Suppressions<'a> {
 #[derive(Debug)]
 pub(super) struct Agents<'a> {
     pub(super) known: Vec<&'a str>,
-    /// Agents that answered.
     pub(super) delivered: Vec<&'a str>,
 }
 
@@ -275,7 +272,6 @@ impl Notice {
 }
 
 impl NoticeLevel {
-    /// Returns the written form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",

@@ -19,7 +19,6 @@ pub(super) struct Wish {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way {
-    /// Only record the write.
     pub(super) dry: bool,
     /// The write may have happened already.
     pub(super) look_up: bool,

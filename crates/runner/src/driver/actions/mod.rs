@@ -19,7 +19,6 @@ use crate::reports::{Reports, Shelf};
 use crate::{Deed, Error};
 use command::Command;
 
-/// A started action.
 pub(super) enum Begun {
     Done(Box<Fact>),
     Command(CallId, Box<Command>),

@@ -30,7 +30,6 @@ pub(super) static TOOL: Tool = Tool {
 
 /// Maximum download size. The displayed text is much shorter.
 const LARGEST: usize = 2 * 1024 * 1024;
-/// Maximum number of redirects.
 const REDIRECTS: usize = 5;
 const WANTED: &str = "text/html, text/plain, text/*;q=0.9, application/json;q=0.8, application/xml;q=0.7";
 

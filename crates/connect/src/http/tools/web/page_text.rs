@@ -1,6 +1,5 @@
 //! Extracts readable text from HTML, and nothing more.
 
-/// Elements without readable text.
 const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "svg"];
 /// Elements that start and end a line.
 const LINES: [&str; 22] = [
