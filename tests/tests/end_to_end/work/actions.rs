@@ -235,7 +235,7 @@ fn a_job_goes_on_with_the_branch_of_another_though_its_clone_is_shallow_and_the_
     assert_eq!(output.status.code(), Some(0), "{said}{told}");
     assert_eq!(scene.remote(&["merge-base", "main", "feature/issue-7"]), began);
     assert_eq!(scene.remote(&["rev-list", "--count", "main..feature/issue-7"]), "2");
-    // The same holds when no agent turn is left.
+    // The same holds when no agent turn is needed.
     push_to_main(&scene);
     let output = Machine::new(&scene, "third").run(&format!("{line} --merge"));
     let (said, told) = (text(&output.stdout), text(&output.stderr));

@@ -227,8 +227,8 @@ fn a_branch_that_was_pushed_further_elsewhere_is_taken_in_first() {
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), tip);
 }
 
-// I-33: Saihai rejects a lock across machines by name. Without one both machines pay for turns, but neither
-// duplicates a result.
+// I-33: this version rejects the flags that coordinate machines. Without them both machines pay for turns,
+// but no result appears twice.
 #[test]
 fn two_machines_at_once_can_neither_overwrite_nor_duplicate() {
     let scene = scene();
@@ -269,7 +269,7 @@ fn two_machines_at_once_can_neither_overwrite_nor_duplicate() {
     assert_eq!(git(both[1 - winner], &["rev-parse", "feature/issue-7"]), done[1 - winner]);
 }
 
-// I-29, I-70: on a local forge, Saihai searches the base for the trailer of its merge.
+// I-29, I-70: without a forge, Saihai searches the base for the trailer of its merge.
 #[test]
 fn what_was_merged_here_is_known_without_its_journal_and_from_another_checkout() {
     let project = repository(&writes("first.txt"));

@@ -119,8 +119,7 @@ fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depend
     assert_eq!(outcomes(&after), ["#8 pr-created", "#7 merged"], "{after}");
 }
 
-// I-17, with the test of the client: Saihai lists items of a board that are not issues of this repository
-// as skipped.
+// I-17, with the test of the client: board items that are no issues of this repository are skipped and listed.
 #[test]
 fn a_board_is_worked_off_and_what_is_none_of_our_issues_is_listed_as_skipped() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {

@@ -89,7 +89,7 @@ fn an_issue_that_a_person_closed_stays_closed() {
     assert!(listed.stderr.contains("nothing to do"), "{listed}");
 }
 
-// I-53, case 32: the same clone reports the same words in a second call.
+// I-53, case 32: a second call of the same clone waits too, with the usual message.
 #[test]
 fn a_pull_request_that_a_person_closed_is_waited_for_by_the_call_that_opened_it() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {

@@ -86,7 +86,7 @@ fn what_was_refused_as_not_ours_is_taken_over_by_one_flag() {
     assert_eq!(project.read(".worktrees/issue-7/file"), "mine\n");
 }
 
-// This version does not coordinate machines, so it rejects the setting.
+// This version does not coordinate machines, so it rejects the flags for it.
 #[test]
 fn what_would_keep_machines_apart_is_refused_by_name() {
     let project = repository(&writes("f"));

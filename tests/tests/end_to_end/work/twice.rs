@@ -57,7 +57,7 @@ fn a_second_ctrl_c_ends_a_git_that_is_waited_for_and_the_same_command_goes_on() 
 #[test]
 fn a_second_ctrl_c_kills_an_agent_that_does_not_end_and_the_same_command_goes_on() {
     let project = seven("");
-    // The default edit mode asks for confirmation as root; this mode does not.
+    // This mode needs no confirmation, even as root.
     let settings = "[providers.claude]\nedit_mode = \"acceptEdits\"\n";
     project.write("../home/.config/saihai/config.toml", settings);
     let answers = json!([

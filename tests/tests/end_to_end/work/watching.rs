@@ -46,8 +46,8 @@ fn what_is_not_ours_is_tried_again_once() {
     assert!(scene.server.unchanged() > 0, "what has not changed is not sent again");
 }
 
-// A run that waits for its provider frees its job, continues when a job is free, and appears in the report
-// after a stop.
+// A run that waits for its provider frees its job and continues when a job is free. After a stop, the
+// report includes it.
 #[test]
 fn a_run_that_waits_for_its_provider_keeps_nobody_from_working() {
     let limited = |wait: u32| {
@@ -75,7 +75,7 @@ fn a_run_that_waits_for_its_provider_keeps_nobody_from_working() {
     assert_eq!(outcomes(&outcome), ["#1 provider", "#2 branch-ready"], "{outcome}");
 }
 
-// The gate has a time limit and defines the result, since no person waits at the terminal all night.
+// A person may leave the terminal, so the gate times out and counts as declined.
 #[test]
 fn a_question_at_the_terminal_is_given_up_in_time() {
     let project = repository(&writes("fixed.txt"));
