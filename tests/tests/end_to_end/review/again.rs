@@ -1,11 +1,11 @@
-//! What was asked before is not asked again, and a change decides nothing about its own review.
+//! Cached replies, and changes that try to decide about their own review.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-/// A project whose reviewer is a program that counts how often it is asked.
+/// Creates a project whose reviewer is a program that counts its calls.
 fn counted(agents: &[(&str, &str)]) -> Project {
     let project = reviewed_by(agents);
     let agent = project.home().join("agent.sh");
@@ -26,7 +26,7 @@ fn times(project: &Project) -> usize {
     fs::read_to_string(project.home().join("count")).map_or(0, |text| text.lines().count())
 }
 
-/// Reviews, and says of each agent whether it was asked.
+/// Runs a review and reports for each agent whether it was asked or cached.
 fn asked(project: &Project, arguments: &[&str]) -> String {
     let before = times(project);
     let outcome = project.saihai([&["review", "--json"], arguments].concat()).run().exits(0);
@@ -48,13 +48,13 @@ fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
     check(&[], "blind cached, seeing cached; 0 asked");
     check(&["--no-cache"], "blind asked, seeing asked; 2 asked");
     check(&["--model", "other"], "blind asked, seeing asked; 2 asked");
-    // A file that is not part of what is shown, but could be looked at.
+    // An agent with tools could read this file, although the prompt does not show it.
     project.write("kept.py", "print(1)\n# more\n");
     commit(&project);
     check(&["store.py"], "blind asked, seeing asked; 2 asked");
     project.write("beside.py", "print(2)\n");
     check(&["store.py"], "blind cached, seeing asked; 1 asked");
-    // The agent itself.
+    // The definition of the agent is part of the cache key.
     let text = agent("blind", "").replace("\"p\"", "\"q\"");
     for own in [text.clone(), text.replace("\"d\"", "\"e\""), text.clone() + "max_turns = 7\n"] {
         project.write(".saihai/agents/blind.toml", own);
@@ -65,7 +65,7 @@ fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
     check(&["store.py", "--agent", "blind"], "blind asked; 1 asked");
 }
 
-// A provider's answer is its own
+// The cache must not keep a fallback's reply for the provider that failed
 #[test]
 fn what_somebody_else_answered_in_its_place_is_not_kept_for_a_provider() {
     let project = counted(&[("a", "")]);
@@ -82,7 +82,7 @@ fn what_somebody_else_answered_in_its_place_is_not_kept_for_a_provider() {
     for _ in 0..2 {
         assert_eq!(asked(&project, &["--provider", "first"]), "a asked; 1 asked");
     }
-    // And where nobody stands in for it, what became of its program is told.
+    // Without a fallback, the result reports the failure of the program.
     project.write(file, project.read(file).replace("fallback = \"mine\"\n", ""));
     let alone = project.saihai(["review", "--json", "--provider", "first"]).run().exits(4);
     let result = report(&alone)["results"][0].clone();
@@ -134,7 +134,7 @@ fn agents_settings_and_ignores_can_be_taken_from_a_commit_the_change_has_no_say_
     assert!(outcome.stderr.contains("the revision `nowhere` does not exist here"), "{outcome}");
 }
 
-// what a link leads to has another name in the repository, and decides all the same.
+// the target of a link has another path in the repository, but still affects the review.
 #[test]
 fn links_hide_neither_answers_nor_decisions_of_a_change() {
     let project = counted(&[("blind", "")]);
@@ -160,19 +160,19 @@ fn links_hide_neither_answers_nor_decisions_of_a_change() {
     git(&project, &["commit", "--quiet", "--message", "a link"]);
     let outcome = project.saihai(["review", "--definitions-from", "HEAD", "--base", "HEAD~1"]).run().exits(2);
     assert!(outcome.stderr.contains("`.saihai` is a link in `HEAD`"), "{outcome}");
-    // Where the link was there before, what it leads to still decides.
+    // If the link existed before, its target still decides.
     project.write("dot/agents/blind.toml", agent("blind", "max_turns = 3\n"));
     let told = report(&project.saihai(["review", "--json", "--base", "HEAD"]).run().exits(0));
     assert_eq!(told["warnings"][0], format!("{decides}`dot/agents/blind.toml`"));
 }
 
-// what a review wrote is no change
+// output files of a review are not part of the change
 #[test]
 fn reports_of_reviews_are_neither_reviewed_nor_a_reason_to_ask_again() {
     let project = counted(&[("blind", ""), ("seeing", "allowed_tools = [\"file_read\"]\n")]);
     let writing = ["--out", "json=r.json", "--write-baseline", "b.json"];
     assert_eq!(asked(&project, &writing), "blind asked, seeing asked; 2 asked");
     assert_eq!(asked(&project, &writing), "blind cached, seeing cached; 0 asked");
-    // Whoever does not write them sees them.
+    // A review that does not write these files reviews them.
     assert_eq!(asked(&project, &[]), "blind asked, seeing asked; 2 asked");
 }

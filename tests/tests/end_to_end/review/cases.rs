@@ -1,4 +1,4 @@
-//! Cases that several rules decide together, each shown by one test.
+//! Cases that combine several rules, one test per case.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::looking::FAKE_AGENT;
 use super::*;
 
-/// One agent with these tools, asked through a service.
+/// Creates a project with one agent with these tools, behind a fake API.
 fn served(tools: &str, answers: Vec<Answer>) -> (Project, ApiServer) {
     let project = reviewed_by(&[("a", &format!("allowed_tools = {tools}\n"))]);
     let server = ApiServer::start(|_| answers);
@@ -83,7 +83,7 @@ fn a_clean_tree_is_nothing_to_review_and_a_shallow_clone_is_told_what_it_lacks()
     ");
     assert_eq!(project.begun(), [""; 0]);
 
-    // Two branches that parted before the last commit of each, of which only that is here.
+    // Two branches diverge before their last commits, and the shallow clone has only those commits.
     git(&project, &["switch", "--quiet", "--create", "topic"]);
     project.write("new.py", "print(2)\n");
     commit(&project);
@@ -124,7 +124,7 @@ fn new_files_are_reviewed_and_ignored_ones_are_neither_sent_nor_read() {
     assert!(!heard.contains("canary") && !prompt.contains("secret.env:"), "{heard}");
 }
 
-/// Who was asked and who had answered, in the order of the journal.
+/// Returns the order in which the journal records questions and replies of the agents.
 fn order(project: &Project) -> String {
     let journal = project.journal();
     let lines = journal.lines.iter().filter(|line| ["asked", "replied"].contains(&line.name.as_str()));
@@ -339,7 +339,7 @@ fn a_model_that_is_typed_is_sent_the_default_is_not_and_settings_of_nobody_are_r
     );
 }
 
-// A review has no worktree to work in; what is asked for and not there is refused by name.
+// A review has no worktree. Saihai rejects flags of `run` by name.
 #[test]
 fn an_agent_that_is_run_by_its_file_takes_nothing_of_what_a_run_takes() {
     let project = reviewed_by(&[("x", "")]);

@@ -1,8 +1,8 @@
-//! Which agents a change needs.
+//! Selection of the review agents for a change.
 
 use super::*;
 
-// A search that was given up is a reason of its own, with its pattern and file
+// A search that hits its limit is a separate reason, with its pattern and file
 #[test]
 fn a_search_that_was_given_up_is_told_to_programs() {
     let project = reviewed_by(&[("careful", "[applicability]\ncontent_patterns = ['(a+)+\\1$']\n")]);
@@ -16,7 +16,7 @@ fn a_search_that_was_given_up_is_told_to_programs() {
     assert!(outcome.stderr.contains("`careful` is asked to be safe"), "{outcome}");
 }
 
-// people and programs are told the same
+// people and programs get the same information
 #[test]
 fn each_agent_is_told_with_its_reason() {
     let project = repository();
@@ -102,7 +102,7 @@ fn files_that_are_wrong_are_told_and_stop_nobody() {
     project.saihai(["check"]).run().exits(2);
 }
 
-// What is wrong with one file changes nothing for the others, whatever settings say of its agent
+// An error in one file does not affect the others, even if the settings mention its agent
 #[test]
 fn settings_may_speak_of_an_agent_whose_file_is_wrong() {
     let project = reviewed_by(&[("good", "")]);

@@ -1,13 +1,13 @@
-//! What settings and flags decide about the end of a review, and who is asked how.
+//! Settings and flags that decide the result of a review and the calls of its agents.
 
 use super::*;
 
-/// The user's own settings of reviews.
+/// Writes the user's own review settings.
 fn set(project: &Project, settings: &str) {
     project.write("../home/.config/saihai/config.toml", format!("[review]\n{settings}\n"));
 }
 
-/// A reply with one important issue at a place, `FILE:LINE` or none.
+/// Returns a reply with one important issue at `FILE:LINE`, or without a location.
 fn issue_at(place: &str) -> String {
     let location = match place.split_once(':') {
         Some((file, line)) => format!("{{file_path: {file}, line_number: {line}}}"),
@@ -65,7 +65,7 @@ fn how_near_to_the_change_a_finding_must_be_to_count_is_said_by_the_settings() {
     assert_eq!(unset.map(|(anchor, _)| *anchor).collect::<Vec<_>>(), near);
 }
 
-// A finding that its agent is less sure of than is wanted is put aside
+// Saihai sets aside findings below the required confidence
 #[test]
 fn how_certain_a_finding_must_be_is_said_by_a_setting_and_by_its_flag() {
     let project = reviewed_by(&[("a", "")]);
@@ -84,7 +84,7 @@ fn how_certain_a_finding_must_be_is_said_by_a_setting_and_by_its_flag() {
     check("", &["--min-confidence", "61"], 0);
 }
 
-// Where every agent must deliver, one that fails fails the review, whether a setting says so or a flag
+// If all agents are required, by a setting or a flag, one failed agent fails the review
 #[test]
 fn that_everybody_must_deliver_is_said_by_a_setting_and_by_its_flag() {
     let project = reviewed_by(&[("a", ""), ("b", "")]);
@@ -97,7 +97,7 @@ fn that_everybody_must_deliver_is_said_by_a_setting_and_by_its_flag() {
     review(&project, &replies, &[]).exits(0);
 }
 
-/// The first phase of a review that ended well, as it was planned.
+/// Returns the planned turns of the first phase. Asserts that files are left out only with exit code 5.
 fn planned(project: &Project, replies: &str, arguments: &[&str], code: i32) -> serde_json::Value {
     let told = report(&review(project, replies, &[&["--json"], arguments].concat()).exits(code));
     let left_out = told["not_reviewed"].as_array().map_or(0, Vec::len);
@@ -108,7 +108,6 @@ fn planned(project: &Project, replies: &str, arguments: &[&str], code: i32) -> s
     workflow["stages"]["main"]["does"]["turns"].clone()
 }
 
-// How many agents are asked at once
 #[test]
 fn how_many_are_asked_at_once_is_said_by_a_setting_and_by_its_flag() {
     let project = reviewed_by(&[("a", "")]);
@@ -121,7 +120,6 @@ fn how_many_are_asked_at_once_is_said_by_a_setting_and_by_its_flag() {
     assert_eq!(at_once("concurrency = 2", &["--jobs", "1"]), 1);
 }
 
-// How long an agent has
 #[test]
 fn how_long_an_agent_has_is_said_by_a_setting_and_by_its_flag() {
     let project = reviewed_by(&[("a", "")]);
@@ -134,7 +132,6 @@ fn how_long_an_agent_has_is_said_by_a_setting_and_by_its_flag() {
     assert_eq!(within("timeout = 50", &["--timeout", "90s"]), 90_000);
 }
 
-// How much of a change one turn is shown, and how many turns an agent has for it
 #[test]
 fn how_much_is_shown_in_how_many_turns_is_said_by_settings_and_by_their_flags() {
     let project = reviewed_by(&[("a", "")]);

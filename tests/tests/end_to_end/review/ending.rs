@@ -1,4 +1,4 @@
-//! How a review ends.
+//! Results and exit codes of a review.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn the_run_ends_as_its_review_does() {
     project.saihai(["resume", "last"]).run().exits(1);
 }
 
-// The runs are the history
+// Reviews are recorded as runs
 #[test]
 fn reviews_are_runs_that_are_listed_explained_and_logged() {
     let project = reviewed_by(&[("a", ""), ("b", ""), ("c", "phase = \"final\"\n")]);
@@ -79,7 +79,7 @@ fn where_everybody_must_deliver_a_wrong_definition_ends_it_before_it_begins() {
     assert_eq!(report(&outcome)["load_errors"][0]["file"], ".saihai/agents/bad.toml");
 }
 
-// whoever reads what is printed decides nothing about the review
+// the reader of the output does not affect the review
 #[test]
 fn a_reader_who_went_away_changes_neither_exit_code_nor_files() {
     let told = |setup: &str, code: i32| {
@@ -96,7 +96,7 @@ fn a_reader_who_went_away_changes_neither_exit_code_nor_files() {
     assert!(said.contains("cannot write the output"), "{said}");
 }
 
-// what was found comes before a limit that was met, and the way on names what to raise
+// findings take precedence over a limit, and the hint names the limit to raise
 #[test]
 fn a_finding_fails_a_review_that_met_its_time_limit() {
     let replies = one("main/a", "critical") + "  - {for: main/b, hang: true}\n";

@@ -1,11 +1,11 @@
-//! Changes that would rather not be reviewed.
+//! Changes that try to avoid their review.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A project whose branch `topic` holds a change: `store.py`.
+/// Creates a project whose branch `topic` contains a change: `store.py`.
 fn proposed(agents: &[(&str, &str)]) -> Project {
     let project = reviewed_by(agents);
     git(&project, &["switch", "--quiet", "--create", "topic"]);
@@ -13,7 +13,7 @@ fn proposed(agents: &[(&str, &str)]) -> Project {
     project
 }
 
-// R-28: a tag of the same name is no way around the review
+// R-28: a tag with the name of the base must not bypass the review
 #[test]
 fn a_tag_called_like_the_base_leaves_nothing_out() {
     let project = proposed(&[("a", "")]);
@@ -27,7 +27,7 @@ fn a_tag_called_like_the_base_leaves_nothing_out() {
     review(&project, &one("main/a", "important"), &["refs/heads/main"]).exits(1);
 }
 
-// R-69: what was found before is as good a way to pass as an agent
+// R-69: a forged baseline bypasses a review as well as a forged agent does
 #[test]
 fn a_change_does_not_bring_its_own_baseline_unseen() {
     let project = proposed(&[("a", "")]);
@@ -41,7 +41,7 @@ fn a_change_does_not_bring_its_own_baseline_unseen() {
     let decided = [&with[..], &["--definitions-from", "main"]].concat();
     let outcome = review(&project, &one("main/a", "important"), &decided).exits(2);
     assert!(outcome.stderr.contains("the file `ci/base.json` does not exist in `main`"), "{outcome}");
-    // One that the base has counts as the base has it, also where the change took it away.
+    // The baseline of the base counts, even if the change deletes the file.
     git(&project, &["branch", "--quiet", "-f", "main", "HEAD"]);
     fs::remove_file(project.root().join("ci/base.json")).expect("a file");
     project.write("store.py", "def run(query):\n    return db.execute(query)\n\nmore = 1\n");
@@ -65,7 +65,7 @@ fn runs_that_came_with_the_files_are_not_believed() {
     assert!(outcome.stderr.contains("is no baseline: `.saihai/runs` is under version control"), "{outcome}");
 }
 
-// R-69: also where nothing is left to be reviewed
+// R-69: the warning appears even if nothing is left to review
 #[test]
 fn a_change_that_ends_its_review_at_once_is_told_of() {
     let project = proposed(&[("a", "")]);
@@ -92,7 +92,7 @@ fn a_change_that_ends_its_review_at_once_is_told_of() {
         let outcome = review(&project, &none("main/a"), &["--format", format]).exits(0);
         assert!(outcome.stdout.contains("the change itself decides about its review"), "{outcome}");
     }
-    // What the base said already is no decision of the change.
+    // A setting that the base already has is no decision of the change.
     git(&project, &["branch", "--quiet", "-f", "main", "HEAD"]);
     insta::assert_snapshot!(seen(&review(&project, &none("main/a"), &[])), @"
     nothing to review against `HEAD`
@@ -142,7 +142,7 @@ fn what_is_wrong_without_a_change_is_wrong_too() {
     assert!(outcome.stderr.contains("there is `claude`"), "{outcome}");
 }
 
-// R-38, R-69: a line that is wrong is shown, and a key is always wrong
+// R-38, R-69: an error message quotes the wrong line, and a linked key file has only wrong lines
 #[test]
 fn a_link_in_the_place_of_a_definition_shows_nobodys_keys() {
     const KEY: &str = "aws_secret = hunter2";
@@ -178,14 +178,14 @@ fn a_link_in_the_place_of_a_definition_shows_nobodys_keys() {
         fs::remove_file(&link).expect("a link");
         before.into_iter().for_each(|content| fs::write(&link, content).expect("a file"));
     }
-    // What is a file of the project stays one, by whatever name.
+    // A link to a file inside the project is allowed.
     project.write("shared/b.toml", agent("b", ""));
     symlink("../../shared/b.toml", project.root().join(".saihai/agents/b.toml")).expect("a link");
     let told = report(&review(&project, &[none("main/a"), none("main/b")].concat(), &["--json"]).exits(0));
     assert_eq!(statuses(&told), ["a success", "b success"]);
 }
 
-// R-48, R-61: a change may hold a link where reports are written
+// R-48, R-61: a change may contain a link at the path of a report
 #[test]
 fn a_report_is_not_written_through_a_link_of_the_project() {
     let project = proposed(&[("a", "")]);
@@ -209,7 +209,7 @@ fn a_report_is_not_written_through_a_link_of_the_project() {
     assert_eq!(project.runs(), [] as [String; 0], "nobody was asked");
     assert_eq!(fs::read_to_string(&victim).expect("a file"), "mine");
     assert_eq!(fs::read_dir(outside.path()).expect("a directory").count(), 1);
-    // Where a path outside of the project leads is for whoever named it.
+    // The user chose a path outside the project, so Saihai follows a link there.
     let own = outside.path().join("own.json");
     symlink(outside.path().join("real.json"), &own).expect("a link");
     review(&project, &none("main/a"), &["--out", &format!("json={}", own.display())]).exits(0);
@@ -225,7 +225,8 @@ fn a_program_that_would_run_a_strangers_plugins_does_not_review_them() {
     let outcome = project.saihai([&with[..], &["--definitions-from", "main"]].concat()).run().exits(2);
     let told = "`opencode` would run what `.opencode/plugin/evil.js` of the reviewed project says";
     assert!(outcome.stderr.contains(told), "{outcome}");
-    // One's own plugins are one's own business; it is only not installed here.
+    // Without `--definitions-from`, Saihai trusts the plugins. The call fails only because `opencode` is
+    // not installed.
     let outcome = project.saihai(with).run().exits(4);
     assert!(!outcome.stderr.contains("evil.js"), "{outcome}");
     fs::remove_file(project.root().join(".opencode/plugin/evil.js")).expect("a file");

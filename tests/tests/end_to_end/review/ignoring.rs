@@ -1,4 +1,4 @@
-//! What a project decided not to hear of.
+//! Suppressed findings.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,12 +7,12 @@ use super::*;
 
 const LIST: &str = ".saihai/review-ignore.toml";
 
-/// A project reviewed by one agent that finds one thing.
+/// Creates a project with one agent that reports one finding.
 fn project() -> Project {
     reviewed_by(&[("a", "")])
 }
 
-// Named by its fingerprint, one finding is not heard of any more, and another on the same line is
+// A fingerprint suppresses one finding, but no other finding on the same line
 #[test]
 fn a_finding_is_suppressed_by_its_fingerprint_alone() {
     let project = project();
@@ -33,13 +33,13 @@ fn a_finding_is_suppressed_by_its_fingerprint_alone() {
     review(&project, &found, &[]).exits(1);
 }
 
-/// Commits one file and leaves the change that is reviewed as it is.
+/// Commits one file and leaves the reviewed change uncommitted.
 fn commit_only(project: &Project, path: &str) {
     git(project, &["add", path]);
     git(project, &["commit", "--quiet", "--message", "a decision", "--", path]);
 }
 
-// What stands in the way of the list is told; nothing is reviewed as if there were none
+// Saihai reports an unreadable list instead of reviewing without it
 #[test]
 fn a_list_that_cannot_be_read_ends_the_review_before_anybody_is_asked() {
     let check = |put: &dyn Fn(&std::path::Path), why: &str| {

@@ -1,11 +1,11 @@
-//! Looking at review agents, and at reviews that were run, like at every other definition and run.
+//! Commands that inspect definitions and runs, applied to review agents and reviews.
 
 use super::*;
 
 const PHASES: [(&str, &str); 4] =
     [("b", "phase = \"final\"\n"), ("a1", ""), ("a-1", ""), ("z", "phase = \"early\"\n")];
 
-/// What a command prints, with what it says beside that.
+/// Returns the stdout and stderr of a command.
 fn told(project: &Project, arguments: &[&str], code: i32) -> String {
     let outcome = project.saihai(arguments.iter().copied()).run().exits(code);
     format!("{}{}", outcome.stdout, outcome.stderr)
@@ -153,7 +153,7 @@ fn a_review_that_was_run_is_drawn_explained_and_logged_like_every_run() {
     ");
 }
 
-/// What is the same every time.
+/// Replaces times, run IDs and hashes, which differ in each run.
 fn without_times(text: &str) -> String {
     let number =
         regex::Regex::new(r"\d+(\.\d+)? (ms|s)\b|\d\d:\d\d:\d\d(\.\d+)?|\d{8}-\d{6}[a-z0-9-]*|[0-9a-f]{12,}")

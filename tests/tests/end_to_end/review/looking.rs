@@ -1,4 +1,4 @@
-//! Reviewers only look.
+//! Read-only access of review agents.
 
 use std::path::Path;
 
@@ -8,15 +8,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The program that plays agent programs.
 pub(super) const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
 
-/// The warnings of a review.
 fn warnings(outcome: &Outcome) -> Vec<&str> {
     outcome.stderr.lines().filter_map(|line| line.trim().strip_prefix("warning: ")).collect()
 }
 
-/// A program that finds nothing and cannot be held to looking.
+/// Returns settings for a program that finds nothing and cannot enforce read-only access.
 fn loose(settings: &str) -> String {
     let answer = r#"{"issues": [], "overall_score": 9}"#;
     let program = format!("program = \"sh\"\nargs = [\"-c\", '''cat > /dev/null; echo '{answer}' ''']\n");
@@ -49,7 +47,7 @@ fn programs_review_with_what_only_looks_and_whatever_changes_all_the_same_is_nam
     ];
     assert_eq!(warnings(&outcome), expected, "{outcome}");
 
-    // Whoever cannot be held to looking is not asked, unless that is wanted.
+    // Saihai does not ask an agent without enforced read-only access unless the settings allow it.
     let settings = "../home/.config/saihai/config.toml";
     project.write(settings, loose(""));
     insta::assert_snapshot!(seen(&project.saihai(["review"]).run().exits(2)), @"
@@ -64,7 +62,7 @@ fn programs_review_with_what_only_looks_and_whatever_changes_all_the_same_is_nam
 
 const TOKEN: &str = "canary-token-0816";
 
-// What is written on the forge is looked at with a token that no model is told and nothing keeps
+// Saihai reads the forge with a token that no model sees and no file stores
 #[test]
 fn issues_and_pull_requests_are_looked_at_for_a_model_that_never_sees_the_token() {
     let mut state = ForgeState::default();
@@ -95,7 +93,7 @@ fn issues_and_pull_requests_are_looked_at_for_a_model_that_never_sees_the_token(
     assert_eq!(forge.writes(), [""; 0]);
 }
 
-// The web is closed unless the settings open it, and even then nothing of this machine is on it
+// The web is off unless the settings enable it. Even then, addresses of this machine stay unreachable
 #[test]
 fn a_page_is_fetched_only_where_the_settings_open_the_web() {
     let answer = r#"{"issues": [], "overall_score": 9}"#;
@@ -124,7 +122,7 @@ fn a_page_is_fetched_only_where_the_settings_open_the_web() {
     assert!(told.contains("`127.0.0.1` is not on the public web"), "{told}");
 }
 
-// A reviewer behind a service reads nothing that git ignores, whichever list of the user's or the repository's says so
+// An API agent cannot read ignored files, regardless of the ignore list that names them
 #[test]
 fn a_model_reads_nothing_that_the_users_own_list_makes_git_ignore() {
     let project = reviewed_by(&[("a", "allowed_tools = [\"file_read\"]\n")]);

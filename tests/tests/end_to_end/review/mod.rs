@@ -1,4 +1,4 @@
-//! `saihai review`, through the program.
+//! `saihai review`, tested through the program.
 
 mod again;
 mod cases;
@@ -26,7 +26,7 @@ use saihai_tests::{Outcome, Project};
 
 use crate::support::PROGRAM;
 
-/// An agent that is right, with this name and these further lines.
+/// Returns a valid agent definition with this name and these extra lines.
 fn agent(name: &str, further: &str) -> String {
     format!(
         "name = \"{name}\"\ndescription = \"d\"\nmodel = \"default\"\noutput_schema = \"scored_issues\"\n\
@@ -34,7 +34,6 @@ fn agent(name: &str, further: &str) -> String {
     )
 }
 
-/// A git repository with one commit on `main`.
 fn repository() -> Project {
     let project = Project::new(PROGRAM);
     git(&project, &["init", "--quiet", "--initial-branch=main"]);
@@ -48,7 +47,7 @@ fn commit(project: &Project) {
     git(project, &["commit", "--quiet", "--message", "a commit"]);
 }
 
-/// Runs git, untouched by whatever the machine has configured.
+/// Runs git without the git configuration of the machine.
 fn git(project: &Project, arguments: &[&str]) {
     let status = Command::new("git")
         .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
@@ -65,12 +64,12 @@ fn explain(project: &Project, arguments: &[&str]) -> Outcome {
     project.saihai([&["review", "--explain-selection"], arguments].concat()).run()
 }
 
-/// What a person sees, with the exit code.
+/// Returns stdout, stderr and the exit code, as a person sees them.
 fn seen(outcome: &Outcome) -> String {
     format!("{}{}? {}", outcome.stdout, outcome.stderr, outcome.code.expect("an exit code"))
 }
 
-/// A repository with three agents of its own and a file that is new, reviewed by nobody else.
+/// Creates a repository with a new file and only these agents. The built-in agents are disabled.
 fn reviewed_by(agents: &[(&str, &str)]) -> Project {
     let project = repository();
     let mut settings = String::new();
@@ -94,30 +93,30 @@ fn reviewed_by(agents: &[(&str, &str)]) -> Project {
     project
 }
 
-/// Reviews with a script of these replies.
+/// Runs a review with a script of these replies.
 fn review(project: &Project, replies: &str, arguments: &[&str]) -> Outcome {
     project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
     project.saihai([&["review", "--script", "script.yaml"], arguments].concat()).run()
 }
 
-/// The report that was printed as JSON.
+/// Parses the JSON report on stdout.
 fn report(outcome: &Outcome) -> serde_json::Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}\n{outcome}"))
 }
 
-/// A reply with one issue of this severity on line 2 of the new file.
+/// Returns a reply with one issue of this severity on line 2 of the new file.
 fn one(turn: &str, severity: &str) -> String {
     let place = "location: {file_path: store.py, line_number: 2}";
     let issue = format!("{{severity: {severity}, description: \"{turn} found it\", {place}}}");
     format!("  - {{for: {turn}, structured: {{issues: [{issue}], overall_score: 5}}}}\n")
 }
 
-/// A reply that found nothing.
+/// Returns a reply without findings.
 fn none(turn: &str) -> String {
     format!("  - {{for: {turn}, structured: {{issues: [], overall_score: 10}}}}\n")
 }
 
-/// Each agent with its status.
+/// Returns each agent with its status, e.g. `a success`.
 fn statuses(report: &serde_json::Value) -> Vec<String> {
     let results = report["results"].as_array().expect("results");
     let word = |result: &serde_json::Value, key: &str| result[key].as_str().unwrap_or_default().to_owned();

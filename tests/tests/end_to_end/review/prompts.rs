@@ -1,8 +1,8 @@
-//! What an agent is told.
+//! Prompts of review agents.
 
 use super::*;
 
-/// The prompt without its schema and with commits and marks made equal.
+/// Returns the prompt without its schema, and with `<hash>` for commits and markers.
 fn told(project: &Project) -> String {
     let prompt = project.journal().prompt("main");
     let words = prompt.split("```json").next().expect("words").trim_end().to_owned();

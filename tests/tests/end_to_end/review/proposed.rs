@@ -1,4 +1,5 @@
-//! Pull requests: fetched as objects, looked at in a directory of their own, and nothing is left behind.
+//! Reviews of pull requests: fetched as objects, checked out in a separate directory, and fully removed
+//! afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::*;
 
 pub(super) const CANARY: &str = "canary-token-0815";
 
-/// What git says in a directory.
+/// Runs git in a directory and returns its output.
 pub(super) fn said(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
@@ -25,7 +26,7 @@ pub(super) fn said(directory: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A project whose remote has pull request 7, of which nothing is here yet; and the forge that knows of it.
+/// Creates a project whose remote has pull request 7, not yet fetched, and its fake forge.
 pub(super) fn proposed(agents: &[(&str, &str)]) -> (Project, ForgeServer, String) {
     let project = reviewed_by(agents);
     fs::remove_file(project.root().join("store.py")).expect("a file");
@@ -42,7 +43,7 @@ pub(super) fn proposed(agents: &[(&str, &str)]) -> (Project, ForgeServer, String
     state.pull_request(7, "topic", &head);
     let settings = project.read(".saihai/config.toml");
     project.write(".saihai/config.toml", format!("{settings}[work]\nrepo = \"me/tool\"\n"));
-    // What lies here uncommitted is no part of it.
+    // Uncommitted local files are not part of the pull request.
     project.write("local.py", "print(3)\n");
     (project, ForgeServer::start(state), head)
 }
@@ -53,7 +54,7 @@ fn asked(project: &Project, server: &ForgeServer, replies: &str, arguments: &[&s
     project.saihai(arguments).env("GITHUB_API_URL", server.url()).env("GITHUB_TOKEN", CANARY)
 }
 
-/// Everything a review must not leave behind.
+/// Returns all state that a review must leave unchanged.
 pub(super) fn left(project: &Project) -> String {
     let root = project.root();
     let worktrees = said(&root, &["worktree", "list", "--porcelain"]).matches("worktree ").count();
@@ -82,7 +83,7 @@ fn a_pull_request_is_reviewed_at_its_head_and_nothing_of_it_stays() {
     assert!(!project.snapshot_contains(CANARY), "the token was kept");
 }
 
-// What was left behind by a process that was killed before its run began is nobody's
+// A process that was killed before its run started leaves files without an owner
 #[test]
 fn a_review_removes_what_a_killed_one_left_behind() {
     let (project, server, head) = proposed(&[("guard", "")]);
@@ -100,13 +101,13 @@ fn a_review_removes_what_a_killed_one_left_behind() {
     assert_eq!(left(&project), before);
 }
 
-// The last review of a pull request is its own, whatever was reviewed meanwhile
+// A pull request is compared with its own last review, regardless of other reviews since
 #[test]
 fn a_pull_request_is_compared_with_its_own_last_review() {
     let (project, server, _) = proposed(&[("guard", "")]);
     let found = one("main/guard", "important");
     asked(&project, &server, &found, &["--pr", "7"]).run().exits(1);
-    // Another review of the checkout, which found nothing of the kind.
+    // A review of the checkout in between finds nothing.
     asked(&project, &server, &none("main/guard"), &[]).run().exits(0);
     let outcome = asked(&project, &server, &found, &["--pr", "7", "--since-last", "--json"]).run().exits(0);
     assert_eq!(report(&outcome)["findings"][0]["state"], "persisting", "{outcome}");
@@ -129,11 +130,11 @@ fn a_review_of_a_pull_request_that_was_stopped_goes_on_where_its_files_are() {
     assert_eq!(left(&project), before);
 }
 
-// What reviewers do to the files they look at is named where those are, also when the review goes on later
+// Saihai reports files that reviewers change in the checkout of the pull request, also after a resume
 #[test]
 fn what_changes_in_the_files_of_a_pull_request_is_named_before_and_after_a_stop() {
     let (project, server, _) = proposed(&[("a", "phase = \"early\"\n"), ("b", ""), ("c", "")]);
-    // Says that it only looks, and writes; the third time it waits to be told that it was stopped.
+    // The agent claims to be read-only, but writes. Its third call hangs until the file `stopped` exists.
     let home = project.home().display().to_string();
     let program = format!(
         "cat > /dev/null\necho x >> '{home}/count'\ncase $(wc -l < '{home}/count') in\n1) echo x > store.py;;\n\
@@ -165,7 +166,7 @@ fn what_changes_in_the_files_of_a_pull_request_is_named_before_and_after_a_stop(
     assert_eq!(project.read("kept.py"), "print(1)\n");
 }
 
-// The files of a pull request go, however its review ends
+// Saihai deletes the files of a pull request after every kind of end
 #[test]
 fn nothing_of_a_pull_request_stays_where_its_review_cannot_begin_cannot_be_told_or_is_cancelled() {
     let (project, server, _) = proposed(&[("a", ""), ("b", "")]);
@@ -188,7 +189,7 @@ fn nothing_of_a_pull_request_stays_where_its_review_cannot_begin_cannot_be_told_
     assert_eq!(left(&project), before, "it was cancelled");
 }
 
-// What is missing decides the exit code: ours, or the forge.
+// The missing item decides the exit code: a local one, or one on the forge.
 #[test]
 fn a_pull_request_that_cannot_be_had_is_refused_by_what_is_missing() {
     let (project, server, _) = proposed(&[("guard", "")]);
@@ -210,12 +211,12 @@ fn a_pull_request_that_cannot_be_had_is_refused_by_what_is_missing() {
     assert_eq!(project.runs(), [""; 0]);
 }
 
-/// What a person is told, wherever the project is.
+/// Returns the output with a placeholder for the project path.
 fn words(project: &Project, outcome: &Outcome) -> String {
     seen(outcome).replace(&project.root().display().to_string(), "<project>")
 }
 
-// A person can do what the refusal says.
+// The advice in each refusal works.
 #[test]
 fn the_refusals_of_a_pull_request_say_what_is_missing_and_what_to_do() {
     let (project, server, _) = proposed(&[("guard", "")]);

@@ -1,4 +1,4 @@
-//! What agents reply is read with forgiveness, and asked for once more where that is not enough.
+//! Tolerant parsing of replies, with one repeated question if parsing fails.
 
 use saihai_tests::{Answer, ApiServer};
 
@@ -22,7 +22,7 @@ fn a_reply_that_is_right_but_for_its_wrapping_is_not_asked_for_again() {
     }
 }
 
-// R-45: the registry holds six names, and each is printed as it is sent
+// R-45: the registry has six names, and each schema is printed exactly as sent
 #[test]
 fn every_schema_of_a_reply_is_printed_by_its_name() {
     let project = Project::new(PROGRAM);
@@ -78,7 +78,7 @@ fn a_reply_that_is_wrong_is_asked_for_once_more_and_what_is_valid_in_it_is_kept(
     assert_eq!(report(&outcome)["results"][0]["class"], "invalid_output");
 }
 
-// R-43: what may be null may be left out, and nobody complains; what is too much is ignored with a note
+// R-43: a nullable field may be missing without a complaint; an unknown field is ignored with a note
 #[test]
 fn a_reply_without_what_may_be_null_is_right() {
     let check = |text: &str, notes: serde_json::Value| {
@@ -104,7 +104,8 @@ fn a_reply_without_what_may_be_null_is_right() {
     );
 }
 
-// Whole findings before the cut are kept, when it is asked again in vain; when it is not in vain, the whole answer counts
+// If the repeated question fails, complete findings before the cut survive. If it succeeds, the new reply
+// counts
 #[test]
 fn a_reply_cut_off_in_the_middle_keeps_what_is_whole_of_it() {
     let cut = r#"{"overall_score": 4, "issues": [{"description": "d", "severity": "important"}, {"description": "e", "sev"#;
@@ -121,7 +122,7 @@ fn a_reply_cut_off_in_the_middle_keeps_what_is_whole_of_it() {
     assert_eq!(found, ["d"]);
 }
 
-// R-42: also what was streamed by somebody whose time is over
+// R-42: a timeout keeps the streamed part of a reply
 #[test]
 fn what_was_streamed_before_the_time_is_over_is_kept() {
     let project = reviewed_by(&[("late", "timeout = 2\nallowed_tools = [\"file_read\"]\n")]);
@@ -144,7 +145,7 @@ fn what_was_streamed_before_the_time_is_over_is_kept() {
     assert_eq!(found[0]["message"], "It leaks.");
 }
 
-// R-43: an agent that quotes an answer is asked which one it means, and until then nothing of it is lost.
+// R-43: an agent that quotes an answer is asked which one it means, and until then nothing is lost.
 #[test]
 fn a_quoted_answer_never_silences_the_agents_own() {
     let project = reviewed_by(&[("a", "")]);
@@ -158,7 +159,7 @@ fn a_quoted_answer_never_silences_the_agents_own() {
     assert_eq!(told["findings"][0]["severity"], "critical");
 }
 
-// R-43, R-53: what was found and could not be read never passes for nothing, and a person can read it
+// R-43, R-53: unreadable findings never count as no findings, and a person can read them
 #[test]
 fn findings_that_are_all_refused_are_no_answer() {
     let high = r#"{"overall_score":1,"issues":[{"severity":"High","description":"SQL injection"}]}"#;

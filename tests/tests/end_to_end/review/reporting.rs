@@ -1,11 +1,11 @@
-//! The report in its forms.
+//! Report formats.
 
 use rustix::process::Signal;
 use saihai_tests::Terminal;
 
 use super::*;
 
-/// A review with something in every part of its report, printed in a form.
+/// Runs a review whose report has content in every section, and prints it with these arguments.
 fn printed(arguments: &[&str]) -> (Project, Outcome) {
     let project = reviewed_by(&[("a", ""), ("b", "")]);
     let fails = "  - {for: main/b, fail: {class: refused, message: no}}\n";
@@ -13,7 +13,7 @@ fn printed(arguments: &[&str]) -> (Project, Outcome) {
     (project, outcome)
 }
 
-/// Without what differs from run to run.
+/// Replaces the digits of durations, which differ in each run.
 fn equal(text: &str) -> String {
     let words = text.split_inclusive([' ', '\n']);
     let time = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
@@ -126,7 +126,7 @@ fn what_programs_are_given_is_what_the_schema_says() {
     assert_eq!(saihai_tests::wrong_report(&report(&outcome.exits(1))), Vec::<String>::new());
 }
 
-// where a report cannot be written, nobody is asked for it.
+// Saihai asks no agent for a report that it cannot write.
 #[test]
 fn a_report_that_cannot_be_written_is_refused_before_anybody_is_asked() {
     let project = reviewed_by(&[("a", "")]);

@@ -1,4 +1,4 @@
-//! Agents are asked in their phases, and one that fails takes nothing from the others.
+//! Phases of agents. A failed agent does not affect the others.
 
 use rustix::process::Signal;
 use saihai_tests::Terminal;
@@ -8,7 +8,7 @@ use super::*;
 const PHASES: [(&str, &str); 4] =
     [("b", "phase = \"final\"\n"), ("a1", ""), ("a-1", ""), ("z", "phase = \"early\"\n")];
 
-/// Who was asked and who had answered, in the order of the journal.
+/// Returns the order in which the journal records questions and replies of the agents.
 fn order(project: &Project) -> Vec<String> {
     let journal = std::fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
     let lines = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
@@ -43,7 +43,7 @@ fn phases_follow_each_other_and_one_job_is_one_agent_at_a_time() {
     assert_eq!(statuses(&report(&outcome)), expected);
 }
 
-// R-40, case 35: also where there is room for everybody
+// R-40, case 35: even if jobs are free
 #[test]
 fn the_next_phase_waits_for_the_slowest_of_the_one_before() {
     let project = reviewed_by(&PHASES);
@@ -62,7 +62,7 @@ fn the_next_phase_waits_for_the_slowest_of_the_one_before() {
     ");
 }
 
-// R-41: flag, then the settings of the agent, then its file, then the settings of reviews
+// R-41: precedence is flag, settings of the agent, its file, settings of reviews
 #[test]
 fn a_limit_is_taken_from_where_it_is_said_most_closely() {
     let limits = |arguments: &[&str]| {
@@ -90,7 +90,7 @@ fn a_limit_is_taken_from_where_it_is_said_most_closely() {
     assert_eq!(limits(&typed), r#""bare" 7200000 9, "file" 7200000 9, "set" 7200000 9"#);
 }
 
-// R-41: what is not known or out of range is refused with its place before anybody is asked
+// R-41: Saihai rejects an unknown key or a value out of range, with its location, before it asks an agent
 #[test]
 fn wrong_settings_of_reviews_are_refused_with_their_place() {
     let project = reviewed_by(&[("a", "")]);
@@ -140,7 +140,7 @@ fn wrong_settings_of_reviews_are_refused_with_their_place() {
     ");
 }
 
-// R-41: whoever calls a model too often is cut off, and what it has said by then counts
+// R-41: too many model calls stop an agent, and its reply up to then counts
 #[test]
 fn too_many_model_calls_cut_an_agent_off_with_what_it_has_found() {
     let project = reviewed_by(&[("a", ""), ("b", "max_turns = 31\n")]);
@@ -190,7 +190,7 @@ fn one_that_fails_and_one_that_is_late_lose_nothing_of_the_third() {
     review(&reviewed_by(&agents), &replies, &["--require-all"]).exits(4);
 }
 
-// Every status with what it carries; a program's exit code and last words are shown where programs are run
+// Covers every status with its fields; the tests of programs cover the exit code and the last output
 #[test]
 fn a_result_says_how_an_agent_ended_and_what_is_known_of_it() {
     let agents = [("cut", ""), ("fails", ""), ("late", "timeout = 1\n"), ("sound", "")];
@@ -281,7 +281,7 @@ fn a_hard_budget_leaves_out_whoever_comes_last() {
     review(&project, &replies, &["--budget", "turns=2", "--allow-partial"]).exits(0);
 }
 
-// What an agent would not have been shown is not missed
+// Only files that the agent would have seen count as not reviewed
 #[test]
 fn an_agent_that_was_not_paid_for_misses_only_what_it_would_have_been_shown() {
     let project =
@@ -328,7 +328,7 @@ fn nobody_reviews_where_no_provider_is_configured() {
     assert!(project.begun().is_empty());
 }
 
-// R-64: what is under way when the budget is met cannot be unspent, and is told
+// R-64: a turn in progress can exceed the budget, and the report says so
 #[test]
 fn a_budget_that_was_passed_is_told() {
     let agents = ["a", "b", "c", "d"];

@@ -1,8 +1,8 @@
-//! What was found before, and what nobody wants to hear of.
+//! Baselines and suppressed findings.
 
 use super::*;
 
-/// The states of all findings, and what is fixed.
+/// Returns the state of each finding, followed by the fixed ones.
 fn states(report: &serde_json::Value) -> Vec<String> {
     let list = |name: &str| report[name].as_array().cloned().unwrap_or_default();
     let word = |value: &serde_json::Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
@@ -14,7 +14,7 @@ fn states(report: &serde_json::Value) -> Vec<String> {
     found.into_iter().chain(fixed).collect()
 }
 
-/// A reply with an issue on each of these lines.
+/// Returns a reply with an issue on each of these lines.
 fn at(lines: &[u32]) -> String {
     let issue = |line: &u32| {
         let place = format!("location: {{file_path: store.py, line_number: {line}}}");
@@ -45,7 +45,7 @@ fn what_a_baseline_knows_does_not_count_and_what_is_gone_is_fixed() {
     assert_eq!(states(&told), ["new line 7", "fixed line 1"]);
 }
 
-// The log of a scanner is a baseline too
+// The log of a scanner also works as a baseline
 #[test]
 fn a_sarif_log_is_a_baseline() {
     let project = project();
@@ -58,7 +58,7 @@ fn a_sarif_log_is_a_baseline() {
     assert_eq!(states(&told), ["fixed line 1"]);
 }
 
-// What nobody looked at again is not fixed
+// A finding in a file that was not reviewed again is not fixed
 #[test]
 fn what_lies_in_a_file_that_is_not_reviewed_is_not_fixed() {
     let project = project();
@@ -106,14 +106,14 @@ fn the_last_review_of_the_branch_is_the_baseline() {
     assert_eq!(states(&report(&since(&at(&[1])).exits(0))), ["persisting line 1"]);
     git(&project, &["checkout", "--quiet", "-b", "other"]);
     assert_eq!(states(&report(&since(&at(&[1])).exits(1))), [" line 1"]);
-    // A commit that is checked out by itself belongs to no branch, and is not known by another such commit.
+    // A detached HEAD has no branch, so no earlier review of one is a baseline.
     git(&project, &["checkout", "--quiet", "--detach"]);
     for _ in 0..2 {
         let outcome = since(&at(&[1])).exits(1);
         assert!(outcome.stderr.contains("note: no branch is checked out"), "{outcome}");
         assert_eq!(states(&report(&outcome)), [" line 1"]);
     }
-    // What cannot be read any more is passed over.
+    // Saihai skips an unreadable review.
     git(&project, &["checkout", "--quiet", "other"]);
     let run = since(&at(&[1])).exits(0).stderr;
     let run = run.lines().find_map(|line| line.strip_prefix("run ")).expect("a run").to_owned();
@@ -121,7 +121,7 @@ fn the_last_review_of_the_branch_is_the_baseline() {
     assert_eq!(states(&report(&since(&at(&[1])).exits(0))), ["persisting line 1"]);
 }
 
-// R-49, case 44: a baseline is a file that anybody may have written.
+// R-49, case 44: anyone may have written the baseline.
 #[test]
 fn what_a_baseline_says_of_its_agents_is_printed_as_text() {
     let project = project();
@@ -137,7 +137,7 @@ fn what_a_baseline_says_of_its_agents_is_printed_as_text() {
     assert!(!told.stdout.contains('\u{1b}') && !told.stdout.contains("\n::"), "{told}");
 }
 
-// R-38, R-47: reports are published, and what git ignores may be a key.
+// R-38, R-47: reports are public, and an ignored file may contain a key.
 #[test]
 fn no_excerpt_is_shown_of_a_file_that_git_ignores() {
     let project = project();
@@ -172,7 +172,7 @@ fn a_stranger_does_not_decide_what_is_heard_of_his_change() {
                 or moves do not count, nor do comments and fingerprints about lines it brings";
     let [none, one] = [serde_json::json!([]), serde_json::json!([said])];
     assert_eq!((&told["suppressed"], &told["warnings"]), (&none, &one), "{told}");
-    // A comment that was there before still counts.
+    // A comment that existed before the change still counts.
     project.write("store.py", "first = 1  # saihai-ignore[a]: nothing to see\nmore = 2\n");
     commit(&project);
     let told =
@@ -207,7 +207,7 @@ fn what_is_suppressed_is_listed_and_does_not_count() {
     assert_eq!(told["suppressed"][0]["reason"], "as agreed");
 }
 
-// R-61: what later reviews are compared with is made by a whole review only
+// R-61: only a complete review may become a baseline
 #[test]
 fn a_baseline_is_not_replaced_by_a_review_that_is_not_whole() {
     let keep = ["--write-baseline", "../base.json", "--no-cache"];

@@ -1,11 +1,11 @@
-//! Reviews that are stopped: by a person, by a crash, for good.
+//! Reviews that a person, a crash or `cancel` stops.
 
 use rustix::process::Signal;
 use saihai_tests::Terminal;
 
 use super::*;
 
-/// A review by `a`, who answers at once, and `b`, who only does so when it is asked again.
+/// Starts a review by `a`, which answers at once, and `b`, which hangs on its first call.
 fn stuck(arguments: &[&str]) -> (Project, Terminal) {
     let project = reviewed_by(&[("a", ""), ("b", "")]);
     let replies =
@@ -28,7 +28,7 @@ fn a_review_whose_process_was_killed_is_resumed_and_asks_only_who_is_missing() {
     assert_eq!(asked, [1, 2], "`a` was paid for once");
 }
 
-// What was cancelled is over
+// A cancelled review stays cancelled
 #[test]
 fn a_cancelled_review_is_not_resumed_and_keeps_what_was_found() {
     let (project, terminal) = stuck(&["--json"]);
@@ -43,7 +43,7 @@ fn a_cancelled_review_is_not_resumed_and_keeps_what_was_found() {
     assert_eq!(asked, [1, 1], "nobody is asked again");
 }
 
-// How the report is told is remembered, and of a review that was stopped it is told as well
+// A resumed review keeps its report options, and a stopped review also writes a report
 #[test]
 fn a_review_that_goes_on_tells_its_report_as_it_was_asked_to() {
     let flags = ["--format", "sarif", "--out", "json=r.json", "--write-baseline", "kept.json"];

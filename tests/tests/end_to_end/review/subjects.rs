@@ -1,4 +1,4 @@
-//! What is looked at.
+//! Subjects of a review.
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn bytes_that_are_no_text_break_nothing_and_are_matched_and_shown_alike() {
     );
 }
 
-// R-33, R-69: A stranger's attributes hide nothing from reviewers
+// R-33, R-69: attributes in a foreign change hide nothing from reviewers
 #[test]
 fn a_change_that_calls_its_own_files_binary_is_reviewed_like_any_other() {
     let project = reviewed_by(&[("a", "[applicability]\ncontent_patterns = ['drop_all']")]);
@@ -115,7 +115,7 @@ fn a_change_that_calls_its_own_files_binary_is_reviewed_like_any_other() {
     assert_eq!((&finding["anchor"], &finding["start_line"]), (&"added".into(), &2.into()), "{told:#}");
 }
 
-// What is not text by its content is not sent, though an attribute calls it text, and the report says so
+// Binary content is never sent, even if an attribute marks it as text. The report lists the file
 #[test]
 fn what_an_attribute_calls_text_is_left_out_and_listed_where_it_is_none() {
     let project = reviewed_by(&[("a", "")]);
@@ -129,7 +129,7 @@ fn what_an_attribute_calls_text_is_left_out_and_listed_where_it_is_none() {
     assert!(!prompt.contains("canary"), "{prompt}");
 }
 
-// Renamed files count by their new name, other repositories are not looked into, and new files may be left out
+// Renamed files have their new name, nested repositories are skipped, and `--no-untracked` skips new files
 #[test]
 fn a_change_is_told_by_the_names_its_files_have_now() {
     let reviewed = |arguments: &[&str]| {
@@ -148,7 +148,7 @@ fn a_change_is_told_by_the_names_its_files_have_now() {
     assert_eq!(left, serde_json::json!([]));
 }
 
-// case 29: A clone without the history that is needed
+// case 29: a clone without the required history
 #[test]
 fn where_there_is_no_common_history_the_hint_says_how_to_get_it() {
     let project = repository();
@@ -162,7 +162,7 @@ fn where_there_is_no_common_history_the_hint_says_how_to_get_it() {
     ");
 }
 
-// case 27: In the review itself
+// case 27: in the review itself
 #[test]
 fn what_is_no_text_is_shown_as_far_as_it_goes() {
     let project = reviewed_by(&[("a", "")]);
@@ -175,7 +175,7 @@ fn what_is_no_text_is_shown_as_far_as_it_goes() {
     assert!(prompt.contains("+caf\u{fffd} au lait\n") && prompt.contains("- logo.png: binary\n"), "{prompt}");
 }
 
-// R-28: outside git whole files can be looked at, and changes cannot
+// R-28: without git, Saihai reviews whole files but no changes
 #[test]
 fn without_git_only_files_can_be_looked_at() {
     let project = Project::new(PROGRAM);
@@ -186,7 +186,7 @@ fn without_git_only_files_can_be_looked_at() {
     assert!(refused.stderr.contains("= help: name files to review them whole"), "{refused}");
 }
 
-// R-28: the setting names the base, and a flag wins
+// R-28: the setting names the base, and a flag overrides it
 #[test]
 fn the_setting_names_the_base() {
     let project = repository();
@@ -220,7 +220,7 @@ fn an_agent_that_is_run_by_its_file_reviews_what_has_changed() {
     ");
 }
 
-// R-28: git names what it has compared in the directory as if it had it.
+// R-28: git reports a hash for a file in the working directory as if the object existed.
 #[test]
 fn a_binary_file_that_was_moved_and_edited_is_no_reason_to_refuse_a_review() {
     let project = reviewed_by(&[("a", "")]);

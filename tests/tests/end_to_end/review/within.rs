@@ -1,4 +1,4 @@
-//! Review agents inside pieces, through the program.
+//! Review agents inside pieces, tested through the program.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn run(project: &Project, replies: &str) -> Outcome {
     project.saihai(["run", "until-clean", "task", "--script", "script.yaml"]).run()
 }
 
-/// The facts of the journal of that name.
+/// Returns the journal facts of that name.
 fn facts(project: &Project, name: &str) -> Vec<serde_json::Value> {
     let journal = std::fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
     let lines = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
@@ -92,7 +92,7 @@ fn the_built_in_piece_with_review_agents_is_rehearsed_on_all_paths_in_both_langu
     }
 }
 
-// P-61: whoever commits onto the base itself leaves nothing that differs from it
+// P-61: after a commit onto the base itself, nothing differs from the base
 #[test]
 fn a_review_agent_sees_what_was_committed_since_the_run_began() {
     let project = guarded();
@@ -122,7 +122,7 @@ fn a_change_that_is_too_large_for_a_review_agent_is_told_of() {
     assert!(outcome.stderr.contains(told), "{outcome}");
 }
 
-/// The answers of the three agents of the built-in piece: each finds something of this severity.
+/// Returns replies of the three agents of the built-in piece, each with a finding of this severity.
 fn all_three(severity: &str) -> String {
     let place = "location: {file_path: store.py, line_number: 2}";
     let issue = |what: &str| format!("{{severity: {severity}, description: \"{what}\", {place}}}");
@@ -140,7 +140,7 @@ fn all_three(severity: &str) -> String {
     )
 }
 
-/// What the frozen workflow of a run says of the three review agents.
+/// Describes the three review agents as they are in the frozen workflow of a run.
 fn reviewers(project: &Project) -> Vec<String> {
     let frozen = std::fs::read_to_string(project.run_directory().join("workflow.json")).expect("a workflow");
     let workflow: serde_json::Value = serde_json::from_str(&frozen).expect("JSON");
@@ -159,7 +159,7 @@ fn reviewers(project: &Project) -> Vec<String> {
     told.collect()
 }
 
-// P-61, with what is refused beside it (`piece/tests/reviewers.rs`)
+// P-61, see also the refusals in `piece/tests/reviewers.rs`
 #[test]
 fn the_built_in_piece_goes_on_by_what_its_review_agents_find() {
     let implements = "  - {for: implement, text: 'Done. [STEP:0]', writes: [{path: store.py, content: \"def run(query):\\n    return db.execute(query)\\n\"}]}\n";
@@ -172,7 +172,7 @@ fn the_built_in_piece_goes_on_by_what_its_review_agents_find() {
         project.saihai(["run", "specialists", "task", "--script", "script.yaml"]).run().exits(0);
         project
     };
-    // Nothing important: that is the end.
+    // Without an important finding, the run ends.
     let project = run(&[implements, &all_three("suggestion")]);
     assert_eq!(project.journal().path_taken(), ["implement", "review"]);
     insta::assert_snapshot!(reviewers(&project).join("\n"), @r#"
@@ -181,7 +181,7 @@ fn the_built_in_piece_goes_on_by_what_its_review_agents_find() {
     "tests" "read_only" ["read_file","list_files","grep","git_diff","git_log","git_show","git_blame"]
     "#);
 
-    // Something important, or worse: it is fixed, and looked at again as it is then.
+    // An important or critical finding is fixed and reviewed again.
     for severity in ["important", "critical"] {
         let project = run(&[implements, &all_three(severity), fixes, &all_three("nitpick")]);
         let journal = project.journal();

@@ -57,7 +57,7 @@ fn who_waits_holds_no_place() {
         state.pending = true;
     });
     let mut call = scene.call(&["--label", "saihai", "--merge", "--jobs", "1"]).start();
-    // The first waits for its checks, the second for a moment, the third for a person; the last works all the same.
+    // Issue 1 waits for its checks, 2 for a short time and 3 for a person. Issue 4 still gets its turn.
     let asked = |scene: &Scene, number: u64| {
         scene.server.state().pull_requests.values().any(|one| one.head == format!("feature/issue-{number}"))
     };
@@ -65,7 +65,7 @@ fn who_waits_holds_no_place() {
         std::thread::park_timeout(std::time::Duration::from_millis(50));
     }
     scene.server.change(|state| state.pending = false);
-    // The first line that speaks of merges says where results go.
+    // The first of these lines announces the destination of the results.
     let merged: String = (0..3).map(|_| call.wait_for_note("merged")).collect();
     assert!(merged.contains("#1 merged") && merged.contains("#4 merged"), "{merged}");
     call.signal(Signal::INT);
@@ -88,7 +88,7 @@ fn a_failure_a_panic_and_a_kill_are_nobody_elses() {
     let outcome = call.run().exits(70);
     let expected = ["#1 failed", "#2 failed", "#3 provider", "#4 branch-ready", "#5 branch-ready"];
     assert_eq!(outcomes(&outcome), expected, "{outcome}");
-    // The whole process is killed while one of them hangs: what the others came to is known afterwards.
+    // Kills the whole process while one issue hangs. The next call still knows the outcomes of the others.
     project.write(".saihai/issues/6.md", "# Hangs\n").write(".saihai/issues/7.md", "# Good as well\n");
     let mut call = work(&project, &["--auto", "--jobs", "2", "--issues", "6,7"]).start();
     call.wait_for_note("#7 branch-ready");
@@ -100,7 +100,7 @@ fn a_failure_a_panic_and_a_kill_are_nobody_elses() {
     assert_eq!(project.runs().len(), runs, "nothing was done twice");
 }
 
-/// A quota that is used up, for so many seconds if that is known.
+/// Refuses a request because the quota is used up. `seconds` is the wait, if the provider names one.
 fn used_up(seconds: Option<u64>) -> Answer {
     Answer::Refused(Refusal {
         status: 429,
@@ -110,15 +110,15 @@ fn used_up(seconds: Option<u64>) -> Answer {
     })
 }
 
-/// A short quota: the run that met it waits in its process and holds no place, and nobody else is asked for the same provider
-/// meanwhile.
+/// Tests a short quota. The run waits in its process without counting towards `--jobs`. No other run calls
+/// that provider meanwhile.
 fn a_quota_that_is_sat_out_pauses_it_as_well() {
     const WAIT: u64 = 8;
     let done = Answer::text("Nothing to do. [STEP:0]");
     let poor = ApiServer::start(|_| [used_up(Some(WAIT)), done]);
     let project = repository("");
     let go = project.home().join("go");
-    // Whoever is rich works until it is told to stop, so that only one place of two is free.
+    // The rich agent works until the file `go` exists, so only one of two jobs is free.
     let agent = project.home().join("agent");
     let waits = format!("while ! test -e {}; do sleep 0.05; done", go.display());
     std::fs::write(&agent, format!("#!/bin/sh\ncat > /dev/null\n{waits}\necho '[STEP:0]'\n")).expect("it");
@@ -146,7 +146,7 @@ fn a_quota_that_is_sat_out_pauses_it_as_well() {
     assert_eq!(poor.asked().len(), 3, "{outcome}");
     let said = |part: &str| outcome.stderr.find(part).unwrap_or_else(|| panic!("{part}: {outcome}"));
     assert!(said("#4 fix") < said("#3 run"), "{outcome}");
-    // Not a moment before the quota is there again.
+    // Issue 3 starts only after the quota has returned.
     let begun = |number: u64| {
         let run = project.runs().into_iter().find(|run| run.ends_with(&format!("-issue-{number}")));
         let stamp = run.expect("a run")[..15].replace('-', "T");
@@ -156,7 +156,7 @@ fn a_quota_that_is_sat_out_pauses_it_as_well() {
     assert!(later >= i64::try_from(WAIT).expect("a number"), "{later} s: {outcome}");
 }
 
-/// Issues are worked on by a provider whose quota is used up; those with the label `rich` by another one.
+/// Assigns issues to a provider without quota, and issues with the label `rich` to another provider.
 fn poor_and_rich(project: &Project, rich: &str) {
     for (name, provider) in [("poor", "openai"), ("rich", rich)] {
         let piece = super::PIECE.replace("name: it", &format!("name: {name}"));
@@ -190,7 +190,8 @@ fn a_quota_pauses_what_is_yet_to_begin_on_that_provider_alone() {
     assert_eq!((poor.asked().len(), rich.asked().len(), project.runs().len()), (1, 1, 2), "{outcome}");
 }
 
-// I-36: only the registration of a worktree is made one at a time. Each checkout here waits until the other has begun.
+// I-36: Saihai registers worktrees one at a time, but checks out their files in parallel. Each checkout
+// here waits until the other has started.
 #[test]
 fn files_of_worktrees_are_checked_out_at_the_same_time() {
     let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n");

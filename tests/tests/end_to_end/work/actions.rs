@@ -1,4 +1,4 @@
-//! The same in a job of GitHub Actions.
+//! `saihai work` in a job of GitHub Actions.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::github::Scene;
 use super::{git_in, writes};
 use crate::support::PROGRAM;
 
-/// The job as it was agreed upon, to the letter.
+/// The job from the manual. The test compares it byte for byte.
 const JOB: &str = r#"on: { issues: { types: [labeled] } }
 permissions: { contents: write, issues: write, pull-requests: write }
 concurrency: saihai-issue-${{ github.event.issue.number }}
@@ -25,13 +25,12 @@ jobs:
         env: { GITHUB_TOKEN: "${{ github.token }}" }
 "#;
 
-/// What a job's token is.
 const TOKEN: &str = "ghs_canary4711";
 
-/// Text that would do something to a job if its runner found it in the output.
+/// Text that a runner would execute as commands if it appeared in the output.
 const HOSTILE: &str = "::add-mask::a ##[add-mask]b";
 
-/// The lines that a runner obeys: `::name::` at the beginning of one, `##[name]` anywhere.
+/// Returns the lines that a runner executes: `::name::` at the start of a line, `##[name]` anywhere.
 fn obeyed(output: &str) -> Vec<&str> {
     let is_command = |line: &&str| {
         let begins = line.trim_start().strip_prefix("::").is_some_and(|rest| rest.contains("::"));
@@ -40,7 +39,7 @@ fn obeyed(output: &str) -> Vec<&str> {
     output.split(['\n', '\r']).filter(is_command).collect()
 }
 
-/// A machine that GitHub lends for one job: a new clone, no name for git, and what the runner says of the event.
+/// A GitHub runner for one job: a fresh clone, no git identity, and the variables of the event.
 struct Machine<'a> {
     scene: &'a Scene,
     directory: PathBuf,
@@ -54,7 +53,7 @@ impl<'a> Machine<'a> {
             std::fs::create_dir_all(made).expect("a directory");
         }
         symlink(PROGRAM, programs.join("saihai")).expect("the program");
-        // As `actions/checkout` does it.
+        // The same steps as `actions/checkout`.
         let remote = git_in(&scene.project.root(), &["remote", "get-url", "origin"]);
         for step in [
             &["init", "--quiet"][..],
@@ -74,7 +73,7 @@ impl<'a> Machine<'a> {
         self.directory.join(name)
     }
 
-    /// Runs a line of the job as the runner does.
+    /// Runs a line of the job in a shell, with the environment of a runner.
     fn run(&self, line: &str) -> Output {
         let mut shell = Command::new("bash");
         shell.args(["-e", "-c", line]).current_dir(self.file("checkout")).env_clear();
@@ -93,15 +92,15 @@ impl<'a> Machine<'a> {
         }
         shell.env("PATH", path).env("LANG", "C.UTF-8").env("GITHUB_REPOSITORY", "me/tool");
         shell.env("GITHUB_API_URL", self.scene.server.url()).env("GIT_CONFIG_NOSYSTEM", "1");
-        // The agent of this machine.
+        // Each machine has its own script.
         shell.env("SAIHAI_SCRIPT", self.file("checkout/script.yaml"));
-        // What the job itself gives to its step, as the runner fills it in.
+        // The job passes the token to its step, and the runner fills it in.
         shell.env("GITHUB_TOKEN", TOKEN).output().expect("a shell")
     }
 }
 
 impl Machine<'_> {
-    /// The agent of this machine writes another file than those of others.
+    /// Makes the agent of this machine write its own file, so that jobs differ.
     fn writes(self, file: &str) -> Self {
         let script = std::fs::read_to_string(self.file("checkout/script.yaml")).expect("a script");
         std::fs::write(self.file("checkout/script.yaml"), script.replace("fixed.txt", file))
@@ -110,13 +109,13 @@ impl Machine<'_> {
     }
 }
 
-/// Somebody pushes to the base, as others do while a job runs.
+/// Pushes to the base branch, as other people do while a job runs.
 fn push_to_main(scene: &Scene) {
     super::git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "meanwhile"]);
     super::git(&scene.project, &["push", "--quiet", "origin", "main"]);
 }
 
-/// A repository in which an agent answers, whatever it is asked, and writes commands for the runner.
+/// Creates a repository whose agent answers every prompt and writes runner commands.
 fn scene(change: impl FnOnce(&mut ForgeState)) -> Scene {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
         state.issue(7, &format!("{HOSTILE} fails"), &["saihai"]);
@@ -145,7 +144,7 @@ fn the_job_of_the_manual_turns_a_labelled_issue_into_a_pull_request_once() {
     let page = std::fs::read_to_string(page.join("docs/guides/work-in-ci.md")).expect("the manual");
     assert!(page.contains(&format!("```yaml\n{JOB}```\n")), "the manual shows another job");
     let line = JOB.lines().find_map(|line| line.trim().strip_prefix("- run: ")).expect("its line");
-    // The one with everything around it is the same job.
+    // The complete workflow in the manual contains the same job.
     let complete = page.split("```yaml\n").find(|block| block.starts_with("name: saihai")).expect("it");
     let same = ["types: [labeled]", "contents: write", "issues: write", "pull-requests: write"];
     let same = same.into_iter().chain(JOB.lines().map(str::trim).filter(|line| {
@@ -174,7 +173,7 @@ fn the_job_of_the_manual_turns_a_labelled_issue_into_a_pull_request_once() {
     let author = scene.remote(&["log", "-1", "--format=%an <%ae>", "feature/issue-7"]);
     assert_eq!(author, "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>");
 
-    // `concurrency` has the second job of an issue wait for the first; it finds what that has done.
+    // `concurrency` makes the second job of an issue wait. It then finds the work of the first job.
     let writes = scene.server.writes().len();
     let second = Machine::new(&scene, "second").run(line);
     assert_eq!(second.status.code(), Some(0), "{}", text(&second.stderr));
@@ -182,7 +181,7 @@ fn the_job_of_the_manual_turns_a_labelled_issue_into_a_pull_request_once() {
     assert_eq!((scene.server.state().pull_requests.len(), scene.server.writes().len()), (1, writes));
 }
 
-// For people as well: titles, reasons, and the reply that `run` ends with.
+// Output for people is also escaped: titles, reasons, and the final reply of `run`.
 #[test]
 fn nothing_that_others_wrote_is_a_command_to_a_runner() {
     let scene = scene(|_| {});
@@ -204,7 +203,8 @@ fn nothing_that_others_wrote_is_a_command_to_a_runner() {
     assert_eq!(obeyed(&format!("x\n{HOSTILE}\n")), [HOSTILE], "it would have been one");
 }
 
-// What is opened with the token of a job starts no checks: who wants it merged is told, and not only that time is up.
+// GitHub starts no checks for a pull request opened with a job token. The message must explain this, not
+// only report a timeout.
 #[test]
 fn who_wants_a_merge_with_the_token_of_a_job_is_told_why_there_are_no_checks() {
     let scene = scene(|state| state.all_green = false);
@@ -215,13 +215,13 @@ fn who_wants_a_merge_with_the_token_of_a_job_is_told_why_there_are_no_checks() {
     let why = "no check has appeared for https://github.com/me/tool/pull/8; pull requests that are opened with the token of GitHub Actions start no checks: give it a token of its own";
     assert!(said.contains(why), "{said}");
     assert!(!scene.server.state().pull_requests[&8].merged);
-    // Elsewhere nobody is told of another token.
+    // Outside a job, the message does not mention tokens.
     let elsewhere = scene.work(&["--issues", "7", "--merge", "--definition", "default", "--retry"]).exits(6);
     assert!(elsewhere.stdout.contains("no check has appeared"), "{elsewhere}");
     assert!(!elsewhere.stdout.contains("token"), "{elsewhere}");
 }
 
-// I-34, I-39, I-72: the clone of a job begins later than the branch of the job before it.
+// I-34, I-39, I-72: a shallow clone may start after the commit where an earlier job created its branch.
 #[test]
 fn a_job_goes_on_with_the_branch_of_another_though_its_clone_is_shallow_and_the_base_has_moved() {
     let line = "saihai work --event --definition default --auto";
@@ -235,7 +235,7 @@ fn a_job_goes_on_with_the_branch_of_another_though_its_clone_is_shallow_and_the_
     assert_eq!(output.status.code(), Some(0), "{said}{told}");
     assert_eq!(scene.remote(&["merge-base", "main", "feature/issue-7"]), began);
     assert_eq!(scene.remote(&["rev-list", "--count", "main..feature/issue-7"]), "2");
-    // Also where nothing is asked of an agent any more.
+    // The same holds when no agent turn is needed.
     push_to_main(&scene);
     let output = Machine::new(&scene, "third").run(&format!("{line} --merge"));
     let (said, told) = (text(&output.stdout), text(&output.stderr));

@@ -1,5 +1,5 @@
-//! What stands on the forge once the work is handed over: comments that nobody takes, labels of runs that are over, pull
-//! requests that somebody has merged.
+//! State on the forge after delivery: refused comments, labels of finished runs, and pull requests that a
+//! person merged.
 
 use saihai_connect::forge::testing::Wrong;
 
@@ -14,7 +14,7 @@ fn scene(replies: &str) -> Scene {
     })
 }
 
-// A comment is never an exit: an issue may be locked, and the work is handed over all the same.
+// A refused comment never stops a run: an issue may be locked, and Saihai still delivers the work.
 #[test]
 fn an_issue_that_takes_no_comment_is_delivered_all_the_same() {
     for status in [403, 404, 410, 422] {
@@ -34,7 +34,7 @@ fn an_issue_that_takes_no_comment_is_delivered_all_the_same() {
     }
 }
 
-// I-54: a label that tells of a run that is over is set right by whoever sees it next; one that was taken away stays away.
+// I-54: the next call corrects the label of a finished run. A label that a person removed stays removed.
 #[test]
 fn a_label_that_was_left_behind_is_set_right() {
     let scene = scene(&writes("fixed.txt"));
@@ -53,7 +53,7 @@ fn a_label_that_was_left_behind_is_set_right() {
     assert_eq!(scene.server.state().issues[&7].labels, ["saihai"]);
 }
 
-// I-53: what a person has merged is what they have merged, and not what was made since.
+// I-53: a merge by a person covers the commits of that time, not later ones.
 #[test]
 fn a_pull_request_that_was_merged_before_the_work_went_on_is_not_taken_for_it() {
     let replies = "  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'echo $$ > a.txt']}]}\n";
@@ -80,7 +80,7 @@ fn a_pull_request_that_was_merged_before_the_work_went_on_is_not_taken_for_it() 
     assert_ne!(scene.remote(&["rev-parse", "feature/issue-7"]), first);
 }
 
-// What is set and not done is said.
+// Saihai reports a setting that has no effect.
 #[test]
 fn verify_is_said_not_to_run_where_the_forge_merges() {
     let scene = scene(&writes("fixed.txt"));
@@ -91,7 +91,8 @@ fn verify_is_said_not_to_run_where_the_forge_merges() {
     assert!(!silent.stderr.contains("`verify`"), "{silent}");
 }
 
-// I-11: a flag says where issues come from, whatever repository the settings name; where both are at hand nobody guesses.
+// I-11: a flag selects the source of issues, regardless of the repository in the settings. If both sources
+// exist, Saihai does not guess.
 #[test]
 fn a_repository_in_the_settings_is_no_flag() {
     let project = repository(&writes("fixed.txt"));
@@ -104,7 +105,7 @@ fn a_repository_in_the_settings_is_no_flag() {
     assert!(both.stderr.contains("source"), "{both}");
 }
 
-// What is finished and pushed waits for a forge that refuses it now; the next call looks, and pays for nothing.
+// Finished and pushed work waits while the forge refuses it. The next call checks again without a new turn.
 #[test]
 fn a_refusal_that_passes_costs_no_second_turn() {
     let scene = scene(&writes("fixed.txt"));

@@ -1,4 +1,4 @@
-//! Once only, again and again: crashes, kills, and many at the same time.
+//! Exactly-once behaviour: crashes, kills, and many processes at the same time.
 
 use rustix::process::Signal;
 use saihai_tests::{At, Fault};
@@ -7,10 +7,11 @@ use super::github::Scene;
 use super::{auto, commit, git, outcomes, repository, work, writes};
 use crate::support::Chance;
 
-/// How many crashes each of four suites tries: 200 in all.
+/// Crashes per suite. The four suites try 200 in all.
 const SEEDS: u64 = 50;
 
-/// A crash somewhere in the work on an issue of a forge, then the same call until it is done: everything happened once.
+/// Crashes at random points of the work on forge issues and repeats the call until it succeeds. Asserts
+/// that each effect happened once.
 fn crashes(suite: u64) {
     let scene = Scene::new(&writes("f"), |state| {
         state.closes = true;
@@ -43,7 +44,7 @@ fn crashes(suite: u64) {
         let trailer = format!("--grep=^Saihai-Issue: {number}$");
         let made = scene.remote(&["log", "--oneline", &trailer, "main"]);
         assert_eq!(made.lines().count(), 1, "seed {suite}/{number}, {fault}: {made}");
-        // An id that a crash has left unused is not used again; the next has a number behind it.
+        // A run ID left unused by a crash is not reused; the next ID gets a numeric suffix.
         let begun = scene.project.begun();
         let runs =
             begun.iter().filter(|run| format!("{run}-").contains(&format!("-issue-{number}-"))).count();
@@ -114,7 +115,7 @@ fn ctrl_c_parks_everything_and_the_next_call_goes_on() {
     assert_eq!(project.runs().len(), 3);
 }
 
-// I-72: what is done about an issue depends on what became of it before; with the tests of other clones and of crashes
+// I-72: the state of an issue decides the next action; see also the tests of other clones and of crashes
 #[test]
 fn asked_again_every_issue_is_gone_on_with_told_of_or_begun_again() {
     let replies = "  - {text: 'Planned. [STEP:0]', for: plan, prompt: Unfinished, runs: [{argv: [sh, -c, 'echo x > planned; git add planned; git commit -qm planned']}]}\n  - {fail: {class: auth, message: 'no key'}, for: fix, prompt: Unfinished}\n  - {text: 'No. [STEP:1]', for: fix, prompt: Failing}\n  - {text: 'Again. [STEP:2]', for: fix, prompt: Endless, times: '*'}\n  - {text: 'Done. [STEP:0]', for: fix, writes: [{path: f, content: x}], times: '*'}\n  - {text: 'Planned. [STEP:0]', for: plan, times: '*'}\n";

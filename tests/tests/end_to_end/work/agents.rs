@@ -1,4 +1,4 @@
-//! Agents and issues that mean no good, or only do as they please.
+//! Hostile or careless agents and issues.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -11,7 +11,7 @@ fn with(argv: &str) -> Project {
     with_more(argv, "")
 }
 
-/// An agent that runs a command of the shell, and then says more.
+/// Creates a project whose agent runs a shell command, followed by `more` replies.
 fn with_more(argv: &str, more: &str) -> Project {
     let first = format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{argv}']}}]}}\n");
     let project = repository(&format!("{first}{more}"));
@@ -65,7 +65,7 @@ fn a_repository_in_the_repository_is_refused_and_stays() {
     assert_eq!(project.read(".worktrees/issue-7/inner/file"), "x\n");
 }
 
-// I-50: an agent that made a repository of its own out of its worktree has commits that are nowhere else.
+// I-50: an agent replaced the repository of its worktree, so its commits exist nowhere else.
 #[test]
 fn a_repository_in_the_place_of_the_worktrees_own_is_refused_and_stays_until_a_person_has_kept_it() {
     let project = with(
@@ -77,7 +77,7 @@ fn a_repository_in_the_place_of_the_worktrees_own_is_refused_and_stays_until_a_p
     assert_eq!(super::git_in(&worktree, &["log", "--format=%s"]), "own");
     let cleaned = project.saihai(["work", "--clean"]).run().exits(0);
     assert!(cleaned.stdout.contains("has not handed it over"), "{cleaned}");
-    // The way out that was said.
+    // Follows the advice in the message.
     let kept = project.home().join("kept");
     assert!(outcome.stdout.contains(&format!("`mv {}/.git DIR && git worktree repair`", worktree.display())));
     std::fs::rename(worktree.join(".git"), &kept).expect("it can be moved");
@@ -88,7 +88,7 @@ fn a_repository_in_the_place_of_the_worktrees_own_is_refused_and_stays_until_a_p
     assert_eq!(super::git_in(&kept, &["--git-dir", ".", "log", "--format=%s"]), "own");
 }
 
-// What git cannot hold is for a person to decide on; no turn is paid for again afterwards.
+// Git cannot store a pipe, so a person decides. Afterwards Saihai pays for no second turn.
 #[test]
 fn a_pipe_in_the_place_of_a_file_waits_for_a_person_and_then_goes_on() {
     let project = with("echo x > f; rm kept.txt; mkfifo kept.txt");
@@ -105,7 +105,7 @@ fn a_pipe_in_the_place_of_a_file_waits_for_a_person_and_then_goes_on() {
     assert_eq!(git(&project, &["diff", "--name-status", "main", "feature/issue-7"]), "A\tf\nD\tkept.txt");
 }
 
-// Nothing that an agent wrote is silently left out of what is called done, nor goes with its worktree.
+// Finished work never omits files of an agent silently, and cleanup never deletes them.
 #[test]
 fn what_git_passes_over_waits_for_a_person_and_then_goes_on() {
     let project = with("echo x > f; mkdir -p s/.git .GIT; echo w > s/.git/w; echo v > .GIT/v");
@@ -120,7 +120,7 @@ fn what_git_passes_over_waits_for_a_person_and_then_goes_on() {
     assert_eq!(git(&project, &["diff", "--name-status", "main", "feature/issue-7"]), "A\tf\nA\ts/kept/w");
 }
 
-// I-2, I-3: what is done in a copy of a project is done to the copy.
+// I-2, I-3: work in a copied project changes only the copy.
 #[test]
 fn a_copied_project_leaves_the_worktrees_of_the_first_one_alone() {
     let (first, copy) = (with("echo x > f; mkdir .GIT; echo v > .GIT/v"), with(""));
@@ -142,7 +142,8 @@ fn a_copied_project_leaves_the_worktrees_of_the_first_one_alone() {
 
 const TWO: &str = "name: it\nmovements:\n  - {name: plan, edit: true, rules: [{condition: done, next: fix}]}\n  - {name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}\n";
 
-// I-72: where the worktree is removed in the middle, it is said, and the next call makes it again from the branch.
+// I-72: Saihai reports a worktree that disappears during a run. The next call creates it again from the
+// branch.
 #[test]
 fn a_worktree_that_was_removed_between_turns_is_said_and_made_again() {
     let project =
@@ -181,7 +182,7 @@ fn a_worktree_that_was_removed_before_anything_was_committed_is_no_success() {
     assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(0)), ["#7 branch-ready"]);
 }
 
-// The value of a secret that Saihai knows does not leave the machine.
+// The value of a known secret does not leave the machine.
 #[test]
 fn a_secret_among_the_files_is_refused() {
     let project = with("echo a-very-secret-value-4711 > f");
@@ -190,7 +191,8 @@ fn a_secret_among_the_files_is_refused() {
     assert!(outcome.stdout.contains("secret: a secret is in `f`"), "{outcome}");
 }
 
-// What is as short as a word is in many files and no secret in any; that it is not looked for is said once.
+// A token as short as a word would match ordinary files. Saihai reports once that it does not search for
+// it.
 #[test]
 fn a_token_that_is_too_short_is_not_looked_for() {
     let scene = super::github::Scene::new(&writes("fixed.txt"), |state| {
@@ -213,7 +215,8 @@ fn what_an_agent_hid_from_git_is_rescued_before_its_worktree_goes() {
     assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:notes/plan.md"]), "x");
 }
 
-// case 37: what one agent sets up in the repository runs nowhere while another's issue is worked on.
+// case 37: configuration that one agent leaves in the repository never runs during the work on another
+// issue.
 #[test]
 fn nothing_that_an_agent_configures_is_ever_run_by_us() {
     let project = repository(
@@ -248,7 +251,7 @@ fn files_that_are_copied_for_the_agent_are_never_committed() {
     assert_eq!(git(&project, &["ls-tree", "-r", "--name-only", "feature/issue-7", ".env"]), "");
 }
 
-// An issue whose lock somebody took away is not handed over any more, and it is said why.
+// Saihai does not deliver an issue after its lock was deleted, and reports the reason.
 #[test]
 fn a_lock_that_is_gone_ends_the_delivery() {
     let project = with("echo x > f; rm $(git rev-parse --git-common-dir)/saihai/issue-7.lock");
@@ -259,8 +262,8 @@ fn a_lock_that_is_gone_ends_the_delivery() {
     assert_eq!(git(&project, &["rev-parse", "feature/issue-7"]), git(&project, &["rev-parse", "main"]));
 }
 
-// I-50: a token that only `gh` knows is found in what would be handed over, whichever command goes on with the run; and where
-// an agent says it, that is not kept.
+// I-50: Saihai finds a token that only `gh` knows before delivery, with any command that continues the run.
+// The journal does not store the token either.
 #[test]
 fn the_token_of_gh_is_not_handed_over_also_where_a_run_is_resumed() {
     const TOKEN: &str = "canary-token-4711";
@@ -301,7 +304,7 @@ fn the_token_of_gh_is_not_handed_over_also_where_a_run_is_resumed() {
     assert!(scene.server.state().pull_requests.is_empty());
 }
 
-// C-55: also what a script says is kept without a token that stands in no variable.
+// C-55: Saihai also redacts a token from script output when no variable contains it.
 #[test]
 fn the_token_of_gh_is_kept_nowhere_though_a_script_says_it() {
     const TOKEN: &str = "canary-token-4711";
@@ -309,7 +312,7 @@ fn the_token_of_gh_is_kept_nowhere_though_a_script_says_it() {
     let scene = Scene::new("", |state| {
         state.issue(7, "Login fails", &["saihai"]);
     });
-    // Not in a commit: what is handed over would hold it.
+    // Stays uncommitted: otherwise the delivered commit would contain the token.
     scene.project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
     let programs = scene.project.home().join("programs");
     std::fs::create_dir_all(&programs).expect("a directory");

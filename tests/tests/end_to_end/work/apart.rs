@@ -1,14 +1,15 @@
-//! Issues are kept apart from each other, from what their texts say, and from what their agents do to the repository.
+//! Isolation of issues from each other, from their texts, and from changes that agents make to the
+//! repository.
 
 use saihai_tests::Fault;
 
 use super::github::Scene;
 use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
 
-/// Lists the locks of issues that somebody holds at this moment, into a file of the worktree.
+/// Writes the issue locks that a process currently holds to a file of the worktree.
 const LOCKS: &str = "for lock in $(git rev-parse --git-common-dir)/saihai/*.lock; do flock --nonblock $lock true || basename $lock; done > held";
 
-// I-7: one lock for an issue, which is never waited for, and nothing else is held while an agent works.
+// I-7: an issue has one lock, and no process waits for it. Saihai holds no other lock while an agent works.
 #[test]
 fn an_issue_takes_one_lock_and_waits_for_none() {
     let project =
@@ -22,7 +23,8 @@ fn an_issue_takes_one_lock_and_waits_for_none() {
         let held = git(&project, &["show", &format!("feature/issue-{number}:held")]);
         assert_eq!(held, format!("issue-{number}.lock"));
     }
-    // Two that take the same issues in opposite orders: nobody waits for the other, and nothing is done twice.
+    // Two calls take the same issues in opposite order. Neither waits for the other, and no work happens
+    // twice.
     let project = repository("  - {text: 'Done. [STEP:0]', delay: 2s, writes: [{path: f, content: x}]}\n");
     for number in [7, 8] {
         project.write(&format!(".saihai/issues/{number}.md"), format!("# Issue {number}\n"));
@@ -39,8 +41,8 @@ fn an_issue_takes_one_lock_and_waits_for_none() {
     assert_eq!(project.runs().len(), 2);
 }
 
-// I-45: a bug that one of them meets ends that one, is confessed, and is no other's; with the tests of jobs, of runs that
-// wait and of runs that fail or are killed
+// I-45: a bug ends only the issue that triggers it, and Saihai reports it as a bug; see also the tests of
+// jobs, of waiting runs, and of failed or killed runs
 #[test]
 fn a_panic_ends_one_issue_and_no_other() {
     let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n");
@@ -57,7 +59,7 @@ fn a_panic_ends_one_issue_and_no_other() {
     assert_eq!(outcomes(&again), ["#1 branch-ready", "#2 branch-ready", "#3 branch-ready"]);
 }
 
-// I-22: whatever an issue says, it says it to the agent and to people.
+// I-22: the text of an issue reaches only the agent and people.
 #[test]
 fn the_text_of_an_issue_is_neither_a_command_nor_a_name_nor_a_template_nor_an_answer() {
     let hostile =
@@ -93,7 +95,7 @@ fn the_text_of_an_issue_is_neither_a_command_nor_a_name_nor_a_template_nor_an_an
     }
 }
 
-// I-66: before a worktree is used again, and before it goes, all of it is kept; and nothing is removed that somebody works on.
+// I-66: Saihai saves the whole worktree before it reuses or deletes it. It deletes nothing that is in use.
 #[test]
 fn the_state_of_a_worktree_is_kept_before_it_is_used_again_and_before_it_goes() {
     let leaves = "echo half > half.txt; echo own > own.txt; git add own.txt; git commit -qm own";
@@ -118,7 +120,7 @@ fn the_state_of_a_worktree_is_kept_before_it_is_used_again_and_before_it_goes() 
     let read = |name: &str| std::fs::read_to_string(rescued.join(name)).expect("a file");
     assert_eq!((read("half.txt"), read("own.txt")), ("half\n".to_owned(), "own\n".to_owned()));
     assert_eq!(git_in(&rescued, &["log", "-1", "--format=%s", "HEAD^"]), "own");
-    // Somebody works on it: it is skipped by its lock.
+    // The lock marks the worktree as in use, so Saihai skips it.
     let worktree = project.root().join(".worktrees/issue-7");
     std::fs::write(worktree.join("later.txt"), "later\n").expect("a file");
     let clean = || project.saihai(["work", "--clean"]).run().exits(0);
@@ -128,7 +130,7 @@ fn the_state_of_a_worktree_is_kept_before_it_is_used_again_and_before_it_goes() 
     assert!(skipped.stdout.contains("#7 ") && skipped.stdout.contains("it is being worked on"), "{skipped}");
     assert!(worktree.exists());
     lock.unlock().expect("it is ours");
-    // Also where the forge cannot be reached.
+    // The same holds when the forge is unreachable.
     project.write(
         ".saihai/config.toml",
         "[work]\ndefinition = \"it\"\nsource = \"github\"\nrepo = \"me/tool\"\n",

@@ -1,4 +1,4 @@
-//! Cases of the work on issues as they are on a forge.
+//! Cases of the work on forge issues.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn scene(replies: &str) -> Scene {
     })
 }
 
-/// An agent that runs a command of the shell and is done.
+/// Returns the reply of an agent that runs a shell command and finishes.
 fn runs(command: &str) -> String {
     format!("  - {{text: 'Done. [STEP:0]', for: fix, runs: [{{argv: [sh, -c, '{command}']}}]}}\n")
 }
@@ -28,7 +28,7 @@ fn fifty_processes_at_once_make_one_run_and_one_pull_request() {
     let waits = format!("while ! test -e {}; do sleep 0.1; done; echo x > f", go.display());
     scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", runs(&waits)));
     let mut calls: Vec<Live> = (0..50).map(|_| scene.call(&["--issues", "7"]).start()).collect();
-    // The lock says whose it is, once it is somebody's.
+    // The lock file names its owner once a process holds it.
     let lock = scene.project.root().join(".git/saihai/issue-7.lock");
     let owner = loop {
         let note = std::fs::read_to_string(&lock).unwrap_or_default();
@@ -111,7 +111,7 @@ fn a_repository_among_the_files_is_not_pushed_and_stays() {
     assert!(inner.join("f").exists() && inner.join(".git").exists());
 }
 
-/// Everything that git would start by itself leaves a file behind.
+/// Installs a trap for every program that git can start by itself. Each trap leaves a file.
 const TRAPS: &str = r#"
 spring() { echo "touch $SPRUNG/$1"; }
 common=$(git rev-parse --git-common-dir)
@@ -150,7 +150,7 @@ fn nothing_that_one_agent_sets_up_runs_while_the_work_of_another_is_handed_over(
     );
     let second = "  - {text: 'Done. [STEP:0]', prompt: Second, writes: [{path: two, content: x}, {path: kept.txt, content: y}]}\n";
     scene.project.write("script.yaml", format!("script: 1\nreplies:\n{first}{second}"));
-    // The address of the remote is the one that was read at the start, too.
+    // Saihai also keeps using the remote address that it read at the start.
     let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(0);
     assert_eq!(outcomes(&outcome), ["#1 merged", "#2 merged"]);
     assert_eq!(
@@ -162,12 +162,13 @@ fn nothing_that_one_agent_sets_up_runs_while_the_work_of_another_is_handed_over(
         entries.map(|name| name.to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
     assert_eq!(ran(), Vec::<String>::new());
-    // The traps are real: whoever follows them is caught.
+    // Proves that the traps work: an unprotected git triggers them.
     git(&scene.project, &["status", "--short"]);
     assert!(ran().contains(&"fsmonitor".to_owned()), "{:?}", ran());
 }
 
-// I-27, case 9: what only mentions an issue depends on nothing, and one of another repository is warned of
+// I-27, case 9: a mention of an issue is no dependency, and a dependency on another repository causes a
+// warning
 #[test]
 fn prose_code_comments_quotes_and_other_repositories_hold_nobody_back() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -214,7 +215,7 @@ fn a_title_is_text_in_commit_pull_request_and_table() {
     assert!(!scene.project.root().join("x").exists());
 }
 
-// A title is whoever's opened the issue; only `Closes #7` is ours.
+// Anyone can choose the title of an issue; only `Closes #7` comes from Saihai.
 #[test]
 fn a_title_closes_no_other_issue_and_calls_nobody() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -226,7 +227,7 @@ fn a_title_closes_no_other_issue_and_calls_nobody() {
     assert!(message.starts_with("fixes # 1 @ admin (#7)\n\nCloses #7\n\n"), "{message}");
 }
 
-// I-40: what each gate shows, where it is known what a turn costs
+// I-40: the content of each gate when the cost of a turn is known
 #[test]
 fn each_gate_shows_item_base_turns_and_cost_and_the_later_ones_the_commit_and_its_files() {
     let project = super::repository("");

@@ -1,4 +1,5 @@
-//! What nobody can say, what people do meanwhile, and what is all done: nothing is done again, and nothing wrong is taken for ours.
+//! Unknown results, concurrent changes by people, and finished work. Saihai repeats nothing and claims
+//! nothing of others.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -17,7 +18,7 @@ fn labelled(scene: &Scene) -> Outcome {
     scene.work(&["--issues", "7", "--merge"])
 }
 
-/// Has the program die where the result of a stage is about to be written, so that nobody knows of it.
+/// Kills the program just before it writes the result of a stage, so that the result stays unknown.
 fn dies_after(scene: &Scene, stage: &str) {
     let result = format!("\"performed\":{{\"call\":{{\"stage\":\"deliver/{stage}\"");
     let fault = Fault::kill_at(Moment::Before, &result);
@@ -25,12 +26,12 @@ fn dies_after(scene: &Scene, stage: &str) {
     assert_eq!(killed.code, None, "{stage}: {killed}");
 }
 
-/// The changes asked for so far, but for labels: those are set to what they should be as often as one likes.
+/// Returns the changes requested so far, without labels. Setting a label twice is harmless.
 fn changes(scene: &Scene) -> Vec<String> {
     scene.server.writes().into_iter().filter(|line| !line.contains("/labels")).collect()
 }
 
-// The marks that stand in comments and pull requests name the run.
+// Returns the marker that Saihai puts into comments and pull requests. It names the run.
 fn mark(scene: &Scene) -> String {
     format!("<!-- saihai:issue=7 run={} -->", scene.project.runs()[0])
 }
@@ -45,7 +46,8 @@ fn t41_where_the_lookup_fails_or_is_ambiguous_nothing_is_done_and_that_is_said()
     ];
     for (stage, path, said) in looks {
         let scene = Scene::new(&writes("f"), seven);
-        // Whoever merges closes; then it is reported as what it is. Here only the answer is missing.
+        // A merge normally closes the issue, which would reveal the outcome. Here only the answer is
+        // missing.
         scene.server.change(|state| state.closes = false);
         dies_after(&scene, stage);
         let (before, main) = (changes(&scene), scene.remote(&["rev-parse", "main"]));
@@ -63,7 +65,7 @@ fn t41_where_the_lookup_fails_or_is_ambiguous_nothing_is_done_and_that_is_said()
         let state = scene.server.state();
         assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (1, 1), "{stage}");
     }
-    // Two that could be meant.
+    // Two pull requests match.
     let scene = Scene::new(&writes("f"), |state| {
         seven(state);
         state.pull_request(3, "feature/issue-7", "0000");
@@ -73,7 +75,7 @@ fn t41_where_the_lookup_fails_or_is_ambiguous_nothing_is_done_and_that_is_said()
     assert_eq!(changes(&scene), [""; 0]);
 }
 
-// What the server has of a branch is asked of git.
+// Git, not the API of the forge, reports the commits of a branch on the server.
 #[test]
 fn t41_where_nobody_can_say_what_was_pushed_nothing_is_pushed_again() {
     let scene = Scene::new(&writes("f"), seven);
@@ -96,7 +98,7 @@ fn t41_where_nobody_can_say_what_was_pushed_nothing_is_pushed_again() {
 
 #[test]
 fn t43_what_people_did_meanwhile_is_respected_and_never_taken_for_ours() {
-    // A person has opened one from our branch before us: it is used, and what they wrote stays.
+    // A person has already opened a pull request from our branch. Saihai uses it and keeps its text.
     let open = Scene::new(&writes("f"), |state| {
         seven(state);
         state.pull_request(3, "feature/issue-7", "0000").body = "A person's words.".to_owned();
@@ -106,7 +108,7 @@ fn t43_what_people_did_meanwhile_is_respected_and_never_taken_for_ours() {
     assert_eq!(state.pull_requests.keys().copied().collect::<Vec<u64>>(), [3]);
     let body = &state.pull_requests[&3].body;
     assert!(body.starts_with("A person's words.") && body.contains(&mark(&open)), "{body}");
-    // One of a fork's branch of that name is another's.
+    // A fork may have a branch of the same name. Its pull request is not ours.
     let fork = Scene::new(&writes("f"), |state| {
         seven(state);
         let foreign = state.pull_request(3, "feature/issue-7", "0000");
@@ -117,7 +119,7 @@ fn t43_what_people_did_meanwhile_is_respected_and_never_taken_for_ours() {
     let state = fork.server.state();
     assert_eq!((state.pull_requests[&3].body.as_str(), state.pull_requests[&3].merged), ("Theirs.", false));
     assert!(state.pull_requests[&8].merged);
-    // One that a person closed stays closed, and one that a person merged is done.
+    // A pull request that a person closed stays closed. One that a person merged is done.
     for merges in [false, true] {
         let scene = Scene::new(&writes("f"), seven);
         dies_after(&scene, "pull-request");
@@ -162,7 +164,7 @@ fn t44_ten_times_after_everything_is_done_nothing_is_written() {
     {
         let scene = Scene::new(&writes("f"), |state| {
             seven(state);
-            // One that stays open as it was merged, and one whose agent changes nothing.
+            // Issue 7 stays open after its merge. The agent of issue 8 changes nothing.
             state.closes = false;
             state.issue(8, "Nothing", &["saihai"]);
         });
@@ -180,7 +182,7 @@ fn t44_ten_times_after_everything_is_done_nothing_is_written() {
     }
 }
 
-// I-54, I-73: whoever was killed between the end of a run and its labels has left the wrong ones.
+// I-54, I-73: a kill between the end of a run and its label update leaves wrong labels.
 #[test]
 fn labels_that_a_kill_left_wrong_are_put_right_by_the_next_call() {
     let scene = Scene::new(&writes("f"), |state| {
@@ -198,7 +200,7 @@ fn labels_that_a_kill_left_wrong_are_put_right_by_the_next_call() {
     }
 }
 
-// I-46: who waits for the forge before anything has begun stops at the first word.
+// I-46: the first stop signal ends a call that waits for the forge before any run has started.
 #[test]
 fn a_rate_limit_before_a_run_begins_is_not_sat_out_once_everything_is_to_stop() {
     let scene = Scene::new(&writes("f"), seven);
@@ -213,7 +215,7 @@ fn a_rate_limit_before_a_run_begins_is_not_sat_out_once_everything_is_to_stop() 
     assert_eq!(scene.project.runs().len(), 0);
 }
 
-// I-24, I-4: what we put on an issue is not part of what is to be done.
+// I-24, I-4: labels that Saihai sets are not part of the task.
 #[test]
 fn labels_of_our_own_are_not_told_to_agents() {
     let scene = Scene::new(&writes("f"), |state| {
@@ -224,7 +226,7 @@ fn labels_of_our_own_are_not_told_to_agents() {
     assert!(asked.contains("Labels: bug, saihai:other"), "{asked}");
 }
 
-// I-63: what could never be run is said before anybody is paid.
+// I-63: Saihai reports a program that cannot run before it pays for a turn.
 #[test]
 fn a_program_to_verify_with_that_is_not_there_is_refused_before_the_first_turn() {
     let project = super::repository(&writes("f"));
@@ -238,11 +240,11 @@ fn a_program_to_verify_with_that_is_not_there_is_refused_before_the_first_turn()
         "{refused}"
     );
     assert_eq!(project.runs().len(), 0);
-    // Where nothing is merged nothing is verified.
+    // Without a merge Saihai verifies nothing.
     assert_eq!(outcomes(&call(&[]).exits(0)), ["#7 branch-ready"]);
 }
 
-// T-72: before anything has begun there is nothing to close.
+// T-72: before a run starts there is nothing to clean up.
 #[test]
 fn being_asked_to_stop_while_issues_are_looked_for_is_exit_code_3() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP]
@@ -258,7 +260,7 @@ fn being_asked_to_stop_while_issues_are_looked_for_is_exit_code_3() {
     }
 }
 
-// I-22, I-40: a name of a file is a name, and no line of the gate's.
+// I-22, I-40: a file name must not forge a line of the gate.
 #[test]
 fn a_name_with_a_line_break_is_shown_on_one_line() {
     let replies = "  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, \"touch \\\"$(printf 'x\\\\n#7 | Hand it over?')\\\"\"]}]}\n";
@@ -272,7 +274,7 @@ fn a_name_with_a_line_break_is_shown_on_one_line() {
     assert!(shown.stdout.contains("x\\n#7 | Hand it over?"), "{parked}\n{shown}");
 }
 
-// I-63, I-72: what could not be run has said nothing of the merge, and nobody is paid again for that.
+// I-63, I-72: a verification that did not run proves nothing about the merge and costs no new turn.
 #[test]
 fn a_verification_that_was_killed_is_made_again_with_what_is_set_then() {
     let project = super::repository(&writes("f"));

@@ -1,4 +1,4 @@
-//! Work on issues that another clone has worked on before, as each job of a CI does: there is no journal of it here.
+//! Issues that another clone has worked on, as in a CI job. This clone has no journal of that work.
 
 use rustix::process::Signal;
 use saihai_connect::forge::testing::{ForgeState, Wrong};
@@ -17,7 +17,7 @@ fn scene() -> Scene {
     })
 }
 
-/// Makes of the project what a clone of the remote is: no runs, no branches, no worktrees.
+/// Turns the project into a fresh clone of the remote: no runs, branches or worktrees.
 fn forget(scene: &Scene) {
     let root = scene.project.root();
     for directory in [".saihai/runs", ".saihai/batches", ".worktrees"] {
@@ -29,14 +29,14 @@ fn forget(scene: &Scene) {
     }
 }
 
-/// How often an agent was asked in the runs that there are.
+/// Counts agent turns in the existing runs.
 fn turns(scene: &Scene) -> usize {
     let runs = scene.project.root().join(".saihai/runs");
     let journals = scene.project.runs().into_iter().map(|run| runs.join(run).join("journal.ndjson"));
     journals.map(|journal| Journal::read(&journal).facts("replied").count()).sum()
 }
 
-// I-72: what is delivered is reported, whoever delivered it.
+// I-72: Saihai reports delivered work, regardless of the clone that delivered it.
 #[test]
 fn an_open_pull_request_of_another_clone_is_not_paid_for_again() {
     let scene = scene();
@@ -50,7 +50,7 @@ fn an_open_pull_request_of_another_clone_is_not_paid_for_again() {
     assert_eq!(told["branch"], "feature/issue-7");
     assert_eq!(scene.project.runs(), [""; 0]);
     assert_eq!(scene.server.state().pull_requests.len(), 1);
-    // A person who closed it has said no; nothing is opened again.
+    // A person who closes the pull request declines it. Saihai opens no other one.
     scene.server.change(|state| state.pull_requests.get_mut(&8).expect("it").closed = true);
     let closed = scene.work(&ONE).exits(6);
     assert!(closed.stdout.contains("closed by a person"), "{closed}");
@@ -59,7 +59,7 @@ fn an_open_pull_request_of_another_clone_is_not_paid_for_again() {
     assert_eq!(turns(&scene), 0);
 }
 
-// I-53: the same branch, the same pull request.
+// I-53: `--retry` uses the same branch and the same pull request.
 #[test]
 fn an_open_pull_request_of_another_clone_is_worked_on_once_more_where_a_person_says_so() {
     let scene = scene();
@@ -72,7 +72,7 @@ fn an_open_pull_request_of_another_clone_is_worked_on_once_more_where_a_person_s
     assert_eq!(scene.server.state().pull_requests.len(), 1);
 }
 
-// I-29: an issue that stays open though its pull request is merged, as where that went to another branch.
+// I-29: an issue can stay open after its pull request is merged, for example into another branch.
 #[test]
 fn a_merged_pull_request_of_another_clone_is_done_and_what_depends_on_it_goes_on() {
     let scene = scene();
@@ -92,7 +92,7 @@ fn a_merged_pull_request_of_another_clone_is_done_and_what_depends_on_it_goes_on
     assert_eq!((&told[0]["outcome"], &told[0]["branch"]), (&"merged".into(), &"feature/issue-7".into()));
 }
 
-/// With a pull request of ours that goes to `other`, and of which this clone knows nothing.
+/// Creates a scene with our pull request to the base `other`, unknown to this clone.
 fn for_another_base() -> Scene {
     let scene = scene();
     scene.remote(&["branch", "other", "main"]);
@@ -102,7 +102,7 @@ fn for_another_base() -> Scene {
     scene
 }
 
-// I-70: what was merged into another branch is not part of this one.
+// I-70: a merge into another branch does not change this base.
 #[test]
 fn a_pull_request_that_was_merged_into_another_base_is_not_done() {
     let scene = for_another_base();
@@ -119,7 +119,7 @@ fn a_pull_request_that_was_merged_into_another_base_is_not_done() {
     assert_eq!(bases, ["other", "main"]);
 }
 
-// I-70: nor is an open one used again, and whoever pushed to its branch would change it.
+// I-70: Saihai does not reuse an open pull request to another base: a push to its branch would change it.
 #[test]
 fn an_open_pull_request_to_another_base_waits_for_a_person() {
     let scene = for_another_base();
@@ -129,7 +129,7 @@ fn an_open_pull_request_to_another_base_waits_for_a_person() {
                 `--base other` goes on with that one, `--retry` works on it for `main` as well";
     assert!(waits.stdout.contains(told), "{waits}");
     assert_eq!((turns(&scene), scene.server.state().pull_requests.len()), (0, 1));
-    // Nor is it merged by a call that is about another branch.
+    // A call for another base does not merge it either.
     scene.work(&[&ONE[..], &["--merge"]].concat()).exits(6);
     assert!(!scene.server.state().pull_requests[&8].merged);
     let there = scene.work(&[&ONE[..], &["--base", "other"]].concat()).exits(0);
@@ -142,7 +142,7 @@ fn an_open_pull_request_to_another_base_waits_for_a_person() {
     assert_eq!(bases, ["other", "main"]);
 }
 
-// I-72: what is pushed is finished, whoever did it; only the pull request is missing.
+// I-72: a pushed branch is finished work, regardless of its author. Only the pull request is missing.
 #[test]
 fn a_branch_that_another_clone_pushed_is_handed_over_without_an_agent() {
     let scene = scene();
@@ -156,7 +156,7 @@ fn a_branch_that_another_clone_pushed_is_handed_over_without_an_agent() {
     assert!(refused.stdout.contains("no agent is asked again"), "{refused}");
     let pushed = scene.remote(&["rev-parse", "feature/issue-7"]);
     forget(&scene);
-    // Others go on meanwhile.
+    // The base branch moves meanwhile.
     git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "meanwhile"]);
     git(&scene.project, &["push", "--quiet", "origin", "main"]);
     let outcome = scene.work(&ONE).exits(0);
@@ -167,7 +167,7 @@ fn a_branch_that_another_clone_pushed_is_handed_over_without_an_agent() {
     let body = &state.pull_requests[&8].body;
     assert!(body.contains("Closes #7") && body.contains("What the agent said is kept where"), "{body}");
     assert_eq!(state.issues[&7].comments.len(), 1, "the issue is told of it");
-    // It stays so, here and in the next clone, until somebody wants more.
+    // The outcome stays the same here and in the next clone until a person asks for more.
     assert_eq!(outcomes(&scene.work(&ONE).exits(0)), ["#7 pr-created"]);
     forget(&scene);
     scene.project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("second.txt")));
@@ -176,7 +176,7 @@ fn a_branch_that_another_clone_pushed_is_handed_over_without_an_agent() {
     assert_eq!((turns(&scene), scene.server.state().pull_requests.len()), (1, 1));
 }
 
-// I-34: the trailers of its commits show whose a branch is.
+// I-34: commit trailers identify the owner of a branch.
 #[test]
 fn a_branch_that_another_clone_pushed_is_gone_on_with_where_a_person_says_so() {
     let scene = scene();
@@ -191,7 +191,7 @@ fn a_branch_that_another_clone_pushed_is_gone_on_with_where_a_person_says_so() {
     assert!(files.contains("first.txt") && files.contains("second.txt"), "{files}");
 }
 
-// I-34: what is not ours is seen before anything is paid, and stays as it is.
+// I-34: Saihai detects a foreign branch before it pays for a turn, and leaves the branch unchanged.
 #[test]
 fn a_branch_of_somebody_elses_on_the_server_blocks_until_it_is_adopted() {
     let scene = scene();
@@ -210,7 +210,7 @@ fn a_branch_of_somebody_elses_on_the_server_blocks_until_it_is_adopted() {
     assert_eq!(log, "Login fails (#7)\ntheirs");
 }
 
-// Another clone was quicker: what it pushed is taken in where nobody has it checked out, and waited for where somebody has.
+// Another clone pushed first. Saihai fast-forwards a branch that is not checked out, and otherwise waits.
 #[test]
 fn a_branch_that_was_pushed_further_elsewhere_is_taken_in_first() {
     let scene = scene();
@@ -227,7 +227,8 @@ fn a_branch_that_was_pushed_further_elsewhere_is_taken_in_first() {
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), tip);
 }
 
-// I-33: what would keep machines apart is refused by name elsewhere; without it both spend, and nothing more comes of that.
+// I-33: this version rejects the flags that coordinate machines. Without them both machines pay for turns,
+// but no result appears twice.
 #[test]
 fn two_machines_at_once_can_neither_overwrite_nor_duplicate() {
     let scene = scene();
@@ -245,7 +246,7 @@ fn two_machines_at_once_can_neither_overwrite_nor_duplicate() {
         let call = project.saihai(all).env("GITHUB_API_URL", scene.server.url());
         call.env("GITHUB_TOKEN", "canary-token-4711")
     };
-    // Both have done the whole work when the first of them hands anything over.
+    // Both machines finish the work before either one delivers it.
     let both = [&scene.project, &other];
     let done = both.map(|project| {
         assert_eq!(outcomes(&call(project).run().exits(6)), ["#7 waiting"]);
@@ -264,11 +265,11 @@ fn two_machines_at_once_can_neither_overwrite_nor_duplicate() {
     let winner = usize::from(loser.stdout == ended[0].stdout);
     assert_eq!(pushed, done[winner], "what was there first stays");
     assert_eq!(scene.server.state().pull_requests.len(), 1);
-    // Whoever came too late has lost nothing.
+    // The slower machine keeps its work.
     assert_eq!(git(both[1 - winner], &["rev-parse", "feature/issue-7"]), done[1 - winner]);
 }
 
-// I-29, I-70: on this machine it is looked for in the base, by the trailer of our merge.
+// I-29, I-70: without a forge, Saihai searches the base for the trailer of its merge.
 #[test]
 fn what_was_merged_here_is_known_without_its_journal_and_from_another_checkout() {
     let project = repository(&writes("first.txt"));
@@ -277,26 +278,26 @@ fn what_was_merged_here_is_known_without_its_journal_and_from_another_checkout()
     project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nbase = \"main\"\n");
     commit(&project);
     assert_eq!(outcomes(&auto(&project, &["--issues", "7", "--merge"]).exits(0)), ["#7 merged"]);
-    // It waits beside `main`, which is checked out.
+    // The merge waits on a separate branch because `main` is checked out.
     let other = project.root().parent().expect("a parent").join("other");
     git(&project, &["worktree", "add", "--quiet", "-b", "other", &other.display().to_string(), "main"]);
     std::fs::copy(project.root().join("script.yaml"), other.join("script.yaml")).expect("a copy");
     let there = work(&project, &["--issues", "7", "--auto", "--merge"]).directory(&other).run().exits(0);
     assert_eq!(outcomes(&there), ["#7 merged"], "{there}");
     assert!(there.stderr.contains("nothing to do"), "{there}");
-    // And so it is once it is taken in, and with a merge of the person's own.
+    // The result is the same after a person merges it, also with a merge commit of their own.
     git(&project, &["commit", "--quiet", "--allow-empty", "--message", "meanwhile"]);
     git(&project, &["merge", "--quiet", "--no-edit", "saihai/merge/main"]);
     std::fs::remove_dir_all(project.root().join(".saihai/runs")).expect("the runs");
     let again = auto(&project, &["--issues", "7"]).exits(0);
     assert_eq!(outcomes(&again), ["#7 merged"], "{again}");
     assert_eq!(project.runs(), [""; 0], "nobody was asked");
-    // Who depends on it begins.
+    // Its dependent issue starts.
     let next = auto(&project, &["--issues", "8"]).exits(0);
     assert_eq!(outcomes(&next), ["#8 no-changes"], "{next}");
 }
 
-// An issue of the same number that comes from elsewhere is another one.
+// Issues of different sources can have the same number.
 #[test]
 fn a_merge_for_an_issue_of_another_source_says_nothing() {
     let scene = Scene::new(&writes("first.txt"), |state: &mut ForgeState| {
@@ -313,7 +314,7 @@ fn a_merge_for_an_issue_of_another_source_says_nothing() {
     assert_eq!(turns(&scene), 1);
 }
 
-// I-9: the same beginning as that of `work`, on the server as it is now.
+// I-9: `run` starts from the current state of the server, as `work` does.
 #[test]
 fn a_run_on_an_issue_begins_with_what_the_server_holds() {
     let scene = Scene::new(&writes("first.txt"), |state: &mut ForgeState| {
@@ -334,7 +335,7 @@ fn a_run_on_an_issue_begins_with_what_the_server_holds() {
     assert!(!scene.project.root().join("newer.txt").exists(), "the checkout stays as it is");
 }
 
-// I-32: who is refused hears by which run, whichever command began it.
+// I-32: the refusal names the run that holds the lock, regardless of the command that started it.
 #[test]
 fn the_lock_of_a_run_on_an_issue_names_the_run() {
     let project = repository("  - {text: 'Done. [STEP:0]', delay: 60s}\n");

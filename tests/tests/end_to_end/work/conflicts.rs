@@ -1,10 +1,10 @@
-//! Merges that cannot be.
+//! Merge conflicts.
 
 use saihai_tests::Project;
 
 use super::{auto, branches, commit, git, git_in, outcomes, repository};
 
-/// How often its run was gone on with.
+/// Counts the times that Saihai resumed the run.
 fn tries(project: &Project) -> usize {
     project.journal().facts("resumed").count()
 }
@@ -45,7 +45,7 @@ fn a_conflict_names_its_files_moves_nothing_and_is_tried_again_only_once_somethi
     assert!(again.stdout.contains("`one.txt`, `two.txt`"), "{again}");
     assert_eq!(standing(), before);
 
-    // Its branch has moved, and still conflicts in one of the files.
+    // The branch moved and still conflicts in one file.
     let worktree = project.root().join(".worktrees/issue-7");
     std::fs::write(worktree.join("two.txt"), "theirs\n").expect("a file");
     git_in(&worktree, &["commit", "--quiet", "--all", "--message", "more"]);
@@ -57,7 +57,7 @@ fn a_conflict_names_its_files_moves_nothing_and_is_tried_again_only_once_somethi
     auto(&project, &["--merge"]).exits(1);
     assert_eq!(tries(&project), moved, "nothing has moved since");
 
-    // The base has moved, and there is no conflict any more.
+    // The base moved and the conflict is gone.
     project.write("one.txt", "ours");
     git(&project, &["commit", "--quiet", "--all", "--message", "theirs is taken back"]);
     assert_eq!(outcomes(&auto(&project, &["--merge"]).exits(0)), ["#7 merged"]);
@@ -65,7 +65,7 @@ fn a_conflict_names_its_files_moves_nothing_and_is_tried_again_only_once_somethi
     assert_eq!(merged, "ours");
 }
 
-// I-64, I-72: from where it began it would only conflict again.
+// I-64, I-72: a retry from the old base would only conflict again.
 #[test]
 fn whoever_retries_a_conflict_begins_at_the_base_as_it_is_now() {
     let own = "git -c user.name=T -c user.email=t@example.com";
@@ -86,7 +86,7 @@ fn whoever_retries_a_conflict_begins_at_the_base_as_it_is_now() {
     assert_eq!(git(&project, &["rev-parse", "refs/saihai/rescue/issue-7/1"]), tip);
     assert_eq!(git(&project, &["show", "saihai/merge/main:one.txt"]), "ours");
 
-    // What git cannot keep stays, and then nothing is paid.
+    // A file that git cannot store stays in place, and Saihai pays for no turn.
     let project = repository(&format!(
         "  - {{text: 'Done. [STEP:0]', {writes}, runs: [{{argv: [sh, -c, '{theirs}']}}]}}\n"
     ));

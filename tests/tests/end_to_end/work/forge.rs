@@ -1,4 +1,4 @@
-//! What is asked of a forge and what is told it, each requirement whole.
+//! Reads from and writes to a forge, one complete requirement per test.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -13,7 +13,7 @@ fn seven(state: &mut ForgeState) {
     state.issue(7, "Login fails", &["saihai"]);
 }
 
-// I-1: listed, begun one run for each, waited for, handed over and merged, and collected in the end.
+// I-1: Saihai lists issues, starts one run for each, waits, delivers, merges, and reports all results.
 #[test]
 fn issues_are_listed_begun_waited_for_handed_over_and_collected_in_this_order() {
     let reply = |title: &str, file: &str| {
@@ -49,7 +49,7 @@ fn issues_are_listed_begun_waited_for_handed_over_and_collected_in_this_order() 
     assert_eq!(outcomes(&outcome), ["#7 merged", "#8 merged"]);
 }
 
-// I-13, where the base is the forge's: what is not there is seen in the plan, and nothing is told anybody.
+// I-13: if the forge has no such base, the plan fails before Saihai writes anything to the forge.
 #[test]
 fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_without_a_pull_request() {
     let scene = Scene::new(&writes("fixed.txt"), seven);
@@ -72,13 +72,14 @@ fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_withou
     assert_eq!(nothing, expected);
     scene.remote(&["branch", "feature", "main"]);
     assert!(refused(&[]).contains("another `branch_prefix`"), "{}", refused(&[]));
-    // A server that does not answer is nobody's mistake.
+    // An unreachable server is not a usage error.
     super::git(&scene.project, &["remote", "set-url", "origin", "/nowhere/at/all"]);
     let away = scene.work(&["--label", "saihai"]).exits(4);
     assert!(away.stderr.contains("error: the server cannot be asked"), "{away}");
 }
 
-// What a person brought to its end counts, though our run failed; and what the forge itself says of other repositories is told.
+// A merge by a person counts even if our run failed. Saihai also reports dependencies on other repositories
+// that the forge lists.
 #[test]
 fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depends_on_it() {
     let replies = format!("  - {{text: 'No. [STEP:1]', prompt: 'Login fails'}}\n{}", writes("two.txt"));
@@ -92,7 +93,7 @@ fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depend
     assert_eq!(outcomes(&first), ["#7 failed", "#8 blocked"]);
     let warning = "warning: #8 depends on other/repo#12, which is not followed";
     assert_eq!(first.stderr.matches(warning).count(), 1, "{first}");
-    // One of an earlier life of the issue: it was part of the base when our run began.
+    // A pull request from an earlier life of the issue: the base contained it before our run started.
     let before = scene.remote(&["rev-parse", "main"]);
     let merged = |number: u64, commit: &str| {
         scene.server.change(|state| {
@@ -105,7 +106,7 @@ fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depend
     super::git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "by hand"]);
     let by_hand = super::git(&scene.project, &["rev-parse", "HEAD"]);
     merged(10, &by_hand);
-    // One that went to another branch is none of this one's (I-70).
+    // A pull request to another branch does not count for this base (I-70).
     let goes_to = |base: &str| {
         let base = base.to_owned();
         scene.server.change(|state| state.pull_requests.get_mut(&10).expect("it").base = base);
@@ -118,7 +119,7 @@ fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depend
     assert_eq!(outcomes(&after), ["#8 pr-created", "#7 merged"], "{after}");
 }
 
-// I-17, with the test of the client: what of a board is no issue of this repository is listed as skipped.
+// I-17, with the test of the client: board items that are no issues of this repository are skipped and listed.
 #[test]
 fn a_board_is_worked_off_and_what_is_none_of_our_issues_is_listed_as_skipped() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -141,7 +142,7 @@ fn a_board_is_worked_off_and_what_is_none_of_our_issues_is_listed_as_skipped() {
     }
 }
 
-// I-30, where a board says what is selected: what it does not list is not selected, and so is what it lists under another status.
+// I-30: a board selects only the issues that it lists under the right status.
 #[test]
 fn what_is_not_of_the_board_is_in_the_way_of_what_depends_on_it_until_it_is_closed() {
     let reply = "  - {text: 'Done. [STEP:0]', times: '*', writes: [{path: f, content: x}]}\n";
@@ -177,7 +178,7 @@ fn what_is_not_of_the_board_is_in_the_way_of_what_depends_on_it_until_it_is_clos
     assert_eq!(outcomes(&all), ["#7 pr-created", "#8 pr-created", "#9 pr-created"], "{all}");
 }
 
-// `comments`: given to the agent only where they are asked for, and only those of people whom the repository trusts.
+// `comments`: the agent sees comments only on request, and only from people whom the repository trusts.
 #[test]
 fn comments_reach_the_agent_only_if_asked_for_and_only_from_those_who_are_trusted() {
     let told = |settings: &str, arguments: &[&str]| {
@@ -212,7 +213,8 @@ fn comments_reach_the_agent_only_if_asked_for_and_only_from_those_who_are_truste
     }
 }
 
-// I-16: what is used of an issue, all pages, and the number of a pull request is nobody's; with the tests of the client
+// I-16: Saihai reads the needed fields and all pages, and a pull request is no issue; see also the tests of
+// the client
 #[test]
 fn a_pull_request_is_no_issue_also_where_it_is_named() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -224,7 +226,7 @@ fn a_pull_request_is_no_issue_also_where_it_is_named() {
     assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0));
 }
 
-// I-18, case 43: who we are is said by the variable or by `gh`, and nobody else hears of it.
+// I-18, case 43: the token comes from the variable or from `gh`, and reaches no other process.
 #[test]
 fn a_token_is_found_in_two_ways_and_reaches_neither_agents_nor_command_lines_nor_anything_that_is_kept() {
     let seen = |settings: &str| {
@@ -285,7 +287,7 @@ fn a_token_is_found_in_two_ways_and_reaches_neither_agents_nor_command_lines_nor
     assert!(passed.contains(&format!("GITHUB_TOKEN={TOKEN}")), "{passed}");
 }
 
-// I-20: each cause has its words and its exit code; with the tests of the client
+// I-20: each cause has its own message and exit code; see also the tests of the client
 #[test]
 fn what_a_forge_does_not_give_is_told_by_its_cause() {
     let scene = Scene::new(&writes("fixed.txt"), seven);
@@ -315,7 +317,7 @@ fn what_a_forge_does_not_give_is_told_by_its_cause() {
     assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0));
 }
 
-// I-26: also what the forge itself knows, each once; how texts say it is tried out where they are read
+// I-26: dependencies that the forge records count once each; the parser tests cover dependencies in text
 #[test]
 fn what_blocks_an_issue_on_the_forge_comes_first() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -364,7 +366,7 @@ fn a_merge_waits_until_it_can_be_and_says_what_a_person_must_do() {
     };
     let merge = |scene: &Scene, code: i32| scene.work(&["--label", "saihai", "--merge"]).exits(code);
     let pending = |state: &mut ForgeState| state.pending = true;
-    // A check that does not end in time, and then does.
+    // The check misses its time limit and finishes later.
     let slow = scene("", &pending);
     let waits = merge(&slow, 6);
     assert!(waits.stdout.contains("checks-timeout"), "{waits}");
@@ -373,15 +375,15 @@ fn a_merge_waits_until_it_can_be_and_says_what_a_person_must_do() {
     let merged = slow.server.requests().into_iter().find(|request| request.path.ends_with("/merge"));
     let tip = slow.remote(&["log", "-1", "--format=%H", "--grep=^Saihai-Issue: 7$", "--no-merges", "main"]);
     assert_eq!(merged.expect("a merge").body["sha"], tip, "that very commit");
-    // The forge still computes whether it can be merged.
+    // The forge has not yet computed whether the pull request is mergeable.
     let computing = scene("", &|state| state.mergeable = None);
     assert!(merge(&computing, 6).stdout.contains("checks-timeout"));
     computing.server.change(|state| state.pull_requests.get_mut(&8).expect("it").mergeable = Some(true));
     assert_eq!(outcomes(&merge(&computing, 0)), ["#7 merged"]);
-    // No check at all, and that is as it should be.
+    // The settings allow a merge without checks.
     let unchecked = scene("merge_without_checks = true\n", &|state| state.all_green = false);
     assert_eq!(outcomes(&merge(&unchecked, 0)), ["#7 merged"]);
-    // A method that is not allowed: a person decides.
+    // The forge forbids the merge method, so a person decides.
     let forbidden = scene("merge_method = \"squash\"\n", &|state| {
         state.forbidden_method = Some("squash".to_owned());
     });
@@ -390,7 +392,7 @@ fn a_merge_waits_until_it_can_be_and_says_what_a_person_must_do() {
     assert!(!forbidden.server.state().pull_requests[&8].merged);
 }
 
-// I-71: what nobody can say is not done again; the next call looks again.
+// I-71: Saihai does not repeat an action whose result is unknown. The next call checks again.
 #[test]
 fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
     let unknown = |scene: &Scene, why: &str| {
@@ -408,19 +410,19 @@ fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
         assert_eq!(state.issues[&7].labels, ["saihai", "saihai:completed", "saihai:merged"]);
     };
     let down = || Wrong::Status(502, "bad gateway".to_owned());
-    // Opened, and nobody said so; then the forge does not say whether it is.
+    // The pull request exists, but the answer got lost and the lookup fails.
     let opened = Scene::new(&writes("fixed.txt"), seven);
     opened.server.goes_wrong("POST", "/repos/me/tool/pulls", Wrong::CutAfter, 1);
     opened.server.goes_wrong_after("/repos/me/tool/pulls", "/repos/me/tool/pulls", down(), 4);
     unknown(&opened, "whether a pull request of `feature/issue-7` was opened is not known");
     again(&opened, 1);
-    // Merged, likewise.
+    // The same for a merge.
     let merged = Scene::new(&writes("fixed.txt"), seven);
     merged.server.goes_wrong("PUT", "/repos/me/tool/pulls/8/merge", Wrong::CutAfter, 1);
     merged.server.goes_wrong_after("/repos/me/tool/pulls/8/merge", "/repos/me/tool/pulls/8", down(), 4);
     unknown(&merged, "whether pull request #8 was merged is not known");
     again(&merged, 1);
-    // Two that could be meant: a person closes one.
+    // Two pull requests match until a person closes one.
     let two = Scene::new(&writes("fixed.txt"), |state| {
         seven(state);
         state.pull_request(3, "feature/issue-7", "0000");
@@ -435,7 +437,7 @@ fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
     assert_eq!(two.server.state().pull_requests.len(), 2);
 }
 
-// I-16, I-22: another repository's text is no task of this one, whatever number it had here once.
+// I-16, I-22: an issue of another repository is no task here, even if it once had a number here.
 #[test]
 fn an_issue_that_was_transferred_is_refused_and_blocks_whoever_depends_on_it() {
     let scene = Scene::new(&writes("f"), |state| {

@@ -1,4 +1,4 @@
-//! Where a person is asked, and what becomes of their answer.
+//! Gates and the effects of their answers.
 
 use rustix::process::Signal;
 use saihai_tests::{Outcome, Project, Terminal};
@@ -18,8 +18,8 @@ fn answer(project: &Project, word: &str) {
     project.saihai(["answer", &run, word]).run().exits(0);
 }
 
-// I-40: item, base, turns and cost at each, and then the commit and its files
-// I-42, case 18: with the standing yes below, and the end of what is typed at a terminal
+// I-40: each gate shows item, base, turns and cost, and later gates also the commit and its files
+// I-42, case 18: see also the standing yes below, and the end of input at a terminal
 #[test]
 fn without_a_person_the_run_parks_at_each_gate_in_turn_and_goes_on_when_answered() {
     let project = asked();
@@ -59,7 +59,7 @@ fn no_before_the_loop_leaves_no_branch_no_worktree_and_no_turn() {
     assert_eq!(project.journal().prompts().len(), 0);
 }
 
-// I-44: later, what was made is kept.
+// I-44: a later no keeps the finished work.
 #[test]
 fn no_after_the_work_keeps_branch_and_worktree() {
     let project = asked();
@@ -73,7 +73,7 @@ fn no_after_the_work_keeps_branch_and_worktree() {
     assert!(project.root().join(".worktrees/issue-7/fixed.txt").exists());
 }
 
-/// Agrees to everything a call asks up to the last gate, and to that one as well.
+/// Answers yes at every gate.
 fn agree(call: &dyn Fn() -> Outcome, project: &Project) {
     for gate in ["pre-loop", "post-completion", "before-pr"] {
         let parked = call().exits(6);
@@ -82,7 +82,7 @@ fn agree(call: &dyn Fn() -> Outcome, project: &Project) {
     }
 }
 
-/// Somebody agrees to what was shown, and then the branch gets more: that is asked about as well, and then handed over.
+/// Adds a commit after the gates were approved. Asserts that the gates ask again and show the new commit.
 fn asks_again(call: &dyn Fn() -> Outcome, project: &Project) {
     agree(call, project);
     let worktree = project.root().join(".worktrees/issue-7");
@@ -99,7 +99,7 @@ fn asks_again(call: &dyn Fn() -> Outcome, project: &Project) {
     }
 }
 
-// I-43, case 19: also where the branch is all that is handed over; with the forge below
+// I-43, case 19: the same holds when Saihai delivers only the branch; the forge follows below
 #[test]
 fn another_commit_after_a_yes_is_asked_about_again() {
     for (arguments, ends) in [(&[] as &[&str], "#7 branch-ready"), (&["--merge"], "#7 merged")] {
@@ -130,7 +130,7 @@ fn turns_asked(project: &Project) -> usize {
     project.journal().facts("replied").count()
 }
 
-// What was said for all is recorded as such.
+// The journal records an approval for all gates as such.
 #[test]
 fn a_standing_yes_is_recorded_as_one() {
     let project = asked();
@@ -140,7 +140,7 @@ fn a_standing_yes_is_recorded_as_one() {
     assert_eq!(by, ["auto"; 3]);
 }
 
-// What all may cost together counts for runs that were begun earlier too.
+// A shared budget also counts runs that an earlier call started.
 #[test]
 fn a_budget_is_shared_also_by_runs_that_waited() {
     let project = repository(&writes("fixed.txt"));
@@ -158,7 +158,7 @@ fn a_budget_is_shared_also_by_runs_that_waited() {
     assert!(outcome.stdout.contains("#2: `saihai work` with more `--budget` begins it"), "{outcome}");
 }
 
-// What an invocation gave a run is no part of what the next one may spend on it.
+// The budget of a new call replaces that of an earlier call.
 #[test]
 fn a_later_budget_takes_the_place_of_an_earlier_one() {
     let project = repository(
@@ -176,7 +176,7 @@ fn a_later_budget_takes_the_place_of_an_earlier_one() {
     assert_eq!(project.runs().len(), 1);
 }
 
-// Nobody begins with nothing as long as there is something, and what one leaves is there for the next.
+// No run starts with an empty share while budget is left. The unused part of a share goes to the next run.
 #[test]
 fn a_budget_smaller_than_the_number_of_jobs_is_spent_by_one_after_the_other() {
     let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n");
@@ -186,12 +186,12 @@ fn a_budget_smaller_than_the_number_of_jobs_is_spent_by_one_after_the_other() {
     commit(&project);
     let outcome = auto(&project, &["--jobs", "3", "--budget", "turns=1"]).exits(5);
     assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 limited", "#3 limited"], "{outcome}");
-    // The first is only told of now, and takes nothing from the others.
+    // The first issue is only reported now and takes no share of the budget.
     let outcome = auto(&project, &["--jobs", "3", "--budget", "turns=2"]).exits(0);
     assert_eq!(outcomes(&outcome), ["#1 branch-ready", "#2 branch-ready", "#3 branch-ready"], "{outcome}");
 }
 
-// I-45: with the schedule's own tests
+// I-45: see also the tests of the schedule
 #[test]
 fn a_quota_that_is_used_up_holds_no_delivery_back() {
     let project = repository(
@@ -212,7 +212,7 @@ fn a_quota_that_is_used_up_holds_no_delivery_back() {
     assert_eq!(project.runs().len(), 2);
 }
 
-// Only agents are paid for: what they have finished is handed over and told of, whatever is left of the budget.
+// Only agents cost money. Saihai delivers and reports finished work even with an empty budget.
 #[test]
 fn a_budget_that_is_used_up_holds_no_delivery_back() {
     let project = repository(&writes("fixed.txt"));
@@ -227,7 +227,7 @@ fn a_budget_that_is_used_up_holds_no_delivery_back() {
     assert_eq!(outcomes(&call(&[])), ["#1 waiting", "#2 branch-ready"]);
 }
 
-// Whoever answers without going on with the run has only decided what comes next: nothing of it can have died.
+// `answer` only records a decision without continuing the run, so no process can have died.
 #[test]
 fn what_follows_an_answer_is_not_said_to_have_died() {
     let project = asked();
@@ -240,7 +240,7 @@ fn what_follows_an_answer_is_not_said_to_have_died() {
     assert!(resumed.stderr.contains(said), "{resumed}");
 }
 
-// I-41: only what is typed at a question answers it.
+// I-41: only input typed after the question answers it.
 #[test]
 fn what_was_typed_before_a_gate_is_shown_does_not_answer_it() {
     let project = asked();
@@ -254,7 +254,7 @@ fn what_was_typed_before_a_gate_is_shown_does_not_answer_it() {
     assert_eq!(branches(&project), ["main"]);
 }
 
-// What cannot be answered any more is not shown as a question.
+// Saihai does not show an expired gate as a question.
 #[test]
 fn a_gate_whose_time_is_over_is_told_as_a_no_and_not_as_a_question() {
     let project = asked();

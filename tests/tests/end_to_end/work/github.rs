@@ -1,4 +1,4 @@
-//! Work that goes to a forge.
+//! Delivery to a forge.
 
 use saihai_connect::forge::testing::{ForgeServer, ForgeState, Wrong};
 use saihai_tests::{Invocation, Outcome, Project};
@@ -7,7 +7,7 @@ use super::{commit, git, git_in, outcomes, repository, writes};
 
 const CANARY: &str = "canary-token-4711";
 
-/// A repository with a remote, and the forge that keeps it.
+/// A repository with a remote on a fake forge.
 pub(super) struct Scene {
     pub(super) project: Project,
     pub(super) server: ForgeServer,
@@ -27,12 +27,12 @@ impl Scene {
         Self { project, server }
     }
 
-    /// With yes to every gate.
+    /// Calls `work` with yes to every gate.
     pub(super) fn call(&self, arguments: &[&str]) -> Invocation {
         self.asking(&[&["--auto"], arguments].concat())
     }
 
-    /// Nobody has said yes to anything.
+    /// Calls `work` without an approval for any gate.
     pub(super) fn asking(&self, arguments: &[&str]) -> Invocation {
         let all = [&["work", "--script", "script.yaml", "--repo", "me/tool"], arguments].concat();
         let call = self.project.saihai(all).env("GITHUB_API_URL", self.server.url());
@@ -94,7 +94,7 @@ fn an_issue_becomes_a_pull_request_once() {
     assert_eq!(scene.server.writes().len(), before, "{:?}", scene.server.writes());
 }
 
-// I-53: a mark of ours in what an agent says ends nothing, so that a person's words around our part stay as they are.
+// I-53: a marker that an agent quotes must not end our section, so that a person's text around it survives.
 #[test]
 fn a_mark_that_an_agent_quotes_is_none_and_a_persons_words_stay() {
     let says = |word: &str| {
@@ -115,7 +115,7 @@ fn a_mark_that_an_agent_quotes_is_none_and_a_persons_words_stay() {
         let request = state.pull_requests.get_mut(&8).expect("it is there");
         request.body = format!("Before.\n\n{body}\n\nAfter.");
     });
-    // Another run on the same branch: its clone knows of no other.
+    // Without its runs, the clone starts another run on the same branch.
     std::fs::remove_dir_all(scene.project.root().join(".saihai/runs")).expect("it is there");
     for word in ["second", "third"] {
         scene.project.write("script.yaml", says(word));
@@ -138,7 +138,7 @@ fn a_pull_request_whose_checks_are_green_is_merged_and_then_there_is_nothing_to_
     });
     let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 merged", "#9 no-changes"], "what depends on it has its file");
-    // Nothing was done on the branch of the second, and the server has where it began (I-65).
+    // Saihai deletes the branch of issue 9: it has no new commits, and the server has its base (I-65).
     assert!(!super::branches(&scene.project).contains(&"feature/issue-9".to_owned()), "it is gone");
     assert_eq!(scene.remote(&["show", "main:fixed.txt"]), "fixed.txt");
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_red_check_fails_and_what_a_person_must_do_waits() {
         one(state);
         state.all_green = false;
     });
-    // The commit is known only once it is pushed: nothing is said of it at first.
+    // The gate shows no commit at first: it is known only after the push.
     let parked = scene.work(&["--label", "saihai", "--draft", "--merge"]).exits(6);
     assert!(parked.stdout.contains("is a draft"), "{parked}");
     let commit = scene.remote(&["rev-parse", "feature/issue-7"]);
@@ -172,7 +172,7 @@ fn a_red_check_fails_and_what_a_person_must_do_waits() {
     assert_eq!(outcomes(&red), ["#7 failed"]);
 }
 
-// I-60: what the forge would let a powerful token do is not done.
+// I-60: Saihai does not bypass a review even if its token could.
 #[test]
 fn a_review_that_is_required_is_waited_for_although_the_token_could_merge() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -233,7 +233,7 @@ fn a_remote_branch_that_moved_is_never_overwritten() {
     let scene = Scene::new("", one);
     let tree = scene.remote(&["rev-parse", "main^{tree}"]);
     let theirs = scene.remote(&["commit-tree", &tree, "-m", "theirs"]);
-    // Somebody pushes there while the agent works.
+    // Another person pushes to the branch while the agent works.
     let remote = scene.project.root().parent().expect("a parent").join("remote.git");
     let pushes =
         format!("[git, --git-dir={}, update-ref, refs/heads/feature/issue-7, {theirs}]", remote.display());
@@ -245,7 +245,7 @@ fn a_remote_branch_that_moved_is_never_overwritten() {
     assert_eq!(outcomes(&outcome), ["#7 failed"]);
     assert!(outcome.stdout.contains("push-rejected"), "{outcome}");
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7"]), theirs);
-    // The commit is kept, with its worktree, and is not pushed by force later either.
+    // Saihai keeps the commit and the worktree, and never pushes by force.
     let kept = || super::git(&scene.project, &["log", "-1", "--format=%H %s", "feature/issue-7"]);
     let ours = kept();
     assert!(ours.ends_with(" Login fails (#7)"), "{ours}");
@@ -280,7 +280,7 @@ fn a_dependency_that_is_not_there_blocks_and_one_that_may_not_be_seen_stops() {
     scene.work(&["--label", "saihai"]).exits(4);
 }
 
-// case 40: labels are shown where they can be and stop nothing.
+// case 40: labels are optional, so a failure to set them stops nothing.
 #[test]
 fn labels_that_cannot_be_set_stop_nothing() {
     let scene = Scene::new(&writes("fixed.txt"), one);
@@ -308,7 +308,7 @@ fn an_event_names_its_issue_and_the_results_are_shown_with_the_step() {
     assert!(shown.contains("| #7 | Login fails | pr-created |"), "{shown}");
 }
 
-// Case 30: a forge that dies once it has done what it was asked for.
+// Case 30: the forge dies after it has carried out the request.
 #[test]
 fn an_effect_whose_answer_was_lost_is_looked_up_and_not_repeated() {
     let scene = Scene::new(&writes("fixed.txt"), one);
@@ -323,7 +323,7 @@ fn an_effect_whose_answer_was_lost_is_looked_up_and_not_repeated() {
     assert_eq!((state.pull_requests.len(), state.issues[&7].comments.len()), (1, 1));
 }
 
-// A rate limit is sat out and said; what is not there and what may not be seen differ.
+// Saihai waits for a rate limit and reports it. Missing and forbidden resources have different messages.
 #[test]
 fn a_rate_limit_is_sat_out_and_other_errors_are_told_apart() {
     let scene = Scene::new(&writes("fixed.txt"), one);

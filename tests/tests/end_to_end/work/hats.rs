@@ -1,4 +1,4 @@
-//! Hats and step agents as the work on an issue: what their own files say about it.
+//! Hats and step agents that work on an issue, and the keys of their own files.
 
 use super::github::Scene;
 use super::{auto, commit, git, outcomes, repository, work};
@@ -16,7 +16,7 @@ fn with(keys: &str) -> Project {
     project
 }
 
-// I-24: The issue is the message of the first event, and the keyword opens delivery.
+// I-24: the issue is the message of the first event, and the keyword starts delivery.
 #[test]
 fn hats_work_on_an_issue_and_their_keyword_opens_its_delivery() {
     let project = with("auto: true\n");
@@ -28,7 +28,7 @@ fn hats_work_on_an_issue_and_their_keyword_opens_its_delivery() {
     assert_eq!(by, ["auto"; 3], "`auto` of the file says yes at the three gates, and each is asked once");
 }
 
-/// Where work waits with these keys of the file.
+/// Returns the gate at which the work waits with these keys in the file.
 fn waits_at(keys: &str) -> String {
     let project = with(keys);
     let outcome = work(&project, &[]).run();
@@ -36,7 +36,7 @@ fn waits_at(keys: &str) -> String {
     place.map_or_else(|| format!("{:?}", outcomes(&outcome)), str::to_owned)
 }
 
-// H-58: a file that lists no gate says that none asks; one that says nothing leaves it to `work`.
+// H-58: an empty list of gates disables them all; a missing list leaves the choice to `work`.
 #[test]
 fn an_empty_list_of_gates_is_no_silence() {
     for keys in ["gates: []\n", "gates: {}\n"] {
@@ -73,7 +73,7 @@ fn gates_of_the_file_are_those_of_the_work() {
     }
     let nobody = with("gates: [nothing]\n");
     assert!(nobody.saihai(["check", "orch"]).run().exits(2).stdout.contains("hats/unreachable-gate"));
-    // At the last of them the work is committed; a yes lets it on, and each is asked once.
+    // The last gate comes after the commit. A yes continues the run, and each gate asks once.
     let project = with("gates: [before-pr]\n");
     work(&project, &[]).run().exits(6);
     assert_eq!(git(&project, &["show", "feature/issue-7:f"]), "x");
@@ -83,7 +83,7 @@ fn gates_of_the_file_are_those_of_the_work() {
     assert_eq!(project.journal().facts("answered").count(), 1);
 }
 
-// H-58: with `run` and with `work`.
+// H-58: for `run` and `work`.
 #[test]
 fn auto_of_the_file_says_which_gates_ask() {
     let run = |keys: &str, flags: &[&str]| {
@@ -102,7 +102,7 @@ fn auto_of_the_file_says_which_gates_ask() {
     let both = "gate/pre-loop coder gate/post-completion";
     assert_eq!(run("auto: true\n", &[]), ends(both, 2));
     assert_eq!(run("auto: false\n", &["--auto"]), ends(both, 2));
-    // Where the file is silent, work asks at its own three gates, or at those the settings name.
+    // Without keys in the file, `work` uses its own three gates or those of the settings.
     assert_eq!(waits_at(""), "pre-loop");
     assert_eq!(waits_at("auto: false\n"), "pre-loop");
     assert_eq!(waits_at("auto: false\ngates: {pre-loop: false}\n"), "post-completion");
@@ -139,7 +139,7 @@ fn who_says_no_to_hats_keeps_the_files_and_gets_no_pull_request() {
         let call = scene.project.saihai(arguments).env("GITHUB_API_URL", scene.server.url());
         call.env("GITHUB_TOKEN", "ghp_canary0000000000000000000000000000").run()
     };
-    // No terminal: it waits at the topic, and what is said with a yes joins the event.
+    // Without a terminal, the run waits at the topic. Text given with a yes joins the event.
     call().exits(6);
     let run = scene.project.runs()[0].clone();
     scene.project.saihai(["answer", &run, "yes", "but quickly"]).run().exits(0);
@@ -153,7 +153,7 @@ fn who_says_no_to_hats_keeps_the_files_and_gets_no_pull_request() {
     assert_eq!(git(&scene.project, &["show", "feature/issue-7:f"]), "x", "files stay");
 }
 
-// The keys that switch issue work on: pull request, labels, dependencies, where worktrees are, what is copied.
+// Keys that configure issue work: pull request, labels, dependencies, worktree directory, copied files.
 #[test]
 fn what_the_file_says_of_pull_requests_labels_and_dependencies_counts() {
     let keys = "auto: true\ncreate_pr: false\nlabels: {enabled: true, prefix: hats}\ndependency: {resolve: true}\nworktree: {base_dir: trees, copy_files: [.env]}\n";
@@ -164,7 +164,7 @@ fn what_the_file_says_of_pull_requests_labels_and_dependencies_counts() {
     scene.project.write("orch.yml", format!("{keys}{HATS}"));
     scene.project.write(".env", "KEY=1\n");
     let outcome = scene.work(&["--label", "saihai", "--definition", "orch", "--keep"]);
-    // 8 is worked on as well, is pushed and not merged, so that 7 waits for it.
+    // Saihai also works on 8. It is pushed but not merged, so 7 waits for it.
     let rows = outcomes(&outcome);
     assert_eq!(rows, ["#8 branch-ready", "#7 waiting"], "{outcome}");
     let state = scene.server.state();
@@ -173,7 +173,7 @@ fn what_the_file_says_of_pull_requests_labels_and_dependencies_counts() {
     assert!(scene.project.root().join("trees/issue-8/.env").exists());
 }
 
-// `create_pr`: what the file says counts for more than the settings, and these hold where it says nothing.
+// `create_pr`: the file overrides the settings.
 #[test]
 fn whether_there_is_a_pull_request_is_said_by_the_file_or_else_by_the_settings() {
     for (keys, settings, opened) in
@@ -199,19 +199,19 @@ fn a_flag_counts_for_more_than_the_file() {
     assert!(scene.server.state().pull_requests.is_empty(), "{outcome}");
 }
 
-// A worktree that the file switches off: the run is where the person is.
+// If the file disables worktrees, the run uses the user's checkout.
 #[test]
 fn a_file_that_wants_no_worktree_has_none_in_a_run() {
     let project = with("worktree: {enabled: false}\n");
     project.saihai(["run", "orch", "--issue", "7", "--auto", "--script", "script.yaml"]).run().exits(0);
     assert!(project.root().join("f").exists());
     assert!(!project.root().join(".worktrees").exists());
-    // Work has one all the same, and says so: it delivers a branch.
+    // `work` still creates a worktree, because it delivers a branch, and says so.
     let worked = auto(&project, &[]).exits(0);
     assert!(worked.stderr.contains("note: `orch` wants no worktree; every issue has one"), "{worked}");
 }
 
-// What one definition says of dependencies holds for the issues that are worked on with it.
+// The dependency settings of a definition apply to the issues that use it.
 #[test]
 fn dependencies_are_worked_on_as_well_for_the_issues_of_the_file_that_says_so() {
     let project = repository(REPLY);

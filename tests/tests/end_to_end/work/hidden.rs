@@ -1,4 +1,4 @@
-//! Work that an agent hides, or whose place it spoils.
+//! Agents that hide their work or damage its worktree.
 
 use saihai_tests::Journal;
 
@@ -8,7 +8,7 @@ fn agent(does: &str) -> String {
     format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{does}']}}]}}\n")
 }
 
-// I-48, I-65: rules in `info/exclude` hide the work of every later issue.
+// I-48, I-65: rules in `info/exclude` would hide the work of every later issue.
 #[test]
 fn rules_that_an_agent_left_for_later_issues_lose_nothing() {
     let hides = "echo docs/plan.md >> $(git rev-parse --git-common-dir)/info/exclude; echo x > f";
@@ -28,7 +28,7 @@ fn rules_that_an_agent_left_for_later_issues_lose_nothing() {
     assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-2/1:docs/plan.md"]), "paid for");
 }
 
-// I-65: what the user has git ignore everywhere is nobody's work.
+// I-65: files ignored by the user's global rules are not work.
 #[test]
 fn what_the_users_own_rules_hide_is_not_rescued() {
     let project = repository(&agent("echo x > f; echo x > notes.own"));
@@ -43,7 +43,7 @@ fn what_the_users_own_rules_hide_is_not_rescued() {
     assert!(!project.root().join(".worktrees/issue-7").exists());
 }
 
-// I-50, case 28: an address that an agent made up gives nobody the files.
+// I-50, case 28: the invented address of a submodule does not deliver its files.
 #[test]
 fn a_repository_among_the_files_is_found_though_it_is_called_a_submodule() {
     let cloned = "git init -q vendor && cd vendor && echo x > x && git add x && git commit -qm inner && cd .. && \
@@ -52,7 +52,7 @@ fn a_repository_among_the_files_is_found_though_it_is_called_a_submodule() {
     let project = repository(&agent(cloned));
     project.write(".saihai/issues/7.md", "# Login fails\n");
     commit(&project);
-    // Asked for again nothing is paid as long as it is there.
+    // A second call pays for no turn while the repository is still there.
     for flags in [&[][..], &["--retry"]] {
         let outcome = auto(&project, flags).exits(1);
         assert_eq!(outcomes(&outcome), ["#7 failed"], "{outcome}");
@@ -63,7 +63,7 @@ fn a_repository_among_the_files_is_found_though_it_is_called_a_submodule() {
     }
 }
 
-// I-47: a turn in a worktree that is on another branch would be paid for, and its work delivered for nobody.
+// I-47: Saihai would pay for a turn on another branch and could not deliver its work.
 #[test]
 fn a_retry_in_a_worktree_on_another_branch_is_refused_before_it_is_paid_for() {
     let project = repository(&agent("git switch --quiet --create mine; echo x > f"));
@@ -83,7 +83,7 @@ fn a_retry_in_a_worktree_on_another_branch_is_refused_before_it_is_paid_for() {
     assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(0)), ["#7 branch-ready"]);
 }
 
-// What is said of a worktree that git does not know any more is true, and leads out of it.
+// For a worktree that git no longer lists, the message is accurate and names a way out.
 #[test]
 fn files_whose_worktree_is_off_the_list_are_said_to_be_there_and_can_be_moved_away() {
     let takes_away = "echo x > f; rm -r $(git rev-parse --git-dir)";

@@ -1,9 +1,9 @@
-//! How an issue stands, by its labels.
+//! Labels that show the state of an issue.
 
 use super::github::Scene;
 use super::writes;
 
-// I-54, case 40: with the test below and that of a forge that refuses them
+// I-54, case 40: see also the test below and that of a forge that refuses labels
 #[test]
 fn labels_show_how_an_issue_stands_and_leave_all_others_alone() {
     let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";
@@ -14,7 +14,7 @@ fn labels_show_how_an_issue_stands_and_leave_all_others_alone() {
         for number in 0..250 {
             state.labels.insert(format!("label {number}"), "ffffff".to_owned());
         }
-        // On the last page, and not made again.
+        // The label is on the last page, and Saihai must not create it again.
         state.labels.insert("x:running".to_owned(), "0e8a16".to_owned());
     });
     scene.project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\nlabel_prefix = \"x\"\n");
@@ -36,7 +36,7 @@ fn labels_show_how_an_issue_stands_and_leave_all_others_alone() {
     for (name, hex) in expected {
         assert_eq!(colour(name), Some(hex), "{name}");
     }
-    // Selected, begun, done: one after the other, and never two of the five.
+    // Saihai sets one state label after the other, and never two of the five at once.
     let path = "/repos/me/tool/issues/7/labels";
     let requests = scene.server.requests().into_iter();
     let changes: Vec<String> = requests
@@ -64,7 +64,7 @@ fn labels_show_how_an_issue_stands_and_leave_all_others_alone() {
     assert_eq!(other.server.state().labels["saihai:pr-created"], "6f42c1");
 }
 
-// I-54: a folder is only read, so the plan shows it.
+// I-54: a folder is read-only, so the plan shows the state.
 #[test]
 fn the_plan_shows_how_issues_of_a_folder_stand() {
     let replies = "  - {text: 'No. [STEP:1]', prompt: Bad}\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";

@@ -1,4 +1,4 @@
-//! Work that stays on this machine.
+//! Work without a forge.
 
 use super::github::Scene;
 use super::{auto, branches, commit, git, git_in, outcomes, repository, work, writes};
@@ -25,7 +25,7 @@ fn an_issue_has_one_branch_one_worktree_and_one_run_however_often_it_is_asked_fo
     assert_eq!(project.runs().len(), 1);
 }
 
-// I-61: issues are read where they are, and nothing is told there: no label, no comment, no branch.
+// I-61: Saihai reads issues from the forge but writes nothing there: no label, comment or branch.
 #[test]
 fn with_a_local_forge_nothing_leaves_the_machine_also_where_issues_are_read_from_one() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -41,7 +41,7 @@ fn with_a_local_forge_nothing_leaves_the_machine_also_where_issues_are_read_from
     assert_eq!(scene.remote(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main");
 }
 
-// I-61: with the test above
+// I-61: see also the test above
 #[test]
 fn what_an_agent_left_is_committed_by_the_user_and_summed_up_in_a_file() {
     let project = repository(&writes("fixed.txt"));
@@ -64,7 +64,7 @@ fn what_an_agent_left_is_committed_by_the_user_and_summed_up_in_a_file() {
     assert!(!project.root().join(".worktrees/issue-7").exists(), "what is delivered is cleaned up");
 }
 
-// I-8: deleting what is kept of an invocation changes nothing but history.
+// I-8: deleting the record of an invocation loses only history.
 #[test]
 fn nothing_depends_on_the_summaries_of_invocations() {
     let project = repository(&writes("fixed.txt"));
@@ -92,7 +92,7 @@ fn a_base_that_is_checked_out_and_dirty_is_not_touched_by_a_merge() {
     assert_eq!(project.read("kept.txt"), "changed and not committed\n");
     assert_eq!(branches(&project), ["main", "saihai/merge/main"]);
     assert_eq!(git(&project, &["show", "saihai/merge/main:fixed.txt"]), "fixed.txt");
-    // Once the person has taken it in, the branch beside is not needed any more.
+    // The separate merge branch is deleted once a person has merged it.
     git(&project, &["checkout", "--quiet", "--", "kept.txt"]);
     git(&project, &["merge", "--quiet", "--ff-only", "saihai/merge/main"]);
     project.write(".saihai/issues/8.md", "# Another\n");
@@ -109,9 +109,9 @@ fn what_is_depended_on_comes_first_and_is_in_what_depends_on_it() {
     project.write(".saihai/issues/3.md", "# Three\n");
     commit(&project);
     let outcome = auto(&project, &["--merge"]).exits(0);
-    // The second and third find the file of the first already there.
+    // The agents of 2 and 1 find the file of 3 already in place.
     assert_eq!(outcomes(&outcome), ["#3 merged", "#2 no-changes", "#1 no-changes"]);
-    // Nothing was done on their branches, which began with what waits beside `main` (I-65).
+    // Their branches have no commits of their own and start from the separate merge branch (I-65).
     assert_eq!(branches(&project), ["main", "saihai/merge/main"]);
     let diamond = repository(&writes("fixed.txt"));
     for (number, after) in [(1, "2, #3"), (2, "4"), (3, "4")] {
@@ -137,10 +137,10 @@ fn one_that_fails_keeps_its_files_and_no_success_is_claimed() {
     assert!(!outcome.stdout.contains("all done"), "{outcome}");
     assert!(outcome.stdout.contains("its files are in `"), "{outcome}");
     assert_eq!(project.read(".worktrees/issue-1/half.txt"), "x");
-    // Asked again it is only told of; with `--retry` there is another run on the same branch.
+    // A second call only reports the failure. `--retry` starts another run on the same branch.
     auto(&project, &[]).exits(1);
     assert_eq!(project.runs().len(), 1);
-    // The base may have moved meanwhile: the branch still began where it began.
+    // The base may move meanwhile; the branch keeps its start.
     project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("fixed.txt")));
     commit(&project);
     let retried = auto(&project, &["--retry"]).exits(0);
@@ -149,7 +149,7 @@ fn one_that_fails_keeps_its_files_and_no_success_is_claimed() {
     assert_eq!(git(&project, &["show", "feature/issue-1:half.txt"]), "x");
 }
 
-// case 14: a dependency that fails stops those who need it and nobody else.
+// case 14: a failed dependency stops only its dependants.
 #[test]
 fn a_dependency_that_fails_blocks_its_dependants_and_nobody_else() {
     let project = repository(
@@ -171,7 +171,7 @@ fn a_conflict_leaves_base_checkout_and_branch_as_they_are_and_is_tried_again_whe
     let project = repository(&writes("kept.txt"));
     project.write(".saihai/issues/7.md", "# Change it\n");
     commit(&project);
-    // It branches from main; then main changes the same line.
+    // The branch starts from main. Then main changes the same line.
     auto(&project, &[]).exits(0);
     let project = repository(&writes("kept.txt"));
     project.write(".saihai/issues/7.md", "# Change it\n");
@@ -201,7 +201,7 @@ fn a_conflict_leaves_base_checkout_and_branch_as_they_are_and_is_tried_again_whe
     let before = events(&project);
     work(&project, &["--base", "base", "--merge"]).run().exits(1);
     assert_eq!(events(&project), before, "nothing has moved, so nothing is tried");
-    // Somebody takes the other line back.
+    // The base drops the conflicting line.
     git(&project, &["branch", "--force", "base", "main"]);
     assert_eq!(outcomes(&work(&project, &["--base", "base", "--merge"]).run().exits(0)), ["#7 merged"]);
 }
@@ -243,7 +243,6 @@ fn commits_of_the_agent_are_handed_over_and_nothing_is_nothing() {
     assert_eq!(branches(&project), ["main"]);
 }
 
-// Many at once, and each its own.
 #[test]
 fn several_issues_are_worked_on_at_the_same_time() {
     let project = repository(&writes("fixed.txt"));
@@ -260,7 +259,6 @@ fn several_issues_are_worked_on_at_the_same_time() {
     assert_eq!(branches(&project).len(), 7);
 }
 
-// As many as that is asked for, and no more at any moment.
 #[test]
 fn no_more_agents_work_at_the_same_time_than_jobs_say() {
     let project = repository("");
@@ -288,7 +286,7 @@ fn no_more_agents_work_at_the_same_time_than_jobs_say() {
     assert!(seen.iter().all(|count| *count <= 2), "{seen:?}");
 }
 
-// A run by hand has the branch, the worktree and the lock of its issue, and delivers nothing.
+// `run` uses the branch, worktree and lock of its issue, but delivers nothing.
 #[test]
 fn a_run_on_an_issue_works_in_the_worktree_of_the_issue_and_delivers_nothing() {
     let project = repository(&writes("fixed.txt"));
@@ -304,13 +302,13 @@ fn a_run_on_an_issue_works_in_the_worktree_of_the_issue_and_delivers_nothing() {
     let (cleaned, run) = (project.saihai(["work", "--clean"]).run().exits(0), &project.runs()[0]);
     let kept = format!("kept: run `{run}` hands nothing over, so its files are yours");
     assert!(cleaned.stdout.contains(&kept), "{cleaned}");
-    // Work goes on with what is there.
+    // `work` continues from the existing branch.
     let outcome = auto(&project, &[]).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 branch-ready"]);
     assert_eq!(git(&project, &["show", "feature/issue-7:fixed.txt"]), "fixed.txt");
 }
 
-// A run of `work` is a run like any other: `resume` goes on with it and delivers.
+// A run of `work` is an ordinary run: `resume` continues and delivers it.
 #[test]
 fn resume_goes_on_with_a_run_of_work_and_delivers_it() {
     let project = repository(&writes("fixed.txt"));
@@ -343,7 +341,7 @@ fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
     assert_eq!(again.stderr, "note: nothing is left over\n");
 }
 
-// The list of I-66: wherever worktrees were put, and only those that are asked for.
+// The list of I-66: covers every worktree directory, but only the requested worktrees.
 #[test]
 fn leftovers_are_found_wherever_worktrees_were_put_and_only_those_that_are_meant_are_touched() {
     let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
@@ -358,7 +356,7 @@ fn leftovers_are_found_wherever_worktrees_were_put_and_only_those_that_are_meant
         format!("{settings}worktree_root = \"../trees\"\nbranch_prefix = \"topic/\"\n"),
     );
     auto(&project, &["--keep"]).exits(0);
-    // The settings of today say nothing of where it was yesterday.
+    // The current settings no longer name the old worktree directory.
     project.write(".saihai/config.toml", settings);
     let mine = project.root().parent().expect("a parent").join("mine");
     git(
@@ -375,7 +373,7 @@ fn leftovers_are_found_wherever_worktrees_were_put_and_only_those_that_are_meant
     project.saihai(["work", "--clean", "--label", "bug"]).run().exits(2);
 }
 
-// I-4: The same prompts and the same decisions as under `run`.
+// I-4: prompts and decisions are the same as under `run`.
 #[test]
 fn an_agent_is_told_the_same_under_work_as_under_run() {
     let told = |arguments: &[&str]| {
@@ -396,7 +394,7 @@ fn an_agent_is_told_the_same_under_work_as_under_run() {
     assert_eq!(told(&["work"]), told(&["run", "it", "--issue", "7"]));
 }
 
-// case 7: what is closed is done, with all that only it needed; a label shows nothing.
+// case 7: a closed issue is done, and so are the dependencies that only it needs. A label proves nothing.
 #[test]
 fn a_dependency_that_is_closed_is_done_and_one_that_only_says_so_is_not() {
     let project = repository(&writes("fixed.txt"));
@@ -411,14 +409,15 @@ fn a_dependency_that_is_closed_is_done_and_one_that_only_says_so_is_not() {
     let outcome = auto(&project, &["--issues", "4"]).exits(1);
     assert_eq!(outcomes(&outcome), ["#4 blocked"]);
     assert!(outcome.stdout.contains("--resolve-deps"), "{outcome}");
-    // Once the branch of the one is merged by hand, those who need it can begin.
+    // After a manual merge of the branch, its dependants can start.
     auto(&project, &["--issues", "5"]).exits(0);
     assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(6)), ["#4 waiting"], "it is not merged");
     git(&project, &["merge", "--quiet", "feature/issue-5"]);
     assert_eq!(outcomes(&auto(&project, &["--issues", "4"]).exits(0)), ["#4 no-changes"]);
 }
 
-// I-29: whoever merged it. With the tests of the forge, of other clones and of labels, which prove nothing.
+// I-29: the author of the merge does not matter; see also the tests of the forge, of other clones, and of
+// labels, which prove nothing.
 #[test]
 fn what_failed_here_and_was_merged_by_hand_is_done_and_whoever_depends_on_it_goes_on() {
     let failing = "  - {text: 'No. [STEP:1]', writes: [{path: half.txt, content: x}]}\n";
@@ -440,7 +439,7 @@ fn what_failed_here_and_was_merged_by_hand_is_done_and_whoever_depends_on_it_goe
     assert!(files.contains("half.txt") && files.contains("two.txt"), "{files}");
 }
 
-// I-31: with the tests of dependencies that failed, conflicted or were declined
+// I-31: see also the tests of dependencies that failed, conflicted or were declined
 #[test]
 fn a_dependant_begins_only_where_everything_it_depends_on_is_part_of_its_base() {
     let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
@@ -449,13 +448,14 @@ fn a_dependant_begins_only_where_everything_it_depends_on_is_part_of_its_base() 
     project.write(".saihai/issues/2.md", "# Two\n\nDepends on #1\n");
     commit(&project);
     git(&project, &["branch", "other"]);
-    // Handed over, and not merged: whoever depends on it hears where, whether it was asked for as well or not.
+    // Issue 1 is delivered but not merged. The dependant names its branch, whether this call selects 1 or
+    // not.
     let waits = auto(&project, &[]).exits(6);
     assert_eq!(outcomes(&waits), ["#1 branch-ready", "#2 waiting"]);
     assert!(waits.stdout.contains("dependency: #1 is branch-ready (feature/issue-1)"), "{waits}");
     let alone = auto(&project, &["--issues", "2"]).exits(6);
     assert!(alone.stdout.contains("dependency: #1 is not merged yet (feature/issue-1)"), "{alone}");
-    // Merged, but not into what the other one begins with.
+    // The merge goes to a branch that is not part of the dependant's base.
     let apart = auto(&project, &["--merge"]).exits(6);
     assert_eq!(outcomes(&apart), ["#1 merged", "#2 waiting"]);
     let why = "dependency: #1 is merged into `other`, which is not part of `main`";
@@ -469,7 +469,7 @@ fn a_dependant_begins_only_where_everything_it_depends_on_is_part_of_its_base() 
     );
 }
 
-// `--from`: a folder that is not there is a mistake, one with nothing in it is not.
+// `--from`: a missing folder is an error, an empty folder is not.
 #[test]
 fn a_folder_that_is_missing_is_refused_and_an_empty_one_is_nothing_to_do() {
     let project = repository(&writes("f"));

@@ -1,4 +1,4 @@
-//! Fifty issues, eight at a time, killed in the middle: the second call continues, and nothing is there twice.
+//! Fifty issues with eight jobs, killed in the middle. The second call continues and duplicates nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::{branches, commit, git, outcomes, repository, work};
 
 const ISSUES: usize = 50;
 const JOBS: usize = 8;
-/// Merges are made one after the other, each by many calls of git.
+/// Time limit of a call. Saihai merges one issue at a time, with many calls of git for each.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Works on fifty issues, is killed when about ten of them are done, and is called again until all are.
+/// Works on fifty issues, kills the call after about ten, and calls again until all are finished.
 fn killed_in_the_middle(arguments: &[&str], done: &str) -> Project {
     let project = repository("");
     let log = project.home().join("turns").display().to_string();
@@ -33,13 +33,13 @@ fn killed_in_the_middle(arguments: &[&str], done: &str) -> Project {
     first.signal(Signal::KILL);
     first.finish();
     let finished = finished(&project);
-    // One line at the beginning says what becomes of all.
+    // One of the ten lines is the announcement at the start, so nine issues are enough.
     assert!((9..ISSUES).contains(&finished.len()), "results are written as each ends: {finished:?}");
     let begun = project.runs().len();
     assert!((finished.len()..ISSUES).contains(&begun), "in the middle: {begun} of {ISSUES} had begun");
     let second = work(&project, &[&["--auto"], arguments.as_slice()].concat()).patience(PATIENCE);
     let outcome = second.run().exits(0);
-    // What was done before is told after what was still to be done.
+    // The second call reports earlier results after its own.
     let all: BTreeSet<String> = (1..=ISSUES).map(|number| format!("#{number} {done}")).collect();
     assert_eq!(outcomes(&outcome).len(), ISSUES, "{outcome}");
     assert_eq!(BTreeSet::from_iter(outcomes(&outcome)), all, "{outcome}");
@@ -47,7 +47,7 @@ fn killed_in_the_middle(arguments: &[&str], done: &str) -> Project {
     project
 }
 
-/// Which issues the call that was killed had noted as finished.
+/// Returns the issues that the killed call recorded as finished.
 fn finished(project: &Project) -> Vec<String> {
     let batches = std::fs::read_dir(project.root().join(".saihai/batches")).expect("batches");
     let [batch] =
@@ -58,9 +58,9 @@ fn finished(project: &Project) -> Vec<String> {
     items.map(|item| format!("issue-{}", item["issue"])).collect()
 }
 
-/// One run and one reply for each issue; only what was under way at the kill may have been begun anew.
+/// Asserts one run and one reply per issue. Only issues in progress at the kill may have started again.
 fn no_turn_was_done_again(project: &Project, finished: &[String]) {
-    // A kill may leave a directory in which nothing had been written yet.
+    // A kill may leave an empty run directory.
     let runs = project.begun();
     assert_eq!(runs.len(), ISSUES);
     for run in &runs {
@@ -90,7 +90,7 @@ fn fifty_issues_survive_a_kill_in_the_middle() {
 #[test]
 fn fifty_issues_that_survive_a_kill_are_merged_once_each() {
     let project = killed_in_the_middle(&["--merge", "--keep"], "merged");
-    // `main` is checked out, so that the merges wait beside it.
+    // `main` is checked out, so the merges wait on a separate branch.
     assert_eq!(branches(&project).len(), ISSUES + 2);
     let count = |arguments: &[&str]| {
         let range = ["log", "--oneline", "main..saihai/merge/main"];

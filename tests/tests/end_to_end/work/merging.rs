@@ -1,4 +1,4 @@
-//! Merging what was handed over before anybody wanted it merged.
+//! Merges of work that an earlier call delivered without a merge.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ fn handed_over(arguments: &[&str]) -> Project {
     project
 }
 
-/// How often an agent was asked in all runs.
+/// Counts agent turns in all runs.
 fn turns(project: &Project) -> usize {
     let runs = project.root().join(".saihai/runs");
     let journals = project.runs().into_iter().map(|run| runs.join(run).join("journal.ndjson"));
     journals.map(|journal| Journal::read(&journal).facts("replied").count()).sum()
 }
 
-// I-62, I-70: into where it branched from, once, and no agent is asked.
+// I-62, I-70: Saihai merges into the base branch, once, without an agent turn.
 #[test]
 fn a_branch_is_merged_when_that_is_wanted_later_and_only_once() {
     let project = handed_over(&["--keep"]);
     git(&project, &["switch", "--quiet", "-c", "other"]);
-    // What somebody has in hand there is neither taken along nor lost.
+    // The merge neither includes nor loses uncommitted files in the worktree.
     std::fs::write(project.root().join(".worktrees/issue-7/mine.txt"), "mine\n").expect("a file");
     let outcome = auto(&project, &["--merge"]).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 merged"], "{outcome}");
@@ -46,7 +46,7 @@ fn a_branch_is_merged_when_that_is_wanted_later_and_only_once() {
     assert_eq!((git(&project, &["rev-parse", "main"]), project.runs().len()), (tip, 2));
 }
 
-// I-65: also where the worktree went when it was handed over.
+// I-65: the same holds if delivery already deleted the worktree.
 #[test]
 fn a_branch_that_is_merged_later_is_removed_though_its_worktree_is_gone() {
     let project = handed_over(&[]);
@@ -54,14 +54,14 @@ fn a_branch_that_is_merged_later_is_removed_though_its_worktree_is_gone() {
     git(&project, &["switch", "--quiet", "-c", "other"]);
     assert_eq!(outcomes(&auto(&project, &["--base", "main", "--merge"]).exits(0)), ["#7 merged"]);
     assert_eq!(branches(&project), ["main", "other"]);
-    // Somebody stands on it: it stays, as theirs.
+    // A branch that a person has checked out stays.
     let project = handed_over(&[]);
     git(&project, &["switch", "--quiet", "feature/issue-7"]);
     assert_eq!(outcomes(&auto(&project, &["--base", "main", "--merge"]).exits(0)), ["#7 merged"]);
     assert_eq!(branches(&project), ["feature/issue-7", "main"]);
 }
 
-// One call is enough, also where the run was begun without it.
+// One call is enough, even if the run started without `--merge`.
 #[test]
 fn a_run_that_was_begun_without_a_merge_is_merged_by_the_call_that_goes_on_with_it() {
     let project = repository(&writes("fixed.txt"));
@@ -82,7 +82,7 @@ fn a_run_that_was_begun_without_a_merge_is_merged_by_the_call_that_goes_on_with_
     assert_eq!((turns(&project), project.runs().len()), (1, 2));
 }
 
-// What was agreed to was to hand it over; that it is merged is asked about, and shown as it is now.
+// The person approved only the delivery. The merge needs its own approval, with the current files.
 #[test]
 fn a_person_is_asked_before_a_later_merge() {
     let project = handed_over(&[]);
@@ -94,14 +94,14 @@ fn a_person_is_asked_before_a_later_merge() {
     let merged = work(&project, &["--merge"]).run().exits(0);
     assert_eq!(outcomes(&merged), ["#7 merged"]);
     assert!(merged.stdout.ends_with("git merge --ff-only saihai/merge/main\n"), "{merged}");
-    // Once it is taken in nobody is told to.
+    // After the merge by hand, the hint disappears.
     git(&project, &["merge", "--quiet", "--ff-only", "saihai/merge/main"]);
     let again = work(&project, &["--merge"]).run().exits(0);
     assert!(!again.stdout.contains("take the merges in"), "{again}");
     assert_eq!(turns(&project), 1);
 }
 
-// I-63, I-64: by the same rules.
+// I-63, I-64: a later merge follows the same rules.
 #[test]
 fn a_later_merge_that_conflicts_or_breaks_moves_nothing() {
     let project = handed_over(&[]);
@@ -113,7 +113,7 @@ fn a_later_merge_that_conflicts_or_breaks_moves_nothing() {
     assert!(conflict.stdout.contains("`fixed.txt`"), "{conflict}");
     assert_eq!(branches(&project), ["feature/issue-7", "main"]);
     assert_eq!(git(&project, &["rev-parse", "main"]), base);
-    // Solved by hand without another file than before: that is another commit all the same.
+    // The conflict is resolved by hand with the same files, but the commit is new.
     let hand = project.root().parent().expect("a parent").join("hand");
     git(&project, &["worktree", "add", "--quiet", &hand.display().to_string(), "feature/issue-7"]);
     git_in(&hand, &["merge", "--quiet", "--strategy=ours", "--message", "both", "main"]);
@@ -133,7 +133,7 @@ fn a_later_merge_that_conflicts_or_breaks_moves_nothing() {
     assert_eq!(turns(&project), 1);
 }
 
-// Somebody who removed the branch has to say what is meant.
+// After a person deletes the branch, they must say how to continue.
 #[test]
 fn a_branch_that_is_gone_cannot_be_merged() {
     let project = handed_over(&[]);
@@ -149,7 +149,7 @@ fn seven(state: &mut ForgeState) {
 const ONE: [&str; 2] = ["--label", "saihai"];
 const MERGED: [&str; 3] = ["--label", "saihai", "--merge"];
 
-// I-60, I-70: the pull request that is there, as it is there, once its checks are green.
+// I-60, I-70: Saihai merges the existing pull request in its current state, once its checks are green.
 #[test]
 fn a_pull_request_is_merged_when_that_is_wanted_later_and_only_once() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -185,7 +185,7 @@ fn a_conflict_on_the_forge_names_its_files_and_is_tried_again_only_when_somethin
     let theirs = git(&scene.project, &["rev-parse", "HEAD"]);
     git(&scene.project, &["push", "--quiet", "origin", "theirs"]);
     git(&scene.project, &["switch", "--quiet", "main"]);
-    // Somebody is quicker than the agent.
+    // Another person pushes before the agent finishes.
     let remote = git(&scene.project, &["remote", "get-url", "origin"]);
     let reply = format!(
         "  - {{text: 'Done. [STEP:0]', writes: [{{path: kept.txt, content: ours}}], runs: [{{argv: [git, --git-dir={remote}, update-ref, refs/heads/main, {theirs}]}}]}}\n"
@@ -203,7 +203,7 @@ fn a_conflict_on_the_forge_names_its_files_and_is_tried_again_only_when_somethin
     assert_eq!(outcomes(&scene.work(&MERGED).exits(1)), ["#7 conflict"]);
     assert_eq!((looks(), scene.server.writes().len()), before, "nothing has moved");
 
-    // The person merges it by hand, where its files are.
+    // A person merges it by hand in the worktree.
     let worktree = scene.project.root().join(".worktrees/issue-7");
     git_in(&worktree, &["merge", "--quiet", "--strategy=ours", "--message", "both", &theirs]);
     assert_eq!(outcomes(&scene.work(&MERGED).exits(0)), ["#7 merged"]);
@@ -211,7 +211,7 @@ fn a_conflict_on_the_forge_names_its_files_and_is_tried_again_only_when_somethin
     assert_eq!(turns(&scene.project), 1);
 }
 
-// A job of a CI whose clone knows of no run.
+// A clone without the run, as in a CI job.
 #[test]
 fn a_pull_request_of_another_clone_is_merged_when_that_is_wanted() {
     let scene = Scene::new(&writes("fixed.txt"), seven);
@@ -231,7 +231,7 @@ fn a_pull_request_of_another_clone_is_merged_when_that_is_wanted() {
     assert_eq!(journals.map(|journal| journal.facts("replied").count()).sum::<usize>(), 0);
 }
 
-// I-70: wherever it crashes, it is merged once.
+// I-70: a crash at any point leads to one merge.
 #[test]
 fn a_later_merge_happens_once_wherever_it_crashes() {
     const SEEDS: u64 = 40;
@@ -241,7 +241,7 @@ fn a_later_merge_happens_once_wherever_it_crashes() {
         }
     });
     scene.project.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'basename $PWD > $(basename $PWD)']}]}\n");
-    // So many issues take their time on a busy machine.
+    // So many issues take a long time on a busy machine.
     scene.call(&ONE).patience(Duration::from_secs(300)).run().exits(0);
     let log = scene.project.home().join("operations.log");
     let last = (SEEDS + 1).to_string();
@@ -283,7 +283,7 @@ fn the_way_to_take_merges_in_is_one_that_git_can_go() {
     git(&project, &["merge", "--quiet", "--no-edit", "saihai/merge/main"]);
 }
 
-// I-66: what a person has merged after a conflict is no leftover that somebody has yet to hand over.
+// I-66: after a conflict, work that a person merged by hand is not an undelivered leftover.
 #[test]
 fn what_was_merged_by_hand_after_a_conflict_is_cleaned_up() {
     let own = "git -c user.name=T -c user.email=t@example.com";

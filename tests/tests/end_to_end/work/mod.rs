@@ -1,4 +1,4 @@
-//! From issues to branches, merges and pull requests.
+//! `saihai work`: from issues to branches, merges and pull requests.
 
 mod abreast;
 mod actions;
@@ -48,7 +48,7 @@ use crate::support::PROGRAM;
 
 const PIECE: &str = "name: it\nmovements: [{name: fix, edit: true, rules: [{condition: done, next: COMPLETE}, {condition: no, next: ABORT}]}]\n";
 
-/// A repository with one commit on `main`, in which a definition and the replies to it are at hand.
+/// Creates a repository on `main` with a definition and a script of these replies.
 fn repository(replies: &str) -> Project {
     let project = Project::new(PROGRAM);
     git(&project, &["init", "--quiet", "--initial-branch=main"]);
@@ -61,7 +61,7 @@ fn repository(replies: &str) -> Project {
     project
 }
 
-/// The reply of an agent that writes a file and is done.
+/// Returns the reply of an agent that writes a file and finishes.
 fn writes(file: &str) -> String {
     format!("  - {{text: 'Done. [STEP:0]', writes: [{{path: {file}, content: \"{file}\\n\"}}]}}\n")
 }
@@ -72,7 +72,7 @@ fn commit(project: &Project) -> &Project {
     project
 }
 
-/// Works on what there is, with the replies at hand, yes to every gate.
+/// Calls `saihai work` with the script of the project.
 fn work(project: &Project, arguments: &[&str]) -> Invocation {
     project.saihai([&["work", "--script", "script.yaml"], arguments].concat())
 }
@@ -81,7 +81,7 @@ fn auto(project: &Project, arguments: &[&str]) -> Outcome {
     work(project, &[&["--auto"], arguments].concat()).run()
 }
 
-/// What git says in the project, untouched by whatever the machine has configured.
+/// Runs git in the project without the git configuration of the machine, and returns its output.
 fn git(project: &Project, arguments: &[&str]) -> String {
     git_in(&project.root(), arguments)
 }
@@ -104,7 +104,7 @@ fn branches(project: &Project) -> Vec<String> {
     said.lines().map(str::to_owned).collect()
 }
 
-/// The outcome of each issue, from the table on stdout: `#7 merged`.
+/// Returns the outcome of each issue from the table on stdout, e.g. `#7 merged`.
 fn outcomes(outcome: &Outcome) -> Vec<String> {
     let rows = outcome.stdout.lines().skip(1).take_while(|line| line.starts_with('#'));
     let words = rows.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));

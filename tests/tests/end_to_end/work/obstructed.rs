@@ -1,4 +1,4 @@
-//! What keeps git or the forge from taking work in is said with its name, and never tried for ever.
+//! Obstacles for git or the forge. Saihai names them and does not retry forever.
 
 use std::fs::{self, File};
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn a_merge_that_another_process_keeps_from_beginning_says_so_once_and_waits() {
     let mut live = work(&project, &["--auto", "--merge"]).start();
     let words = "another process merges into `main` and is waited for";
     live.wait_for_note(words);
-    // Long enough to look again.
+    // Leaves time for another attempt.
     std::thread::park_timeout(Duration::from_secs(2));
     drop(held);
     let merged = live.finish().exits(0);
@@ -72,7 +72,7 @@ fn a_merge_that_another_process_keeps_from_beginning_says_so_once_and_waits() {
     assert_eq!(merged.stderr.matches(words).count(), 1, "{merged}");
 }
 
-// I-46: also where what verifies a merge does not end by itself.
+// I-46: the same holds for a verification that does not end by itself.
 #[test]
 fn whoever_stops_while_a_merge_is_verified_is_told_how_to_go_on() {
     let project = seven();
@@ -97,7 +97,7 @@ fn one(state: &mut ForgeState) {
     state.issue(7, "Login fails", &["saihai"]);
 }
 
-// I-53, I-70: what the base does not hold is not merged, whatever was before.
+// I-53, I-70: work that the base does not contain is not merged, regardless of earlier merges.
 #[test]
 fn a_pull_request_that_is_refused_after_an_earlier_one_was_merged_is_not_merged() {
     let scene = Scene::new(&writes("fixed.txt"), one);
@@ -117,7 +117,7 @@ fn a_pull_request_that_is_refused_after_an_earlier_one_was_merged_is_not_merged(
     assert_eq!(scene.remote(&["ls-tree", "--name-only", "main", "again.txt"]), "again.txt");
 }
 
-// I-60: what the forge asks to try again is tried again, but not at once, and not for ever.
+// I-60: if the forge asks for another attempt, Saihai retries after a pause, and not forever.
 #[test]
 fn a_merge_that_the_forge_puts_off_is_tried_again_as_long_as_checks_are_waited_for() {
     let put_off = [

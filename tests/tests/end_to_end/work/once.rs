@@ -1,5 +1,5 @@
-//! What is done outside happens once, or is reported as unknown: every effect, killed at every moment, on a forge that fails in
-//! every way.
+//! Effects outside a run happen once or are reported as unknown. The tests kill every effect at every
+//! moment, with every kind of forge failure.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ use saihai_tests::{Fault, Moment};
 use super::github::Scene;
 use super::{git, outcomes, writes};
 
-/// Something that is done outside of the run's own directory.
+/// An effect outside the directory of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     Push,
@@ -21,13 +21,13 @@ enum Effect {
     CleanUp,
 }
 
-/// How the forge takes the first request that an effect makes.
+/// The forge's reaction to the first request of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Good,
-    /// It is done, and nobody is told.
+    /// Carries out the request and drops the connection.
     DropsAfter,
-    /// It is done, and called a failure.
+    /// Carries out the request and reports a failure.
     FailsAfter,
     FailsBefore,
 }
@@ -36,7 +36,7 @@ enum Mood {
 enum Death {
     BeforeIntent,
     AfterIntent,
-    /// Nothing of the result is written.
+    /// The process dies before it writes any part of the result.
     AfterCall,
     BeforeResult,
 }
@@ -57,13 +57,13 @@ impl Effect {
         matches!(self, Self::MergeHere | Self::CleanUp)
     }
 
-    /// What the journal says before and after it.
+    /// Returns the journal records before and after the effect.
     fn records(self) -> [String; 2] {
         let (stage, result) = match self {
             Self::Push => ("deliver/push", "performed"),
             Self::PullRequest => ("deliver/pull-request", "performed"),
             Self::Comment => ("deliver/comment", "performed"),
-            // Labels follow the run: this is where it is said to be running.
+            // Labels follow the run; the `running` label appears at this turn.
             Self::Label => ("fix", "replied"),
             Self::MergeThere | Self::MergeHere => ("deliver/merge", "performed"),
             Self::CleanUp => ("deliver/clean-up", "performed"),
@@ -82,7 +82,7 @@ impl Effect {
     }
 }
 
-/// Makes the forge take an effect on an issue in this mood, once.
+/// Makes the forge fail once for this effect.
 fn upset(scene: &Scene, effect: Effect, number: u64, mood: Mood) {
     let issue = format!("/repos/me/tool/issues/{number}");
     let (method, path) = match effect {
@@ -90,7 +90,7 @@ fn upset(scene: &Scene, effect: Effect, number: u64, mood: Mood) {
         Effect::PullRequest => ("POST", "/repos/me/tool/pulls".to_owned()),
         Effect::Comment => ("POST", format!("{issue}/comments")),
         Effect::Label => ("POST", format!("{issue}/labels")),
-        // Of what stays on this machine the forge hears nothing; it is only read from.
+        // The forge gets no write for local effects, only reads.
         Effect::MergeHere | Effect::CleanUp => ("GET", issue),
         Effect::MergeThere => ("PUT", "/repos/me/tool/pulls/".to_owned()),
     };
@@ -103,7 +103,7 @@ fn upset(scene: &Scene, effect: Effect, number: u64, mood: Mood) {
     scene.server.goes_wrong(method, &path, wrong, 1);
 }
 
-/// The same for what git itself is asked: whoever receives the push dies before, within or after it.
+/// Makes the remote git fail once: a hook kills the receiver before, during or after the push.
 fn upset_git(scene: &Scene, mood: Mood) {
     let (name, when) = match mood {
         Mood::Good => return,
@@ -126,7 +126,8 @@ fn count(said: &str) -> usize {
     said.lines().count()
 }
 
-/// How often each thing was done about an issue: pull requests, comments, merges, commits, runs, worktrees left, own labels.
+/// Counts the effects for an issue: pull requests, comments, merges, commits, runs, remaining worktrees,
+/// own labels.
 fn done(scene: &Scene, effect: Effect, number: u64) -> [usize; 7] {
     let state = scene.server.state();
     let head = format!("feature/issue-{number}");
@@ -156,7 +157,7 @@ fn done(scene: &Scene, effect: Effect, number: u64) -> [usize; 7] {
     ]
 }
 
-/// Every effect, killed at every moment, on a forge in this mood.
+/// Kills every effect at every moment, with a forge in this mood.
 fn once(mood: Mood) {
     let file = "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'basename $PWD > $(basename $PWD)']}], times: '*'}\n";
     let scene = Scene::new(&writes("f"), |state| {
@@ -178,7 +179,7 @@ fn once(mood: Mood) {
         assert_eq!(killed.code, None, "{what}: it was to die: {killed}");
         let mut ended = call().run();
         if ended.code == Some(1) {
-            // Nobody knows: then it was not done twice, and whoever looks again finds it.
+            // The result is unknown: no effect happened twice, and the next call finds it.
             assert_eq!(outcomes(&ended), [format!("#{number} unknown")], "{what}: {ended}");
             let times = done(&scene, effect, number);
             assert!(times[..6].iter().all(|times| *times <= 1), "{what}: {times:?}");

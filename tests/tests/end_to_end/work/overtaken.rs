@@ -1,9 +1,9 @@
-//! Pull requests that a person, or the forge, has brought to their end before our run had.
+//! Pull requests that a person or the forge merged or closed before our run ended.
 
 use super::github::Scene;
 use super::{outcomes, writes};
 
-/// A run that waits for a review, and whose pull request a person has merged or closed since.
+/// Creates a run that waits for the review of its pull request.
 fn waits(guarded: bool) -> Scene {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
         (state.guarded, state.closes) = (guarded, true);
@@ -14,7 +14,7 @@ fn waits(guarded: bool) -> Scene {
     scene
 }
 
-// I-70, I-72: the merge has closed the issue, and all that comes after it is still to be done, by whatever call.
+// I-70, I-72: the merge closed the issue. Every kind of call completes the remaining steps.
 #[test]
 fn a_run_whose_pull_request_a_person_merged_is_brought_to_its_end() {
     for call in [&["--issues", "7"][..], &["--label", "saihai"], &["--issues", "7", "--merge"]] {
@@ -33,13 +33,13 @@ fn a_run_whose_pull_request_a_person_merged_is_brought_to_its_end() {
         assert_eq!(state.issues[&7].labels, ["saihai", "saihai:completed", "saihai:merged"]);
         assert!(!scene.project.root().join(".worktrees/issue-7").exists(), "{outcome}");
         assert_eq!(scene.project.journal().facts("replied").count(), 1);
-        // And once it is over, there is nothing more to do.
+        // After the end of the run there is nothing left to do.
         let after = scene.work(&["--label", "saihai"]).exits(0);
         assert!(after.stderr.contains("nothing to do"), "{after}");
     }
 }
 
-// Whoever calls every five minutes changes nothing on the forge as long as nobody has reviewed it.
+// A call every five minutes writes nothing to the forge while the review is missing.
 #[test]
 fn a_run_that_waits_for_a_review_is_looked_at_without_a_write() {
     let scene = waits(true);
@@ -52,7 +52,7 @@ fn a_run_that_waits_for_a_review_is_looked_at_without_a_write() {
     assert_eq!(scene.server.state().issues[&7].labels, ["saihai", "saihai:completed"]);
 }
 
-// A list of open issues does not have it, and its worktree may be gone as well: its journal knows of it.
+// The issue is not in the list of open issues, and its worktree may be gone. The journal still names it.
 #[test]
 fn a_run_whose_pull_request_was_merged_is_found_by_its_journal() {
     let scene = waits(true);
@@ -76,7 +76,7 @@ fn a_run_whose_pull_request_was_merged_is_found_by_its_journal() {
     assert!(after.stderr.contains("nothing to do"), "{after}");
 }
 
-// What a person closed without merging it is not gone on with.
+// Saihai does not continue an issue that a person closed without a merge.
 #[test]
 fn an_issue_that_a_person_closed_stays_closed() {
     let scene = waits(true);
@@ -89,7 +89,7 @@ fn an_issue_that_a_person_closed_stays_closed() {
     assert!(listed.stderr.contains("nothing to do"), "{listed}");
 }
 
-// I-53, case 32: also where the same clone asks again, and with the same words as anywhere else.
+// I-53, case 32: a second call of the same clone waits too, with the usual message.
 #[test]
 fn a_pull_request_that_a_person_closed_is_waited_for_by_the_call_that_opened_it() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {

@@ -1,4 +1,4 @@
-//! Where a run works: in the user's checkout, in the worktree of its issue, or in one of its own.
+//! Working directory of a run: the user's checkout, the worktree of its issue, or a worktree of its own.
 
 use saihai_tests::Project;
 
@@ -7,7 +7,7 @@ use super::{branches, commit, git, git_in, repository, writes};
 
 const HATS: &str = "hats:\n  coder:\n    name: Coder\n    triggers: [task.start]\n    publishes: [LOOP_COMPLETE]\n    instructions: Work.\n";
 
-/// A project whose definition says this about worktrees.
+/// Creates a project whose definition has these worktree keys.
 fn saying(said: &str) -> Project {
     let project = repository("  - {text: 'Done. LOOP_COMPLETE', writes: [{path: f, content: x}]}\n");
     project.write("orch.yml", format!("{said}{HATS}"));
@@ -16,7 +16,7 @@ fn saying(said: &str) -> Project {
     project
 }
 
-/// Where the agent wrote its file.
+/// Returns a name for the directory in which the agent wrote its file.
 fn place(said: &str, flags: &[&str]) -> String {
     let project = saying(said);
     let about = if flags.contains(&"--issue") { &[][..] } else { &["a task"] };
@@ -34,8 +34,8 @@ fn place(said: &str, flags: &[&str]) -> String {
     names.join(" and ")
 }
 
-// K-23: with an issue a worktree unless it is switched off, without one only where it is switched on; a flag counts for
-// more than the definition.
+// K-23: a run with an issue uses a worktree unless disabled; a run without one only if enabled. A flag
+// overrides the definition.
 #[test]
 fn where_a_run_works_is_said_by_flags_then_by_the_definition_then_by_the_issue() {
     const ON: &str = "worktree: {enabled: true}\n";
@@ -82,12 +82,12 @@ fn a_worktree_of_its_own_begins_with_what_is_checked_out_and_stays() {
     );
     let branch = format!("saihai/{run}");
     assert_eq!(git(&project, &["rev-parse", &branch]), git(&project, &["rev-parse", "main"]));
-    // The user's own checkout is as it was, and knows nothing of what Saihai keeps in it.
+    // The user's checkout is unchanged, and git does not list Saihai's files in it.
     assert!(!project.root().join("fixed.txt").exists());
     assert_eq!(git(&project, &["status", "--porcelain"]), before);
 }
 
-// What is parked may lose its worktree meanwhile: the branch is enough to go on.
+// A parked run may lose its worktree; the branch is enough to continue.
 #[test]
 fn a_run_goes_on_in_its_own_worktree_also_where_that_was_removed() {
     let reply = |file: &str, tag: u8| {
@@ -136,8 +136,8 @@ fn where_there_can_be_no_worktree_the_run_is_refused_before_it_begins() {
     assert!(both.stderr.contains("exclude each other"), "{both}");
 }
 
-// A program that is missing is found before there is anything to remove again; under `work` also before a label is set (H-54,
-// HC-33).
+// Saihai detects a missing program before it creates anything; under `work` also before it sets a label
+// (H-54, HC-33).
 #[test]
 fn a_missing_program_leaves_no_run_no_branch_no_worktree_and_no_label() {
     let project = repository("");
@@ -162,7 +162,8 @@ fn a_missing_program_leaves_no_run_no_branch_no_worktree_and_no_label() {
     assert_eq!(branches(&scene.project), ["main"]);
 }
 
-// I-35: whichever command is the first hides what Saihai keeps from git, once, and from nobody's `.gitignore`.
+// I-35: the first command, whichever it is, hides Saihai's files from git once, without touching a
+// `.gitignore`.
 #[test]
 fn git_does_not_see_what_saihai_keeps_whichever_command_makes_it() {
     let rules = ["/.saihai/batches/", "/.saihai/cache/", "/.saihai/runs/", "/.takt/reports/", "/.worktrees/"];
@@ -192,7 +193,7 @@ fn git_does_not_see_what_saihai_keeps_whichever_command_makes_it() {
     }
 }
 
-/// The commands of the manual that undo everything.
+/// Returns the manual's commands that undo everything.
 fn undoing() -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/concepts/repository.md");
     let page = std::fs::read_to_string(page).expect("a page of the manual");

@@ -1,4 +1,4 @@
-//! An issue has one owner at a time.
+//! Locks: an issue has one owner at a time.
 
 use std::fs::{self, File};
 
@@ -9,7 +9,7 @@ use super::{auto, branches, commit, git, outcomes, repository, work, writes};
 
 const LOCK: &str = ".git/saihai/issue-7.lock";
 
-/// One issue, number 7, and these replies.
+/// Creates a project with issue 7 and these replies.
 fn seven(replies: &str) -> Project {
     let project = repository(replies);
     project.write(".saihai/issues/7.md", "# Login fails\n");
@@ -17,7 +17,7 @@ fn seven(replies: &str) -> Project {
     project
 }
 
-/// A reply that runs these commands of a shell in the worktree.
+/// Returns a reply that runs shell commands in the worktree.
 fn runs(commands: &str) -> String {
     format!("  - {{text: 'Done. [STEP:0]', runs: [{{argv: [sh, -c, '{commands}']}}]}}\n")
 }
@@ -26,8 +26,8 @@ fn is_free(project: &Project) -> bool {
     File::open(project.root().join(LOCK)).expect("a lock").try_lock().is_ok()
 }
 
-// I-32. That a file is replaced between being opened and being locked cannot be timed from outside: the runner's own tests of the
-// lock show it.
+// I-32. A test cannot time the replacement of a file between open and lock from outside. The lock's own
+// tests in the runner cover it.
 #[test]
 fn an_issue_is_locked_from_before_the_first_effect_to_the_end_of_its_delivery() {
     nothing_is_done_where_another_has_it_whatever_its_file_says();
@@ -51,13 +51,13 @@ fn nothing_is_done_where_another_has_it_whatever_its_file_says() {
         let effects = (project.runs().len(), project.root().join(".worktrees").exists());
         assert_eq!((effects, git(&project, &["for-each-ref"])), ((0, false), before.clone()));
     }
-    // What stands in it keeps nobody away.
+    // The content of the lock file keeps no process out; only the lock does.
     project.write(LOCK, "{\"process\":1}\n");
     assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
 }
 
 fn the_lock_is_held_by_one_process_alone_until_all_is_delivered() {
-    // The agent is not given the handle; what verifies the merge finds it held.
+    // The agent does not inherit the handle. The verification of the merge finds the lock held.
     let project = seven(&runs("ls -l /proc/$$/fd > fds"));
     let held = project.home().join("held");
     let lock = project.root().join(LOCK).display().to_string();
@@ -92,7 +92,7 @@ fn with_its_process_it_is_gone_and_nothing_is_stale() {
 fn every_command_and_checkout_takes_the_same_lock() {
     let project = seven(&format!("  - {{hang: true}}\n{}", writes("fixed.txt")));
     let begin = || project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml", "--auto"]);
-    // Begun by `run`, parked, and gone on with by `resume`.
+    // `run` starts it, it parks, and `resume` continues it.
     let mut owner = begin().start();
     owner.wait_for_note("fix");
     let run = project.runs()[0].clone();
@@ -113,7 +113,7 @@ fn every_command_and_checkout_takes_the_same_lock() {
     assert_eq!(branches(&project), ["beside", "feature/issue-7", "main"]);
 }
 
-/// A run without a worktree works on what is checked out, and that can be the branch of an issue.
+/// Tests a run without a worktree: its checkout can be the branch of an issue.
 fn whoever_stands_on_its_branch_takes_it_too() {
     let project = seven(&writes("fixed.txt"));
     auto(&project, &["--keep"]).exits(0);

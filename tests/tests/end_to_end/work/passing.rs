@@ -1,4 +1,4 @@
-//! What git cannot do now and can do later: nothing that agents were paid for is lost to it.
+//! Temporary failures of git. They never lose work that agents were paid for.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,7 +6,8 @@ use saihai_tests::{Journal, Project};
 
 use super::{auto, branches, commit, git, outcomes, repository, work, writes};
 
-/// A repository whose user signs commits, with a program that refuses its uses of these numbers. One attempt each.
+/// Creates a repository that signs commits, with a program that refuses its uses of these numbers. Saihai
+/// tries once.
 fn signed(refused: &str) -> Project {
     let project = repository(&writes("fixed.txt"));
     let home = project.home();
@@ -33,7 +34,7 @@ fn signed(refused: &str) -> Project {
     project
 }
 
-/// Has everything tried once only, so that nobody waits.
+/// Limits every operation to one attempt, so that the test does not wait for retries.
 fn once(project: &Project) {
     project.write(
         ".saihai/config.toml",
@@ -47,7 +48,7 @@ fn replies(project: &Project) -> usize {
     journals.map(|journal| Journal::read(&journal).facts("replied").count()).sum()
 }
 
-// I-72: finished but undelivered goes on with its delivery, at the very step, also by `resume`.
+// I-72: finished but undelivered work continues at the same delivery step, also with `resume`.
 #[test]
 fn a_commit_or_merge_that_cannot_be_signed_is_made_once_it_can_and_no_turn_is_paid_again() {
     let project = signed("1 3");
@@ -74,7 +75,7 @@ fn a_commit_or_merge_that_cannot_be_signed_is_made_once_it_can_and_no_turn_is_pa
     assert_eq!((replies(&project), project.runs().len()), (1, 1));
 }
 
-// A disk that is full, a directory that is gone: it is tried again a few times, and then parks.
+// After a full disk or a missing directory, Saihai retries a few times and then parks the run.
 #[test]
 fn what_the_disk_refuses_is_done_once_it_does_not() {
     let project = repository("");
@@ -97,7 +98,7 @@ fn what_the_disk_refuses_is_done_once_it_does_not() {
     assert_eq!((replies(&project), project.runs().len()), (1, 1));
 }
 
-// What only a person can mend is said to them at once, with what to do.
+// If only a person can fix it, Saihai reports it at once, with the next step.
 #[test]
 fn a_base_that_was_removed_is_merged_into_once_it_is_back() {
     let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], runs: [{argv: [git, branch, -q, -D, dev]}]}\n";
@@ -115,7 +116,8 @@ fn a_base_that_was_removed_is_merged_into_once_it_is_back() {
     assert_eq!((replies(&project), project.runs().len()), (1, 1));
 }
 
-// What git refuses for good is no passing trouble: a person hears which file it is and what to do, and no agent is asked again.
+// A permanent refusal of git is not retried. The message names the file and the fix, and no agent runs
+// again.
 #[test]
 fn a_file_that_git_does_not_take_waits_until_it_is_mended() {
     let project = repository(

@@ -1,9 +1,9 @@
-//! What only a person may say.
+//! Commands that only a person may run.
 
 use super::{auto, commit, git, outcomes, repository, work, writes};
 use crate::support::PROGRAM;
 
-// I-43: also from a worktree, which passes for a project of its own.
+// I-43: the same holds in a worktree, which looks like a project of its own.
 #[test]
 fn an_agent_can_neither_hand_work_over_nor_go_on_with_cancel_or_trust_anything() {
     let project = repository(&writes("f"));

@@ -1,4 +1,4 @@
-//! Where worktrees and reports lie, and where git keeps its own.
+//! Locations of worktrees, reports and the git directory.
 
 use saihai_tests::Project;
 
@@ -17,7 +17,7 @@ fn hidden(project: &Project) -> String {
     std::fs::read_to_string(project.root().join(".git/info/exclude")).unwrap_or_default()
 }
 
-// I-35, I-48: what the user keeps files in is not hidden, so that new ones there are handed over.
+// I-35, I-48: Saihai does not hide a directory with tracked files, so that it delivers new files there.
 #[test]
 fn a_directory_of_reports_in_which_git_keeps_files_stays_in_sight() {
     let project = seven();
@@ -30,7 +30,7 @@ fn a_directory_of_reports_in_which_git_keeps_files_stays_in_sight() {
     assert!(git(&project, &["status", "--porcelain"]).contains("?? docs/mine.md"));
 }
 
-// I-35: worktrees have a directory of their own, however it is spelled.
+// I-35: worktrees need a directory without tracked files, in any spelling.
 #[test]
 fn worktrees_are_not_put_among_files_that_git_keeps() {
     for root in ["docs", ".", "docs/../docs", "./docs/"] {
@@ -61,7 +61,7 @@ fn worktrees_are_not_put_among_files_that_git_keeps() {
     assert_eq!(git(&project, &["status", "--porcelain"]), "");
 }
 
-// I-39: the directory of git need not lie beside the files, as that of a submodule does not.
+// I-39: the git directory can be elsewhere, as in a submodule.
 #[test]
 fn a_repository_whose_directory_lies_elsewhere_is_worked_on() {
     let project = seven();

@@ -1,4 +1,4 @@
-//! What is wrong is said before anything has been changed.
+//! Errors that Saihai reports before it changes anything.
 
 use super::{auto, branches, commit, git, outcomes, repository, work, writes};
 
@@ -43,7 +43,7 @@ fn nothing_is_run_that_nobody_named() {
     untouched(&project);
 }
 
-// Where no worktree can be made nothing begins.
+// Saihai starts nothing if it cannot create a worktree.
 #[test]
 fn a_file_in_the_place_of_the_directory_of_worktrees_is_refused() {
     let project = repository(&writes("f"));
@@ -64,7 +64,7 @@ fn a_file_in_the_place_of_the_directory_of_worktrees_is_refused() {
     assert_eq!(project.read("notes"), "read\n");
 }
 
-// A branch of somebody else's is in the way until they say that it is not, in one word.
+// A foreign branch blocks the issue until the person allows it with one flag.
 #[test]
 fn what_was_refused_as_not_ours_is_taken_over_by_one_flag() {
     let project = repository(&writes("f"));
@@ -76,7 +76,7 @@ fn what_was_refused_as_not_ours_is_taken_over_by_one_flag() {
     assert!(blocked.stdout.contains("#7: `saihai work --adopt` takes it over"), "{blocked}");
     assert_eq!(outcomes(&auto(&project, &[]).exits(1)), ["#7 blocked"]);
     assert_eq!(outcomes(&auto(&project, &["--adopt"]).exits(0)), ["#7 branch-ready"]);
-    // What is no branch cannot be taken over.
+    // Saihai cannot adopt an object that is not a branch.
     let project = repository(&writes("f"));
     project.write(".saihai/issues/7.md", "# Login fails\n");
     commit(&project);
@@ -86,7 +86,7 @@ fn what_was_refused_as_not_ours_is_taken_over_by_one_flag() {
     assert_eq!(project.read(".worktrees/issue-7/file"), "mine\n");
 }
 
-// Machines that know of each other are not part of this version, and nobody shall rely on it.
+// This version does not coordinate machines, so it rejects the flags for it.
 #[test]
 fn what_would_keep_machines_apart_is_refused_by_name() {
     let project = repository(&writes("f"));
@@ -101,7 +101,7 @@ fn what_would_keep_machines_apart_is_refused_by_name() {
     assert!(set.stderr.contains("warning: `distributed.server` is not in use yet"), "{set}");
 }
 
-// A script is one for all definitions; which of them it does not fit is said.
+// One script serves all definitions; the error names the definition that it does not fit.
 #[test]
 fn a_script_that_does_not_fit_a_definition_says_which() {
     let project = repository("  - {text: 'Done. [STEP:0]', for: fix}\n");
@@ -116,7 +116,7 @@ fn a_script_that_does_not_fit_a_definition_says_which() {
     untouched(&project);
 }
 
-// Case 16, and selections that are none.
+// Case 16, and invalid selections.
 #[test]
 fn flags_that_mean_nothing_are_refused() {
     let project = repository(&writes("f"));
@@ -135,7 +135,7 @@ fn flags_that_mean_nothing_are_refused() {
     untouched(&project);
 }
 
-// I-13: said in the plan, whether it is only printed or about to be carried out.
+// I-13: the plan reports it, both with `--list` and before a real run.
 #[test]
 fn a_base_that_is_no_branch_and_a_name_that_git_does_not_take_are_refused_before_anything() {
     let project = repository(&writes("f"));
@@ -167,7 +167,7 @@ fn a_base_that_is_no_branch_and_a_name_that_git_does_not_take_are_refused_before
     assert!(refused(&[]).contains("help: name one with `--base`, or as `base` in `[work]`"));
 }
 
-// `branch_prefix` is the remedy where git could not make a branch of that name.
+// `branch_prefix` is the fix if git cannot create a branch of that name.
 #[test]
 fn a_branch_in_the_way_of_all_others_is_said_with_the_key_to_change() {
     let project = repository(&writes("f"));
@@ -185,7 +185,7 @@ fn a_branch_in_the_way_of_all_others_is_said_with_the_key_to_change() {
     assert_eq!(branches(&project), ["feature", "main", "topic/issue-7"]);
 }
 
-// What would be ignored is refused by the key that says it, also where nobody has written down which forge is meant.
+// Saihai rejects a setting without effect by its key, even if no key names the forge.
 #[test]
 fn a_way_to_merge_that_there_is_not_is_refused_by_its_key() {
     let project = repository(&writes("f"));
@@ -213,7 +213,7 @@ fn everything_wrong_with_all_files_is_told_at_once() {
     untouched(&project);
 }
 
-// With a remedy.
+// Each error has a hint.
 #[test]
 fn a_repository_that_cannot_be_worked_in_is_refused() {
     let project = repository(&writes("f"));
@@ -247,13 +247,13 @@ fn what_is_not_ours_stays_as_it_is() {
     assert_eq!(project.read(".worktrees/issue-7/precious.txt"), "mine\n");
     assert!(outcome.stdout.contains("exists, not ours"), "{outcome}");
     assert_eq!(git(&project, &["rev-parse", "feature/issue-8"]), git(&project, &["rev-parse", "main"]));
-    // Not even where it is begun again; with the person's word it goes on there.
+    // `--retry` alone does not adopt the branch; `--adopt` does.
     assert_eq!(outcomes(&auto(&project, &["--issues", "8", "--retry"]).exits(1)), ["#8 blocked"]);
     let adopted = auto(&project, &["--issues", "8", "--adopt", "--retry"]).exits(0);
     assert_eq!(outcomes(&adopted), ["#8 branch-ready"]);
 }
 
-// I-9, with the plan of issues on a forge and the runs on an issue
+// I-9, see also the plan of forge issues and the runs on an issue
 #[test]
 fn a_plan_is_printed_and_nothing_is_done() {
     let project = repository(&writes("f"));
@@ -274,7 +274,7 @@ fn a_plan_is_printed_and_nothing_is_done() {
     "#);
     assert_eq!(project.snapshot(), before);
     untouched(&project);
-    // What it can cost, where prices say so.
+    // The plan shows the cost if prices are known.
     let own = project.home().join(".config/saihai");
     std::fs::create_dir_all(&own).expect("a directory");
     let priced = "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"true\"\nhonours = [\"readonly\", \"edit\"]\nprice = {turn = 0.5}\n";
@@ -284,7 +284,7 @@ fn a_plan_is_printed_and_nothing_is_done() {
     assert_eq!(list(&["--json"]).json()[0]["most_usd"], 10.0);
 }
 
-// Whoever only reviews changes nothing, whether it is named or its file is
+// A review agent changes nothing, whether a name or a file selects it
 #[test]
 fn a_review_agent_is_no_definition_to_work_with() {
     let project = repository(&writes("f"));
@@ -303,7 +303,7 @@ fn a_review_agent_is_no_definition_to_work_with() {
     check(".saihai/agents/code-reviewer.toml", "NAME");
 }
 
-// Before anything is begun, and all of it at once; what somebody has not got is said.
+// Saihai reports all of them at once before the start, and mentions missing files.
 #[test]
 fn files_that_cannot_be_copied_are_refused_before_anything_is_begun() {
     let project = repository(&writes("f"));

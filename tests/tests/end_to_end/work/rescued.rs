@@ -1,4 +1,4 @@
-//! No state of a worktree is lost.
+//! Rescue refs: Saihai loses no state of a worktree.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use saihai_tests::Project;
 
 use super::{auto, commit, git, git_in, outcomes, repository, writes};
 
-/// The next call plays this.
+/// Sets the reply of the next call.
 fn plays(project: &Project, text: &str, commands: &str) {
     let reply = format!("  - {{text: '{text}', runs: [{{argv: [sh, -c, '{commands}']}}]}}\n");
     project.write("script.yaml", format!("script: 1\nreplies:\n{reply}"));
 }
 
-/// The ways back that were kept.
+/// Returns the rescue refs.
 fn kept(project: &Project) -> Vec<String> {
     let said = git(project, &["for-each-ref", "--format=%(refname)", "refs/saihai/rescue"]);
     said.lines().map(str::to_owned).collect()
@@ -25,14 +25,14 @@ fn the_full_state_of_a_worktree_is_kept_before_anything_is_done_to_it() {
     project.write(".saihai/issues/7.md", "# Login fails\n").write(".gitignore", "script.yaml\n");
     commit(&project);
     let reference = |k: u32| format!("refs/saihai/rescue/issue-7/{k}");
-    // An agent leaves a commit, a staged file, an edit, a deletion and a new file, and fails.
+    // The agent leaves a commit, a staged file, an edit, a deletion and a new file, and then fails.
     let leaves = "echo own > own.txt; git add own.txt; git commit -qm own; echo staged > staged.txt; \
                   git add staged.txt; echo edited > own.txt; rm kept.txt; echo half > half.txt";
     plays(&project, "No. [STEP:1]", leaves);
     auto(&project, &[]).exits(1);
     assert_eq!(kept(&project), [""; 0], "it stands as it is");
 
-    // A new try uses it again, and its agent throws everything away.
+    // A retry reuses the worktree, and its agent discards everything.
     plays(&project, "No. [STEP:1]", "git reset -q --hard main; git clean -qfd; echo second > second.txt");
     let retried = auto(&project, &["--retry"]).exits(1);
     assert!(retried.stdout.contains(&format!("`git worktree add DIR {}`", reference(1))), "{retried}");
@@ -46,14 +46,14 @@ fn the_full_state_of_a_worktree_is_kept_before_anything_is_done_to_it() {
     assert_eq!(["half.txt", "own.txt", "staged.txt"].map(read), ["half\n", "edited\n", "staged\n"]);
     assert_eq!(git_in(&rescued, &["log", "-1", "--format=%s", "HEAD^"]), "own");
 
-    // And again: each has a number of its own.
+    // Each further rescue ref has its own number.
     plays(&project, "Done. [STEP:0]", "echo third > third.txt");
     let retried = auto(&project, &["--retry", "--keep"]).exits(0);
     assert_eq!(outcomes(&retried), ["#7 branch-ready"], "{retried}");
     assert!(retried.stdout.contains(&format!("`git worktree add DIR {}`", reference(2))), "{retried}");
     assert_eq!(git(&project, &["show", &format!("{}:second.txt", reference(2))]), "second");
 
-    // What is listed is skipped where somebody works on it, also where no forge can be asked.
+    // Cleanup skips a worktree in use, also if the forge is unreachable.
     let worktree = project.root().join(".worktrees/issue-7");
     fs::write(worktree.join("later.txt"), "later\n").expect("a file");
     let settings = "[work]\ndefinition = \"it\"\nsource = \"github\"\nrepo = \"me/tool\"\n";
@@ -75,7 +75,7 @@ fn the_full_state_of_a_worktree_is_kept_before_anything_is_done_to_it() {
     assert_eq!(kept(&project).len(), 3);
 }
 
-// I-66: whatever was delivered before, the files are those of the last run.
+// I-66: the files belong to the last run, regardless of earlier deliveries.
 #[test]
 fn what_a_later_run_by_hand_left_is_not_cleaned_up() {
     let project = repository(&writes("fixed.txt"));

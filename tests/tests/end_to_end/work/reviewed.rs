@@ -1,4 +1,4 @@
-//! What a reviewer pushes to the branch of a pull request is merged with the rest.
+//! Commits that a reviewer pushes to the branch of a pull request.
 
 use saihai_connect::forge::testing::ForgeState;
 use saihai_tests::Journal;
@@ -17,7 +17,7 @@ fn scene(settings: &str) -> Scene {
     scene
 }
 
-/// A person changes, removes and adds a file on the branch of the pull request.
+/// Changes, deletes and adds a file on the branch of the pull request, as a reviewer does.
 fn review(scene: &Scene) -> String {
     let clone = scene.project.root().parent().expect("a parent").join("reviewer");
     let remote = git(&scene.project, &["remote", "get-url", "origin"]);
@@ -46,7 +46,7 @@ fn assert_merged(scene: &Scene, tip: &str) {
     assert_eq!(turns(scene), 1, "no agent was asked");
 }
 
-// I-43, case 19: another commit is shown again, and only then merged.
+// I-43, case 19: Saihai shows the new commit again before it merges it.
 #[test]
 fn what_a_reviewer_pushed_is_asked_about_and_merged_without_an_agent() {
     for keep in [&[][..], &["--keep"]] {
@@ -63,7 +63,8 @@ fn what_a_reviewer_pushed_is_asked_about_and_merged_without_an_agent() {
     }
 }
 
-// The checks of what was pushed first were red, and the reviewer mended them: they are those of the new commit that count.
+// The checks of the first push failed, and the reviewer fixed them. Only the checks of the new commit
+// count.
 #[test]
 fn a_run_that_waits_for_its_pull_request_goes_on_with_what_a_reviewer_pushed() {
     let scene = scene("checks_timeout = \"2s\"\n");
@@ -85,7 +86,7 @@ fn a_run_that_waits_for_its_pull_request_goes_on_with_what_a_reviewer_pushed() {
     assert!(!worktree.exists(), "{merged}");
 }
 
-// Files that somebody has changed are left alone until they say what becomes of them.
+// Saihai leaves changed files alone until their author decides about them.
 #[test]
 fn what_a_reviewer_pushed_waits_for_whoever_works_in_the_worktree() {
     let scene = scene("checks_timeout = \"2s\"\n");
@@ -106,7 +107,7 @@ fn what_a_reviewer_pushed_waits_for_whoever_works_in_the_worktree() {
     assert_merged(&scene, &tip);
 }
 
-// A person who sends it elsewhere has not asked for a second one.
+// A changed base is no request for a second pull request.
 #[test]
 fn a_pull_request_that_a_person_gave_another_base_waits_and_no_other_is_opened() {
     let scene = scene("");
@@ -130,7 +131,7 @@ fn a_pull_request_that_a_person_gave_another_base_waits_and_no_other_is_opened()
     assert_eq!(turns(&scene), 1);
 }
 
-// What a reviewer has rewritten is thrown away on neither side, and the command that goes on with it is told.
+// Saihai discards neither side of a rewritten branch, and names the command that continues.
 #[test]
 fn a_branch_that_a_reviewer_rebased_waits_until_it_is_taken_in_by_the_command_that_is_told() {
     for keep in [&[][..], &["--keep"]] {

@@ -1,4 +1,4 @@
-//! What was stopped half-way, or taken away meanwhile, never passes for somebody's work.
+//! Interrupted or deleted work never counts as the work of a person.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use saihai_tests::Project;
 
 use super::{auto, commit, git, outcomes, repository, work, writes};
 
-/// A filter that ends the program which started git, with git itself, once.
+/// A git filter that once kills git and the Saihai process above it.
 const STOPS: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 cat
@@ -20,7 +20,7 @@ while at=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$at/status") && [ "$at" -gt 1
 done
 "#;
 
-/// Has the user's own git lead `*.dat` through this program, which is told which way.
+/// Configures the user's git to filter `*.dat` with this program. Its argument is `clean` or `smudge`.
 fn filtered(project: &Project, program: &str) {
     let filter = project.home().join("filter.sh");
     fs::write(&filter, program).expect("a filter");
@@ -33,7 +33,8 @@ fn filtered(project: &Project, program: &str) {
     project.write(".gitattributes", "*.dat filter=own\n");
 }
 
-// I-36: a worktree of which only some files were written is made anew. What is missing was not deleted by anybody.
+// I-36: Saihai recreates a worktree with only some of its files. The missing files were not deleted by a
+// person.
 #[test]
 fn a_worktree_that_was_half_made_is_made_again() {
     let project = repository(&writes("fixed.txt"));
@@ -53,7 +54,7 @@ fn a_worktree_that_was_half_made_is_made_again() {
     assert_eq!(changed, "A\tfixed.txt", "the agent's file and nothing else");
 }
 
-// I-72: what a person agreed to is not forgotten with its branch.
+// I-72: an approved commit survives the deletion of its branch.
 #[test]
 fn a_branch_that_is_gone_comes_back_at_the_commit_that_was_agreed_to() {
     let project = repository(&writes("fixed.txt"));
@@ -69,7 +70,7 @@ fn a_branch_that_is_gone_comes_back_at_the_commit_that_was_agreed_to() {
     assert_eq!(git(&project, &["show", "feature/issue-7:fixed.txt"]), "fixed.txt");
 }
 
-// I-72: where nothing of it was committed, it is said, and not gone on with as if nothing had been done.
+// I-72: if nothing was committed, Saihai reports the loss instead of continuing silently.
 #[test]
 fn a_branch_that_is_gone_with_its_work_is_missed() {
     let project = repository("  - {text: 'Wait. [STEP:0]', writes: [{path: f, content: x}]}\n");
@@ -87,7 +88,7 @@ fn a_branch_that_is_gone_with_its_work_is_missed() {
     assert_eq!(outcome.code, Some(2), "{outcome}");
 }
 
-/// A filter that keeps what it takes out of files where `git-lfs` does.
+/// A filter that stores file contents in the same directory as `git-lfs`.
 const KEEPS: &str = r#"#!/bin/sh
 store=$(git config lfs.storage || echo "$(git rev-parse --path-format=absolute --git-common-dir)/lfs")
 mkdir -p "$store"
@@ -97,14 +98,15 @@ smudge) read -r name && cat "$store/$name" ;;
 esac
 "#;
 
-// I-37, I-48: what a filter of the user's own takes out of a file stays beside the repository, where it is looked for.
+// I-37, I-48: contents stored by the user's filter stay in the git directory, where the filter looks for
+// them.
 #[test]
 fn what_a_filter_keeps_for_itself_is_kept() {
     let project = repository(&writes("new.dat"));
     filtered(&project, KEEPS);
     project.write("old.dat", "old\n");
     project.write(".saihai/issues/7.md", "# Login fails\n");
-    // The user's own git filters as well.
+    // The user's own git applies the filter too.
     let mut add = std::process::Command::new("git");
     add.args(["add", "--all"]).current_dir(project.root());
     assert!(add.env("HOME", project.home()).status().expect("git").success());
@@ -117,7 +119,7 @@ fn what_a_filter_keeps_for_itself_is_kept() {
     assert_eq!(project.read(&format!(".git/lfs/{old}")), "old\n");
 }
 
-// I-31: what was merged and waits conflicts with the base by now, so nothing new can hold both.
+// I-31: the waiting merge conflicts with the base, so no new branch can contain both.
 #[test]
 fn a_dependant_does_not_begin_without_what_it_depends_on() {
     let project = repository("  - {text: 'Done. [STEP:0]', writes: [{path: kept.txt, content: theirs}]}\n");
@@ -137,7 +139,7 @@ fn a_dependant_does_not_begin_without_what_it_depends_on() {
     assert_eq!(project.runs().len(), 1, "nothing was begun");
 }
 
-// I-65: a person who locks a worktree wants to keep it.
+// I-65: a locked worktree is one that a person wants to keep.
 #[test]
 fn a_worktree_that_a_person_has_locked_stays() {
     let project = repository(&writes("fixed.txt"));
@@ -152,7 +154,7 @@ fn a_worktree_that_a_person_has_locked_stays() {
     assert_eq!(project.read(".worktrees/issue-7/fixed.txt"), "fixed.txt\n");
 }
 
-// Whoever comes next takes away what a killed process had for a moment: a merged tree, its worktree, git's own directories.
+// The next call deletes temporary files of a killed process: a merged tree, its worktree, git directories.
 #[test]
 fn what_was_killed_during_verify_leaves_nothing_behind() {
     let project = repository(&writes("fixed.txt"));

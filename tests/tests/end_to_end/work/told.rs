@@ -1,4 +1,4 @@
-//! Where work begins, and what is told of it.
+//! The base of the work, and reports about it.
 
 use saihai_tests::{Outcome, Project};
 use serde_json::Value;
@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::github::Scene;
 use super::{auto, commit, git, outcomes, repository, work, writes};
 
-// I-13: flag, issue, settings, and where nobody says anything what is checked out; nothing is guessed.
+// I-13: the base comes from the flag, the issue, the settings, or the checkout, in this order. Saihai
+// guesses nothing.
 #[test]
 fn the_base_is_that_of_the_flag_the_issue_the_settings_or_the_checkout() {
     let project = repository(&writes("fixed.txt"));
@@ -30,7 +31,7 @@ fn the_base_is_that_of_the_flag_the_issue_the_settings_or_the_checkout() {
     let base = &journal.facts("started").next().expect("a start")["delivery"]["base"];
     let commit = git(&project, &["rev-parse", "dev"]);
     assert_eq!((&base["branch"], &base["commit"]), (&"dev".into(), &commit.into()));
-    // What is not there, and where nobody knows.
+    // A missing base, and a detached HEAD without a configured base.
     let absent = auto(&project, &["--issues", "7", "--base", "nowhere"]).exits(2);
     assert!(absent.stderr.contains("nowhere"), "{absent}");
     project.write(".saihai/config.toml", "[work]\ndefinition = \"it\"\n");
@@ -40,7 +41,7 @@ fn the_base_is_that_of_the_flag_the_issue_the_settings_or_the_checkout() {
     assert_eq!(project.runs().len(), 1);
 }
 
-// I-13: on a forge its default branch, as it is there when the item begins.
+// I-13: on a forge, the base is its default branch at the start of the item.
 #[test]
 fn the_base_of_a_forge_is_what_it_holds_at_that_moment() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -54,7 +55,7 @@ fn the_base_of_a_forge_is_what_it_holds_at_that_moment() {
     assert_ne!(git(&scene.project, &["rev-parse", "main"]), newer, "no branch of the user moves");
 }
 
-// Which repository is meant is said by the remote that is pushed to.
+// The push remote identifies the repository.
 #[test]
 fn the_remote_of_the_settings_names_the_repository() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -74,7 +75,7 @@ fn the_remote_of_the_settings_names_the_repository() {
     assert_eq!(others.count(), 0);
 }
 
-// I-39: submodules are not filled, and the plan says so.
+// I-39: Saihai does not populate submodules, and the plan says so.
 #[test]
 fn a_plan_says_that_submodules_stay_empty() {
     let project = repository(&writes("fixed.txt"));
@@ -87,7 +88,7 @@ fn a_plan_says_that_submodules_stay_empty() {
     assert!(plan().contains("submodules stay empty in worktrees\n"), "{}", plan());
 }
 
-// I-52: in the language of the definition, and no longer than people read.
+// I-52: the text has the language of the definition and a readable length.
 #[test]
 fn a_pull_request_says_what_was_done_in_the_language_of_its_definition() {
     let body = |piece: &str| {
@@ -123,7 +124,7 @@ fn a_pull_request_says_what_was_done_in_the_language_of_its_definition() {
     }
 }
 
-// I-75: the same result for people and programs, on the screen and in files.
+// I-75: people and programs get the same result, on the screen and in files.
 #[test]
 fn a_result_is_the_same_on_the_screen_in_files_and_for_programs() {
     let project = repository(&writes("fixed.txt"));
@@ -140,7 +141,7 @@ fn a_result_is_the_same_on_the_screen_in_files_and_for_programs() {
     let batch = whole["batch"].as_str().expect("its name");
     let file = |name: &str| project.read(&format!(".saihai/batches/{batch}/{name}"));
     let kept: Value = serde_json::from_str(&file("result.json")).expect("JSON");
-    // Object by object, with everything that is said of each; programs hear of each as it ends.
+    // Compares each object with all its fields. Programs receive each one as it ends.
     let of_programs = items.iter().map(|item| {
         let mut item = (*item).clone();
         let fields = item.as_object_mut().expect("an object");
@@ -166,7 +167,7 @@ fn a_result_is_the_same_on_the_screen_in_files_and_for_programs() {
     }
 }
 
-/// A definition of two turns of which only one is allowed.
+/// Creates a definition with two turns and a limit of one.
 fn limited() -> Project {
     let project =
         repository(&format!("  - {{text: 'Planned. [STEP:0]', for: plan}}\n{}", writes("fixed.txt")));
@@ -179,7 +180,7 @@ fn limited() -> Project {
     project
 }
 
-// I-72: a limit is told with the command that raises it, and that command is enough.
+// I-72: the report of a limit names the command that raises it, and that command is enough.
 #[test]
 fn who_met_a_limit_is_told_what_to_raise_and_how() {
     let project = limited();
@@ -201,7 +202,7 @@ fn who_met_a_limit_is_told_what_to_raise_and_how() {
     assert!(met.stdout.contains(&format!("#7: `saihai resume {run} --")), "{met}");
 }
 
-// I-72: what was edited meanwhile is said, and the run keeps what it began with.
+// I-72: Saihai reports the edit, and the run keeps its original text.
 #[test]
 fn an_issue_that_was_edited_meanwhile_is_said_to_be() {
     let project = limited();
@@ -218,7 +219,7 @@ fn an_issue_that_was_edited_meanwhile_is_said_to_be() {
     assert!(!project.journal().prompt("fix").contains("And another thing."));
 }
 
-// What one issue may cost is for all runs it ever had.
+// The budget of an issue covers all its runs.
 #[test]
 fn the_budget_of_an_issue_counts_its_earlier_runs() {
     let project =
@@ -238,7 +239,7 @@ fn the_budget_of_an_issue_counts_its_earlier_runs() {
     assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(1)), ["#7 failed"]);
 }
 
-// I-72: also where it was the budget, and where nothing would come of what helps against other limits.
+// I-72: the same holds for budgets, without hints that only help against other limits.
 #[test]
 fn who_spent_a_budget_is_told_which_one_to_raise_and_how() {
     let piece = |project: &Project| {
@@ -249,14 +250,14 @@ fn who_spent_a_budget_is_told_which_one_to_raise_and_how() {
         let of = outcome.stdout.lines().filter_map(|line| line.strip_prefix("#7: "));
         of.filter(|hint| !hint.starts_with("its files")).map(str::to_owned).collect()
     };
-    // What this call may cost: the next one may cost as much again.
+    // The budget of a call: the next call has a full budget again.
     let project = limited();
     piece(&project);
     let met = auto(&project, &["--budget", "turns=1"]).exits(5);
     let run = project.runs()[0].clone();
     let resume = format!("`saihai resume {run} --budget BUDGET` goes on with it; in all it had 1 turn");
     assert_eq!(hints(&met), [resume.as_str(), "`saihai work --retry` begins again"]);
-    // What the issue may cost: a new run could ask nobody.
+    // The budget of the issue: a new run could not ask an agent.
     let project = limited();
     piece(&project);
     let settings = "[work]\ndefinition = \"it\"\n[work.budget_per_issue]\nturns = 1\n";

@@ -1,4 +1,4 @@
-//! Being told to stop, and told again; and parts of a batch that break off.
+//! First and second stop signals, and crashed parts of a batch.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::{auto, commit, outcomes, repository, work, writes};
 
-/// The program that plays agent programs.
 const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
 
 fn is_alive(process: &str) -> bool {
@@ -45,7 +44,7 @@ fn a_second_ctrl_c_ends_a_git_that_is_waited_for_and_the_same_command_goes_on() 
     let process = fs::read_to_string(&note).expect("a process").trim().to_owned();
     call.signal(Signal::INT);
     call.wait_for_note("stopping; once more to end at once");
-    // A commit that is under way is not left half done, however long it takes.
+    // Saihai never leaves a running commit half done.
     assert!(is_alive(&process), "it is waited for");
     call.signal(Signal::INT);
     let outcome = call.finish();
@@ -58,7 +57,7 @@ fn a_second_ctrl_c_ends_a_git_that_is_waited_for_and_the_same_command_goes_on() 
 #[test]
 fn a_second_ctrl_c_kills_an_agent_that_does_not_end_and_the_same_command_goes_on() {
     let project = seven("");
-    // Not even root is asked whether it is sure.
+    // This mode needs no confirmation, even as root.
     let settings = "[providers.claude]\nedit_mode = \"acceptEdits\"\n";
     project.write("../home/.config/saihai/config.toml", settings);
     let answers = json!([
@@ -78,10 +77,11 @@ fn a_second_ctrl_c_kills_an_agent_that_does_not_end_and_the_same_command_goes_on
     assert_eq!(outcomes(&again), ["#7 branch-ready"], "{again}");
 }
 
-// What a part that broke off has spent is not known: all that was set aside for it counts.
+// The spending of a crashed part is unknown, so its whole share counts as spent.
 #[test]
 fn a_part_that_breaks_off_has_spent_its_share_of_the_budget() {
-    // What the first says is put away in a file of its own, and there it breaks off: nothing of the turn is in the journal.
+    // The first reply is long enough for a file of its own. The crash happens there, so the journal has no
+    // turn.
     let long = "a long word ".repeat(2_000);
     let project = repository(&format!(
         "  - {{prompt: Issue 1, text: '{long} [STEP:0]'}}\n  - {{text: 'Done. [STEP:0]', writes: [{{path: f, content: x}}], times: '*'}}\n"

@@ -1,4 +1,4 @@
-//! Work that was merged or refused, and is looked at again before anything is paid for it.
+//! Merged or refused work that Saihai checks again before it pays for more.
 
 use saihai_connect::forge::testing::ForgeState;
 use saihai_tests::{Journal, Project};
@@ -8,7 +8,7 @@ use super::{auto, branches, commit, git, git_in, outcomes, repository, writes};
 
 const ONE: [&str; 2] = ["--label", "saihai"];
 
-/// How often an agent was asked in all runs.
+/// Counts agent turns in all runs.
 fn turns(project: &Project) -> usize {
     let runs = project.root().join(".saihai/runs");
     let journals = project.runs().into_iter().map(|run| runs.join(run).join("journal.ndjson"));
@@ -19,7 +19,7 @@ fn says(project: &Project, replies: &str) {
     project.write("script.yaml", format!("script: 1\nreplies:\n{replies}"));
 }
 
-// I-31: it branches from a base that contains what it depends on.
+// I-31: a dependant starts from a base that contains its dependencies.
 #[test]
 fn what_depends_on_a_merge_that_was_thrown_away_waits_and_the_merge_can_be_done_again() {
     let project = repository(&writes("first.txt"));
@@ -47,7 +47,7 @@ fn what_depends_on_a_merge_that_was_thrown_away_waits_and_the_merge_can_be_done_
         git(&project, &["ls-tree", "--name-only", "saihai/merge/main", "first.txt", "second.txt"]),
         "first.txt\nsecond.txt"
     );
-    // What is in its base is not done again.
+    // Saihai does not repeat work that is in its base.
     auto(&project, &["--merge", "--retry"]).exits(0);
     assert_eq!(turns(&project), 3);
 }
@@ -58,7 +58,7 @@ fn scene(replies: &str) -> Scene {
     })
 }
 
-// I-72: somebody who opens an issue again has not said that it is paid for again.
+// I-72: reopening an issue does not approve new cost.
 #[test]
 fn an_issue_that_was_opened_again_after_its_merge_is_worked_on_again_when_that_is_asked_for() {
     let scene = scene(&writes("first.txt"));
@@ -76,7 +76,7 @@ fn an_issue_that_was_opened_again_after_its_merge_is_worked_on_again_when_that_i
     let before = scene.remote(&["rev-parse", "main"]);
     let again = scene.work(&["--label", "saihai", "--retry"]).exits(0);
     assert_eq!(outcomes(&again), ["#7 pr-created"], "{again}");
-    // On what was merged, by the same branch, and with a pull request of its own.
+    // The new work starts from the merged base, on the same branch, with a new pull request.
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), before);
     assert_eq!(scene.remote(&["diff", "--name-only", "main", "feature/issue-7"]), "second.txt");
     let state = scene.server.state();
@@ -87,7 +87,7 @@ fn an_issue_that_was_opened_again_after_its_merge_is_worked_on_again_when_that_i
     assert_eq!(turns(&scene.project), 2);
 }
 
-/// Squashes the branch of the issue into `main`, as a person does it on the forge, and opens the issue again.
+/// Squashes the branch of the issue into `main` on the forge, as a person does, and reopens the issue.
 fn squash_and_reopen(scene: &Scene) {
     let (tree, main) =
         (scene.remote(&["rev-parse", "feature/issue-7^{tree}"]), scene.remote(&["rev-parse", "main"]));
@@ -103,7 +103,7 @@ fn squash_and_reopen(scene: &Scene) {
     });
 }
 
-// I-72: `--retry` works on it again from the base as it is now, or says before anybody is paid why that cannot be.
+// I-72: `--retry` starts again from the current base, or explains before any cost why it cannot.
 #[test]
 fn an_issue_whose_branch_was_squashed_begins_anew_once_the_branch_is_gone_from_the_server() {
     for is_new_clone in [false, true] {
@@ -136,7 +136,8 @@ fn an_issue_whose_branch_was_squashed_begins_anew_once_the_branch_is_gone_from_t
     }
 }
 
-// Our pull request says whose the branch is, though no journal does and its commits are part of the base.
+// Our pull request identifies the owner of the branch: there is no journal, and the base contains its
+// commits.
 #[test]
 fn an_issue_that_was_merged_and_opened_again_is_worked_on_from_a_new_clone() {
     let scene = scene(&writes("first.txt"));
@@ -157,7 +158,7 @@ fn an_issue_that_was_merged_and_opened_again_is_worked_on_from_a_new_clone() {
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7~1"]), before);
 }
 
-// An issue that only stays open, as where its pull request went to another branch, is not paid for again.
+// An issue that merely stays open, e.g. after a merge into another branch, costs nothing again.
 #[test]
 fn an_issue_that_is_open_still_after_its_merge_is_not_worked_on_again() {
     let scene = scene(&writes("first.txt"));
@@ -167,7 +168,7 @@ fn an_issue_that_is_open_still_after_its_merge_is_not_worked_on_again() {
     assert_eq!(turns(&scene.project), 1);
 }
 
-// I-53: nothing is opened in the place of what a person has closed, so nothing is paid for it.
+// I-53: Saihai does not replace a pull request that a person closed, so it pays for nothing.
 #[test]
 fn what_a_person_has_closed_is_not_paid_for_again() {
     let scene = scene(&writes("first.txt"));
@@ -178,13 +179,13 @@ fn what_a_person_has_closed_is_not_paid_for_again() {
     assert_eq!(outcomes(&closed), ["#7 waiting"]);
     assert!(closed.stdout.contains("closed by a person: https://github.com/me/tool/pull/8"), "{closed}");
     assert_eq!((turns(&scene.project), scene.project.runs().len()), (0, 0));
-    // Without a pull request it can be handed over.
+    // Delivery without a pull request still works.
     let pushed = scene.work(&["--label", "saihai", "--retry", "--no-pr"]).exits(0);
     assert_eq!(outcomes(&pushed), ["#7 branch-ready"]);
     assert_eq!(turns(&scene.project), 1);
 }
 
-// I-50: nothing is paid as long as what could not be committed is where it was.
+// I-50: Saihai pays for nothing while the files that it could not commit are still there.
 #[test]
 fn a_repository_among_the_files_is_looked_for_before_another_turn() {
     let embeds = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], runs: [{argv: [git, init, --quiet, inner]}, {argv: [git, -C, inner, -c, user.name=a, -c, user.email=a@b, commit, --quiet, --allow-empty, -m, x]}]}\n";
@@ -202,7 +203,7 @@ fn a_repository_among_the_files_is_looked_for_before_another_turn() {
     assert_eq!(turns(&project), 2);
 }
 
-// I-9, I-34: `run` begins with what another clone pushed, as `work` does.
+// I-9, I-34: `run` starts from the push of another clone, as `work` does.
 #[test]
 fn a_run_on_an_issue_takes_in_what_another_clone_pushed() {
     let scene = scene(&writes("second.txt"));
@@ -235,13 +236,13 @@ fn a_run_on_an_issue_takes_in_what_another_clone_pushed() {
     assert_eq!(files, [true; 3]);
 }
 
-// I-72, I-76: nothing was begun, so nothing is lost by trying again.
+// I-72, I-76: no run started, so a retry loses nothing.
 #[test]
 fn what_git_would_not_do_before_a_run_began_is_tried_again_by_the_next_call() {
     let project = repository(&writes("first.txt"));
     project.write(".saihai/issues/7.md", "# Login fails\n");
     commit(&project);
-    // A file is where the lock of the issue would be kept.
+    // A directory blocks the path of the issue's lock file.
     std::fs::create_dir_all(project.root().join(".git/saihai/issue-7.lock")).expect("a directory");
     let away = auto(&project, &[]).exits(4);
     assert_eq!(outcomes(&away), ["#7 provider"], "{away}");

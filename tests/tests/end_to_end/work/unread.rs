@@ -1,10 +1,10 @@
-//! Runs that cannot be read: what they have cost and handed over is not known.
+//! Unreadable runs: their cost and deliveries are unknown.
 
 use saihai_tests::{Outcome, Project};
 
 use super::{auto, commit, outcomes, repository, writes};
 
-/// An issue with a run, in whose journal something was changed since.
+/// Creates an issue with a finished run and changes one line of its journal.
 fn changed(line: usize, change: impl Fn(&str) -> String) -> Project {
     let project = repository(&writes("fixed.txt"));
     project.write(".saihai/issues/7.md", "# Login fails\n");
@@ -19,12 +19,12 @@ fn changed(line: usize, change: impl Fn(&str) -> String) -> Project {
     project
 }
 
-/// One digit of a moment is another.
+/// Changes one digit of the timestamp, so that the checksum fails.
 fn digit(line: &str) -> String {
     line.replacen("\"at\":\"20", "\"at\":\"21", 1)
 }
 
-/// It is of a format that we do not know, and whole.
+/// Makes the line an intact record of an unknown format version.
 fn newer(line: &str) -> String {
     let line = line.replacen("{\"v\":1,", "{\"v\":9,", 1);
     let text = line.split(",\"sum\":").next().unwrap_or_default();
@@ -57,7 +57,7 @@ fn an_issue_whose_run_a_newer_version_wrote_is_not_paid_for_again() {
     let project = changed(4, newer);
     let outcome = auto(&project, &[]).exits(1);
     is_told_and_not_paid_for(&project, &outcome, 4, "a newer version of Saihai");
-    // As it is hinted at.
+    // Follows the hint.
     let run = project.root().join(".saihai/runs").join(&project.runs()[0]);
     std::fs::rename(run, project.home().join("newer")).expect("it is moved");
     assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"]);
@@ -72,7 +72,7 @@ fn another_issue_is_not_kept_from_work_by_it() {
     assert_eq!(outcomes(&outcome), ["#7 unknown", "#8 branch-ready", "#9 blocked"], "{outcome}");
 }
 
-// What was spent is known from what was heard, also where an agent took away what its run is read with.
+// Received replies determine the spending, even if an agent deletes files that describe its run.
 #[test]
 fn a_budget_holds_though_an_agent_removes_files_of_its_run() {
     let removes = "rm ../../.saihai/runs/*/workflow.json";

@@ -1,4 +1,4 @@
-//! Looking for issues again and again.
+//! `--watch` on a forge.
 
 use std::time::{Duration, Instant};
 
@@ -9,21 +9,21 @@ use saihai_tests::Fault;
 use super::github::Scene;
 use super::{outcomes, writes};
 
-/// How often issues were looked for.
+/// Counts the polls for issues.
 fn looks(scene: &Scene) -> usize {
     let requests = scene.server.requests();
     requests.iter().filter(|request| request.line().ends_with("/issues")).count()
 }
 
-/// Waits until they were looked for so often.
+/// Waits for this number of polls.
 fn wait_for_looks(scene: &Scene, wanted: usize) {
     while looks(scene) < wanted {
         std::thread::park_timeout(Duration::from_millis(20));
     }
 }
 
-// I-76, while a source is away: that is said once, it is asked less and less often, and that it is back is said as well. How long
-// the pauses become is shown where time can be held still (`look.rs`).
+// I-76, while a source is unreachable: Saihai reports it once, polls less often, and reports the recovery.
+// The tests in `look.rs` control time and check the length of the pauses.
 #[test]
 fn a_source_that_is_away_is_complained_of_once_asked_less_often_and_taken_up_again() {
     let replies = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
@@ -39,7 +39,7 @@ fn a_source_that_is_away_is_complained_of_once_asked_less_often_and_taken_up_aga
     };
     away();
     call.wait_for_note("issues cannot be listed");
-    // After pauses of 0.6, 1.2 and 2.4 seconds instead of three times 0.3.
+    // The pauses are 0.6, 1.2 and 2.4 seconds instead of three times 0.3.
     let (since, seen) = (Instant::now(), looks(&scene));
     wait_for_looks(&scene, seen + 3);
     assert!(since.elapsed() > Duration::from_secs(3), "{:?}", since.elapsed());
@@ -58,7 +58,8 @@ fn a_source_that_is_away_is_complained_of_once_asked_less_often_and_taken_up_aga
     assert_eq!(count("issues can be listed again"), 1, "{outcome}");
 }
 
-// Each time costs a write that the forge refuses, and is kept: so it is done less and less often. Who acts meanwhile is heard.
+// Each attempt costs a refused write and a journal record, so attempts become rarer. Changes by a person
+// still take effect.
 #[test]
 fn a_merge_that_the_forge_refuses_is_not_asked_for_at_every_look() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -97,7 +98,7 @@ fn watching_lists_again_begins_what_is_new_or_free_and_leaves_what_failed() {
     });
     let mut call = scene.call(&["--label", "saihai", "--watch", "--every", "15s"]).start();
     call.wait_for_note("#1 failed");
-    // Nothing has changed: the forge need only say so, and what failed is left alone.
+    // Nothing has changed: the forge only confirms that, and Saihai leaves the failed issue alone.
     wait_for_looks(&scene, looks(&scene) + 1);
     assert!(scene.server.unchanged() > 0, "what has not changed is not sent again");
     assert_eq!(scene.project.runs().len(), 1);
@@ -105,7 +106,7 @@ fn watching_lists_again_begins_what_is_new_or_free_and_leaves_what_failed() {
     scene.server.goes_wrong("GET", "/repos/me/tool/issues", away, usize::MAX);
     call.wait_for_note("issues cannot be listed");
     scene.server.goes_right();
-    // Settings and definitions are those of the start, also where they are broken meanwhile.
+    // Settings and definitions of the start apply, even if the files become invalid.
     scene.project.write(".saihai/config.toml", "nonsense = true\n");
     scene.project.write(".saihai/pieces/it.yaml", "nonsense: true\n");
     scene.server.change(|state| {

@@ -1,4 +1,4 @@
-//! Looking for issues again and again, and people at a terminal.
+//! `--watch`, and people at a terminal.
 
 use rustix::process::Signal;
 use saihai_tests::Terminal;
@@ -6,7 +6,7 @@ use saihai_tests::Terminal;
 use super::github::Scene;
 use super::{branches, commit, git, outcomes, repository, work, writes};
 
-// What has begun goes on, though its issue is not listed any more.
+// A started run continues even if its issue is no longer listed.
 #[test]
 fn a_run_that_waits_goes_on_also_where_its_issue_is_not_listed_any_more() {
     let limited = "  - {fail: {class: rate_limited, message: slow down, retry_after: 18}}\n";
@@ -23,7 +23,7 @@ fn a_run_that_waits_goes_on_also_where_its_issue_is_not_listed_any_more() {
     call.finish();
 }
 
-// `--retry` is a word for now, not for every look.
+// `--retry` applies to the first poll only.
 #[test]
 fn what_is_not_ours_is_tried_again_once() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
@@ -46,7 +46,8 @@ fn what_is_not_ours_is_tried_again_once() {
     assert!(scene.server.unchanged() > 0, "what has not changed is not sent again");
 }
 
-// A run that waits for its provider lets others work, goes on when there is room, and is told of when everything stops.
+// A run that waits for its provider frees its job and continues when a job is free. After a stop, the
+// report includes it.
 #[test]
 fn a_run_that_waits_for_its_provider_keeps_nobody_from_working() {
     let limited = |wait: u32| {
@@ -74,7 +75,7 @@ fn a_run_that_waits_for_its_provider_keeps_nobody_from_working() {
     assert_eq!(outcomes(&outcome), ["#1 provider", "#2 branch-ready"], "{outcome}");
 }
 
-// Nobody sits at the terminal all night: the gate says what then.
+// A person may leave the terminal, so the gate times out and counts as declined.
 #[test]
 fn a_question_at_the_terminal_is_given_up_in_time() {
     let project = repository(&writes("fixed.txt"));
@@ -89,7 +90,7 @@ fn a_question_at_the_terminal_is_given_up_in_time() {
     assert!(text.contains("#7     declined"), "{text}");
 }
 
-// Who leaves is not waited for: what is asked waits, and everything else is done.
+// After the end of input, open gates stay parked and all other work continues.
 #[test]
 fn the_end_of_what_is_typed_parks_whatever_is_asked() {
     let project = repository(&writes("fixed.txt"));
@@ -104,7 +105,7 @@ fn the_end_of_what_is_typed_parks_whatever_is_asked() {
     assert_eq!(branches(&project), ["main"]);
 }
 
-// case 18: asked at a terminal, one question at a time.
+// case 18: the terminal shows one question at a time.
 #[test]
 fn a_person_at_the_terminal_is_asked_and_understood() {
     let project = repository(&writes("fixed.txt"));
@@ -116,7 +117,7 @@ fn a_person_at_the_terminal_is_asked_and_understood() {
     terminal.press("maybe\n");
     terminal.wait_for("Continue? [Y/n] > ");
     terminal.press(" YES \n");
-    // Meanwhile the other one has come to its first gate.
+    // Meanwhile the other issue has reached its first gate.
     terminal.wait_for("? #8 pre-loop");
     terminal.press("n\n");
     terminal.wait_for("? #7 post-completion");
@@ -129,7 +130,7 @@ fn a_person_at_the_terminal_is_asked_and_understood() {
     assert_eq!(branches(&project), ["feature/issue-7", "main"]);
 }
 
-// What is kept says what the call itself said, also where it was stopped with nothing under way.
+// The recorded exit code is that of the call, also after a stop without work in progress.
 #[test]
 fn the_exit_code_that_is_kept_is_that_of_the_call() {
     let project = repository(&writes("fixed.txt"));
@@ -146,8 +147,8 @@ fn the_exit_code_that_is_kept_is_that_of_the_call() {
     assert_eq!((&kept["exit"], &kept["items"][0]["exit"]), (&3.into(), &0.into()));
 }
 
-// Definitions are those of the start, also those that only later issues are worked on with; and what is wrong with one issue
-// is said once, and keeps nobody else from working.
+// Definitions of the start apply, even for issues that appear later. Saihai reports an error of one issue
+// once, and the other issues continue.
 #[test]
 fn a_definition_counts_as_it_was_at_the_start_and_a_wrong_one_is_said_once() {
     let reply = "  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}], times: '*'}\n";
@@ -169,7 +170,7 @@ fn a_definition_counts_as_it_was_at_the_start_and_a_wrong_one_is_said_once() {
     assert!(notes.contains("#3 branch-ready") && notes.contains("#4 branch-ready"), "{notes}");
     project.write(".saihai/issues/5.md", "# Five\n");
     call.wait_for_note("#5 branch-ready");
-    // Changed, it is tried again.
+    // After an edit, Saihai tries the issue again.
     project.write(".saihai/issues/2.md", "# Two\n\nMore.\n");
     call.wait_for_note("#2 branch-ready");
     call.signal(Signal::TERM);
@@ -179,7 +180,7 @@ fn a_definition_counts_as_it_was_at_the_start_and_a_wrong_one_is_said_once() {
     assert_eq!(project.runs().len(), 5);
 }
 
-// What goes on when it is asked for again goes on by itself here (I-64, I-72).
+// Work that a new call would continue also continues by itself here (I-64, I-72).
 #[test]
 fn a_conflict_and_a_provider_that_could_not_serve_go_on_once_they_can() {
     let own = "git -c user.name=T -c user.email=t@example.com";

@@ -1,4 +1,4 @@
-//! Requirements of the work on issues, each whole.
+//! Requirements of the work on issues, one complete requirement per test.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -18,7 +18,7 @@ fn with(issues: &[(u32, &str)], replies: &str) -> Project {
     project
 }
 
-// I-5: into where it branched from, though somebody has checked out another branch meanwhile.
+// I-5: Saihai merges into the base branch, even if another branch is checked out meanwhile.
 #[test]
 fn work_is_merged_into_where_it_branched_from() {
     let project = with(&[(7, "# Login fails\n")], &writes("fixed.txt"));
@@ -35,7 +35,7 @@ fn work_is_merged_into_where_it_branched_from() {
     assert!(!held.contains("fixed.txt"), "{held}");
 }
 
-// I-6: what nobody said is said with its origin, before anything starts, and what must be said is asked for.
+// I-6: Saihai reports each default with its origin before the start, and asks for required values.
 #[test]
 fn every_default_is_said_before_anything_starts() {
     let project = with(&[(7, "# Login fails\n")], &writes("fixed.txt"));
@@ -55,12 +55,12 @@ fn every_default_is_said_before_anything_starts() {
     ] {
         assert!(said(default) < begins, "{default}: {outcome}");
     }
-    // The same where a program reads the results: they are on stdout, and it is said on stderr.
+    // With `--json`, stdout has the results and stderr the settings.
     project.write(".saihai/issues/9.md", "# A third\n");
     let json = auto(&project, &["--issues", "9", "--json", "--keep"]).exits(0);
     assert!(json.stderr.contains("`--keep`: cleanup = \"never\""), "{json}");
     assert_eq!(json.json().len(), 2);
-    // Whoever says something is named: a flag, the definition, a file, and nobody.
+    // Each value names its origin: a flag, the definition, a file, or the default.
     project.write(
         "orch.yml",
         "gates: [before-pr]\nhats:\n  h: {name: H, triggers: [task.start], publishes: [task.go], instructions: x}\n",
@@ -88,7 +88,7 @@ fn every_default_is_said_before_anything_starts() {
     assert!(unnamed.stderr.contains("nothing says how #8"), "{unnamed}");
 }
 
-// Case 5: numbers that begin alike are two.
+// Case 5: numbers with the same prefix stay distinct.
 #[test]
 fn four_and_forty_two_are_never_mixed() {
     let labels = |scene: &Scene, number: u64| scene.server.state().issues[&number].labels.clone();
@@ -117,7 +117,7 @@ fn four_and_forty_two_are_never_mixed() {
     }
 }
 
-// Case 22, I-23: a title is cut to its place, and one that is blank is none.
+// Case 22, I-23: Saihai shortens a title to the available space and treats a blank title as missing.
 #[test]
 fn titles_are_cut_where_they_go_and_a_blank_one_fails_before_the_start() {
     let long = "長い ".repeat(100);
@@ -135,7 +135,7 @@ fn titles_are_cut_where_they_go_and_a_blank_one_fails_before_the_start() {
     assert!(subject.chars().count() <= 72 + " (#8)".len(), "{subject}");
     assert!(title.chars().count() <= 200 + " (#8)".len(), "{title}");
     assert!(title.chars().count() > 190, "{title}");
-    // Also where it is merged here.
+    // The same for a local merge.
     let here = repository(&writes("fixed.txt"));
     here.write(".saihai/issues/8.md", format!("# {long}\n"));
     commit(&here);
@@ -143,7 +143,7 @@ fn titles_are_cut_where_they_go_and_a_blank_one_fails_before_the_start() {
     let message = git(&here, &["log", "-1", "--format=%B", "saihai/merge/main"]);
     assert!(message.starts_with("Merge feature/issue-8 into main\n\n長い 長い"), "{message}");
     assert!(message.lines().all(|line| line.chars().count() <= 72), "{message}");
-    // The agent is told that more was said; the whole text is kept in the run.
+    // The prompt says that the text is shortened; the run keeps the whole text.
     let prompt = scene.project.journal().prompt("fix");
     assert_eq!(longest_row_of_x(prompt.as_bytes()), 100_000);
     assert!(prompt.contains("[The text of this issue goes on for 1 "), "{}", &prompt[prompt.len() - 400..]);
@@ -162,7 +162,7 @@ fn longest_row_of_x(bytes: &[u8]) -> usize {
     bytes.split(|byte| *byte != b'x').map(<[u8]>::len).max().unwrap_or(0)
 }
 
-// I-28, cases 8 and 12: before anything, also before a label.
+// I-28, cases 8 and 12: the check comes first, even before a label.
 #[test]
 fn a_circle_is_refused_before_the_forge_hears_of_anything() {
     let refused = |change: &dyn Fn(&mut ForgeState), path: &str| {
@@ -217,7 +217,7 @@ fn a_dependency_that_is_open_is_added_or_passed_over_only_when_that_is_said() {
     assert_eq!(missing.runs(), [""; 0]);
 }
 
-// I-31: a dependency that was declined or conflicts blocks like one that failed.
+// I-31: a declined or conflicting dependency blocks like a failed one.
 #[test]
 fn whatever_became_of_a_dependency_decides_about_those_who_need_it() {
     let issues = [(1, "# First\n\nDepends on #2\n"), (2, "# Second\n"), (3, "# Third\n")];
@@ -232,7 +232,7 @@ fn whatever_became_of_a_dependency_decides_about_those_who_need_it() {
     assert!(outcome.stdout.contains("#2 is branch-ready (feature/issue-2)"), "{outcome}");
 }
 
-// I-46: once it parks, twice it kills; what was done is kept either way.
+// I-46: the first signal parks, the second kills. Finished work survives both.
 #[test]
 fn a_second_signal_ends_everything_at_once_and_nothing_is_lost() {
     let replies = "  - {text: 'Done. [STEP:0]', prompt: First, writes: [{path: f, content: x}]}\n  - {hang: true, prompt: Second}\n  - {text: 'Done. [STEP:0]', prompt: Second, writes: [{path: g, content: x}]}\n";
@@ -253,13 +253,13 @@ fn a_second_signal_ends_everything_at_once_and_nothing_is_lost() {
     assert_eq!(project.runs().iter().filter(|run| run.ends_with("issue-1")).count(), 1);
 }
 
-// I-46: whatever an agent makes of being asked to end, and nothing that waits is begun.
+// I-46: agents end even if they ignore the signal, and no waiting issue starts.
 #[test]
 fn agents_end_with_the_second_signal_and_nobody_is_begun_after_the_first() {
     let project = with(&[(1, "# First\n"), (2, "# Second\n"), (3, "# Third\n")], "");
     let marks = project.home().join("agents");
     std::fs::create_dir(&marks).expect("a directory");
-    // It has a child, and neither of them minds being asked.
+    // The agent and its child both ignore the signal.
     let agent = format!(
         "#!/bin/sh\ntrap '' TERM INT HUP\ncat > /dev/null\nsleep 600 &\necho $! > {0}/$$.child\necho $$ > {0}/$$\nwait\nwait\n",
         marks.display()
@@ -296,7 +296,7 @@ fn agents_end_with_the_second_signal_and_nobody_is_begun_after_the_first() {
     assert!(project.runs().iter().all(|run| !run.ends_with("issue-3")), "{:?}", project.runs());
 }
 
-// I-74: the worst of all counts, and success is only claimed where it is one.
+// I-74: the worst outcome decides the exit code, and only full success counts as success.
 #[test]
 fn the_exit_code_is_that_of_the_worst_and_success_is_claimed_only_then() {
     let code = |replies: &str| {
@@ -313,7 +313,8 @@ fn the_exit_code_is_that_of_the_worst_and_success_is_claimed_only_then() {
     assert_eq!(code(&first("fail: {class: auth, message: no}")), Some(4));
 }
 
-// I-32: whoever has an issue is named, nobody waits, and with its process everything of it is gone.
+// I-32: the error names the owner of an issue, and no process waits. When the owner's process ends, its
+// lock is gone.
 #[test]
 fn an_issue_has_one_owner_whichever_command_asks() {
     let project = with(&[(7, "# Login fails\n")], &format!("  - {{hang: true}}\n{}", writes("fixed.txt")));
@@ -326,7 +327,7 @@ fn an_issue_has_one_owner_whichever_command_asks() {
     let other = auto(&project, &[]).exits(0);
     assert_eq!(outcomes(&other), ["#7 elsewhere"]);
     assert!(other.stdout.contains(&format!("process {process}")), "{other}");
-    // The same repository from another checkout of it.
+    // Another worktree of the same repository.
     git(&project, &["worktree", "add", "--quiet", "-b", "beside", "../beside"]);
     let beside = project.root().join("../beside");
     let call = project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).directory(&beside);
@@ -341,7 +342,7 @@ fn an_issue_has_one_owner_whichever_command_asks() {
     assert_eq!(outcomes(&outcome), ["#7 branch-ready"], "{outcome}");
 }
 
-// I-14: a folder of issues is only read.
+// I-14: Saihai only reads a folder of issues.
 #[test]
 fn a_folder_of_issues_is_never_written() {
     let text = "---\nid: 7\nlabels: [bug]\npriority: 2\n---\n# Login fails\n";

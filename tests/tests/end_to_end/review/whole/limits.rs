@@ -1,4 +1,4 @@
-//! What the settings say of reviews.
+//! Review settings.
 
 use std::path::Path;
 
@@ -21,7 +21,8 @@ fn settings_of_reviews_have_defaults_bounds_and_flags_and_the_closest_limit_coun
     who_has_no_limit_of_calls_is_counted_and_stopped();
 }
 
-/// One agent, and these settings of reviews before those that leave the others out.
+/// Creates a project with one agent and these review settings, ahead of those that disable the other
+/// agents.
 fn project_with(settings: &str) -> Project {
     let project = reviewed_by(&[("a", "")]);
     let others = project.read(".saihai/config.toml");
@@ -65,7 +66,7 @@ fn the_least_and_the_most_of_each_number_are_taken() {
     }
 }
 
-/// The lines of a refusal that say what is wrong, where, and what would be right.
+/// Returns the lines of a refusal: the error, its location and the help.
 fn refusal(outcome: &Outcome) -> String {
     assert_eq!(outcome.code, Some(2), "{outcome}");
     let told =
@@ -75,11 +76,11 @@ fn refusal(outcome: &Outcome) -> String {
     told.map(|line| format!("    {line}\n")).collect()
 }
 
-/// What is said of these lines of `[review]`, each by itself.
+/// Returns the refusal of each of these lines of `[review]`, tested one at a time.
 fn refused(lines: &[&str]) -> String {
     let told = lines.iter().map(|line| {
         let project = project_with(&format!("[review]\n{line}"));
-        // By whoever the settings name, who is never asked here.
+        // Uses the configured provider, which is never called here.
         let told = format!("{line}\n{}", refusal(&project.saihai(["review"]).run()));
         assert_eq!(project.begun(), [""; 0], "{line}");
         told
@@ -276,7 +277,6 @@ fn the_same_is_refused_of_a_flag() {
     assert_eq!(project.begun(), [""; 0]);
 }
 
-/// The frozen workflow of a review.
 fn workflow(project: &Project, told: &Value) -> Value {
     let run = told["run"].as_str().expect("a run");
     let path = format!(".saihai/runs/{run}/workflow.json");

@@ -1,4 +1,4 @@
-//! One requirement after the other, each shown whole.
+//! One complete requirement per test.
 
 mod limits;
 mod results;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// What a review told and what its only agent was sent, by somebody who finds nothing.
+/// Runs a review with one agent that finds nothing. Returns the report and the prompt.
 fn reviewed(project: &Project, arguments: &[&str]) -> (Value, String) {
     let told = review(project, &none("main/a"), &[&["--json", "--no-cache"], arguments].concat()).exits(0);
     let told = report(&told);
@@ -19,7 +19,7 @@ fn reviewed(project: &Project, arguments: &[&str]) -> (Value, String) {
     (told, Journal::read(&directory.join("journal.ndjson")).prompt("main"))
 }
 
-/// The files a prompt lists, and what it shows between its marks.
+/// Returns the file list of a prompt and the text between its markers.
 fn shown(prompt: &str) -> String {
     let listed = prompt.split("files:\n").nth(1).expect("a list of files").lines();
     let listed: Vec<&str> = listed.take_while(|line| line.starts_with("- ")).collect();
@@ -28,7 +28,6 @@ fn shown(prompt: &str) -> String {
     format!("{}\n\n{}", listed.join("\n"), text.join("\n"))
 }
 
-/// The files a prompt lists.
 fn listed(prompt: &str) -> Vec<String> {
     let listed = prompt.split("files:\n").nth(1).expect("a list of files").lines();
     listed.map_while(|line| line.strip_prefix("- ")).map(str::to_owned).collect()

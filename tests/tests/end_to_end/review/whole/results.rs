@@ -1,4 +1,4 @@
-//! What became of each agent.
+//! Results of the agents.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn every_agent_has_a_result_with_all_that_is_known_of_it_whatever_became_of_the_
     what_is_not_paid_for_is_not_begun();
 }
 
-/// Each result on a line. How long it took is a number; findings and assessments are counted.
+/// Formats one result per line, without its duration and with counts of findings and assessments.
 fn results(told: &Value) -> String {
     let lines = told["results"].as_array().expect("results").iter().map(|result| {
         let mut fields = result.as_object().expect("an object").clone();
@@ -69,7 +69,7 @@ fn scripted_agents_end_in_every_way() {
     "#);
     let asked = project.journal().asked();
     let attempts: Vec<usize> = (1..=8).map(|n| asked[&format!("main.1.1.{n}")]).collect();
-    // In the order of the names: `late` was tried again while it had time, `retried` as often as the settings say.
+    // In name order: `late` was retried within its time limit, `retried` as often as the settings allow.
     assert_eq!(attempts, [1, 2, 1, 1, 2, 1, 1, 1], "{asked:?}");
     assert_eq!(told["findings"].as_array().map(Vec::len), Some(3), "{told:#}");
 }
@@ -92,7 +92,7 @@ fn programs_and_services_end_in_every_way() {
         format!(r#"{{"severity": "nitpick", "description": "{}"}}"#, "never said to its end, ".repeat(40));
     let cut = format!("{{\"overall_score\": 4, \"issues\": [{first}, {{\"sev");
     let endless = format!("{{\"overall_score\": 4, \"issues\": [{first}, {rest}]}}");
-    // Asked one after the other, in the order of the names.
+    // The agents run one after the other, in name order.
     let server = ApiServer::start(|_| [Answer::Full(cut), Answer::Endless(endless)]);
     let mut settings = format!("[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n", server.url());
     for (name, program) in [("broken", broken), ("sound", sound), ("stuck", &*stuck)] {
@@ -119,7 +119,7 @@ fn programs_and_services_end_in_every_way() {
     {"agent":"streamed","assessments":1,"cached":false,"findings":1,"status":"timeout","timeout_seconds":2}
     {"agent":"stuck","assessments":0,"cached":false,"findings":0,"status":"timeout","timeout_seconds":1}
     "#);
-    // What was answered once is not asked again, and the result says so.
+    // A cached reply needs no program, and the result says that it is cached.
     std::fs::remove_file(project.home().join("sound.sh")).expect("the program");
     let told = report(&project.saihai(["review", "--json", "--agent", "sound"]).run().exits(0));
     insta::assert_snapshot!(results(&told), @r#"{"agent":"sound","assessments":1,"cached":true,"cost_usd":0.0,"findings":0,"status":"success"}"#);

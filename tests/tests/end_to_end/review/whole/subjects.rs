@@ -1,4 +1,4 @@
-//! What is reviewed.
+//! Subjects of a review: branches, pull requests and files.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn a_subject_is_what_a_branch_changed_what_a_pull_request_proposes_or_whole_file
     what_stands_alone_is_a_file_or_a_revision_and_never_guessed();
 }
 
-/// A branch with a commit, a rename, a deletion, and edits of all kinds, whose base has gone on.
+/// Creates a branch with a commit, a rename, a deletion and edits of all kinds, whose base has moved.
 fn branch() -> Project {
     let project = reviewed_by(&[("a", "")]);
     fs::remove_file(project.root().join("store.py")).expect("a file");
@@ -46,7 +46,7 @@ fn branch() -> Project {
 
 fn everything_since_the_branch_left_its_base_is_compared_in_one_way() {
     let project = branch();
-    // Whatever the user has set for differences of their own.
+    // The user's own diff settings must not affect the comparison.
     let marker = project.home().join("ran");
     let program = format!("touch {}; cat", marker.display());
     let own = format!(
@@ -120,7 +120,7 @@ fn everything_since_the_branch_left_its_base_is_compared_in_one_way() {
     lines_are_those_of_the_new_version(&project);
 }
 
-/// Each is known to be added, beside a change, or elsewhere.
+/// Checks that each line is classified as added, near a change, or elsewhere.
 fn lines_are_those_of_the_new_version(project: &Project) {
     let issue = |file: &str, line: u32| {
         format!(
@@ -228,7 +228,7 @@ fn what_cannot_be_compared_is_refused_and_before_the_first_commit_all_is_new() {
 
 fn a_pull_request_is_compared_where_it_left_its_base_and_looked_at_apart() {
     let (project, server, head) = proposed(&[("a", "allowed_tools = [\"file_read\"]\n")]);
-    // Its base has gone on since, and nobody here has heard of that.
+    // The base has moved on the remote, and this clone has not fetched it.
     let other = project.root().join("../other");
     said(&other, &["switch", "--quiet", "--detach", "HEAD~1"]);
     fs::write(other.join("of_the_base.py"), "later = 1\n").expect("a file");
@@ -237,7 +237,7 @@ fn a_pull_request_is_compared_where_it_left_its_base_and_looked_at_apart() {
     said(&other, &["push", "--quiet", "origin", "HEAD:refs/heads/main"]);
     let before = left(&project);
 
-    // Who reads by our tools reads that head, of which no file is here.
+    // Tools read files at the head of the pull request, which the checkout does not contain.
     let read = |path: &str| Answer::tool("read_file", json!({ "path": path }));
     let answer = r#"{"issues": [], "overall_score": 9}"#;
     let api = ApiServer::start(|_| [read("store.py"), read("local.py"), Answer::text(answer)]);
@@ -263,7 +263,7 @@ fn a_pull_request_is_compared_where_it_left_its_base_and_looked_at_apart() {
     assert!(heard.contains("`local.py` could not be read: No such file"), "{heard}");
     assert_eq!(left(&project), before);
 
-    // Whose agent is a program of its own is put where that head is checked out, on no branch.
+    // An agent program runs in a detached checkout of that head.
     let notes = project.home().join("notes");
     let program = format!(
         "cat > /dev/null\n{{ pwd; ls; git rev-parse HEAD; git symbolic-ref --quiet HEAD || echo detached; }} > '{}'\n\

@@ -1,4 +1,4 @@
-//! What a model reaches with its tools, and what it never does.
+//! Limits of the tools that a model can use.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -14,14 +14,14 @@ fn a_model_looks_only_at_what_it_may_and_nothing_else_is_run_or_written() {
     paths_lead_nowhere_else_and_revisions_are_no_options();
     git_runs_nothing_of_what_it_is_set_to_run();
     an_answer_has_at_most_64_kibibytes();
-    // Each call has thirty seconds, which have passed since the beginning for the most part.
+    // Each tool call has thirty seconds. Most of them passed during the other tests.
     let (project, model, live) = slow;
     let outcome = live.finish().exits(0);
     assert_eq!(answers(&model), ["error: took longer than 30 seconds; ask for less"], "{outcome}");
     drop(project);
 }
 
-/// A review whose model asks for something that git never comes to the end of.
+/// Starts a review whose model asks for a git command that never ends.
 fn a_git_that_never_ends() -> (Project, ApiServer, Live) {
     let project = reviewed_by(&[("a", "allowed_tools = [\"git_read\"]\n")]);
     let git = "#!/bin/sh\ncase \"$*\" in *never-ends*) exec sleep 600;; esac\nexec /usr/bin/env PATH=/usr/bin:/bin git \"$@\"\n";
@@ -49,7 +49,7 @@ fn paths_lead_nowhere_else_and_revisions_are_no_options() {
     }
     let made = Command::new("mkfifo").arg(root.join("pipe")).status().expect("mkfifo");
     assert!(made.success());
-    // What a review itself puts in order is there when the second one begins.
+    // The first review creates Saihai's own files, so that the second one changes nothing.
     conversation(&project, &[]);
     let before = files(&project);
     let read = |path: &str| ("read_file", json!({ "path": path }));
@@ -190,7 +190,7 @@ fn git_runs_nothing_of_what_it_is_set_to_run() {
     git(&project, &["rm", "--quiet", "lost.py"]);
     commit(&project);
     project.write("new.py", "new = 1\n");
-    // Part of the history is only at the remote, which would be asked for it.
+    // Part of the history exists only on the remote, and git would fetch it on demand.
     fs::remove_file(project.root().join(".git/objects").join(&lost[..2]).join(&lost[2..]))
         .expect("an object");
     let elsewhere = repository();

@@ -1,4 +1,4 @@
-//! What a model may look with.
+//! Tools that a model can use.
 
 mod confined;
 mod offered;
@@ -14,14 +14,14 @@ use super::*;
 
 const NOTHING_FOUND: &str = r#"{"issues": [], "overall_score": 9}"#;
 
-/// A service whose model first asks for these tools and then finds nothing.
+/// Starts an API whose model first calls these tools and then finds nothing.
 fn model(calls: &[(&str, Value)]) -> ApiServer {
     let calls = calls.iter().map(|(tool, input)| Answer::tool(*tool, input.clone()));
     let script: Vec<Answer> = calls.chain([Answer::text(NOTHING_FOUND)]).collect();
     ApiServer::start(|_| script)
 }
 
-/// A review by that model alone.
+/// Prepares a review with that model only.
 fn review_by(project: &Project, model: &ApiServer, further: &str) -> Invocation {
     let provider = format!("[providers.openai]\nmodel = \"m\"\nbase_url = \"{}/v1\"\n", model.url());
     project
@@ -29,7 +29,7 @@ fn review_by(project: &Project, model: &ApiServer, further: &str) -> Invocation 
     project.saihai(["review", "--json", "--jobs", "1", "--no-cache"]).env("OPENAI_API_KEY", "sk-of-the-test")
 }
 
-/// What each call of a tool was answered with.
+/// Returns the answer to each tool call.
 fn answers(model: &ApiServer) -> Vec<String> {
     let last = model.asked().pop().expect("a request").body;
     let messages = last["messages"].as_array().expect("messages").iter();
@@ -37,14 +37,14 @@ fn answers(model: &ApiServer) -> Vec<String> {
     of_tools.map(|message| message["content"].as_str().expect("a text").to_owned()).collect()
 }
 
-/// Calls of tools with what came of each, one below the other.
+/// Runs a review with these tool calls and formats each call with its answer.
 fn conversation(project: &Project, calls: &[(&str, Value)]) -> String {
     let model = model(calls);
     review_by(project, &model, "").run().exits(0);
     told(calls, &answers(&model))
 }
 
-/// Calls of tools, each with its answer.
+/// Formats tool calls, each with its answer.
 fn told(calls: &[(&str, Value)], answers: &[String]) -> String {
     assert_eq!(answers.len(), calls.len());
     let lines = calls.iter().zip(answers).map(|((tool, input), answer)| {
@@ -53,7 +53,7 @@ fn told(calls: &[(&str, Value)], answers: &[String]) -> String {
     lines.collect()
 }
 
-/// Every file of a project but what is kept of runs, by its bytes.
+/// Returns the content of every file of a project, without those in `.saihai`.
 fn files(project: &Project) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut open = vec![project.root()];
@@ -74,7 +74,7 @@ fn files(project: &Project) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// What is there and was not, was there and is not, or is another.
+/// Returns the paths of added, deleted and changed files.
 fn changed(project: &Project, before: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
     let now = files(project);
     let names: BTreeSet<&PathBuf> = before.keys().chain(now.keys()).collect();

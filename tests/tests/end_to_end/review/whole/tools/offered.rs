@@ -1,10 +1,10 @@
-//! Which tools an agent has, and what each of them takes.
+//! Tools of an agent and their parameters.
 
 use saihai_connect::forge::testing::{ForgeServer, ForgeState};
 
 use super::*;
 
-/// The tools that were offered with a request, each with what it takes: `?` is what may be left out, `≤` the most it may be.
+/// Formats the tools of a request with their parameters: `?` marks an optional one, `≤` a maximum.
 fn offered(request: &Value) -> Vec<String> {
     let tools = request["tools"].as_array().cloned().unwrap_or_default();
     let shown = tools.iter().map(|tool| {
@@ -98,7 +98,7 @@ fn names_are_categories_tools_and_known_foreign_words() {
     "#);
 }
 
-/// Calls of every tool, with what it takes and with what it does not.
+/// Returns valid and invalid calls of every tool.
 fn right_and_wrong_calls() -> Vec<(&'static str, Value)> {
     vec![
         ("read_file", json!({"path": "store.py", "start_line": 2, "lines": 1})),
@@ -133,7 +133,7 @@ fn what_a_tool_does_not_take_is_told_to_the_model_and_not_run() {
     let tools =
         "allowed_tools = [\"file_read\", \"git_read\", \"gh_read\", \"web_fetch\"]\nmax_turns = 100\n";
     let project = reviewed_by(&[("a", tools)]);
-    // An expression that takes a backtracking engine longer than anybody waits.
+    // A backtracking engine would take far too long for this expression.
     project.write("slow.py", format!("{}!\n", "a".repeat(100)));
     conversation(&project, &[]);
     let before = files(&project);
