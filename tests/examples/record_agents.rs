@@ -147,8 +147,7 @@ fn run(agent: &RealAgent, here: &Surroundings, arguments: &[String], prompt: Str
         .stderr(Stdio::piped())
         .spawn()?;
     let mut stdin = child.stdin.take().context("it is a pipe")?;
-    // A program that does not read the whole prompt reports this in its output, so a write error is no failure
-    // here.
+    // A program that stops reading the prompt says so in its output, so a write error is no failure here.
     let writer = thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
     let output = child.wait_with_output()?;
     let _ = writer.join();

@@ -1,5 +1,4 @@
-//! Measures the time from the start of a Claude Code turn to its first model request: `cargo xtask
-//! time-agents`.
+//! Measures the time from the start of a Claude Code turn to its first model request: `cargo xtask time-agents`.
 //!
 //! It compares one process per turn with one process for all turns. The model answers immediately, so the times
 //! are the program's own. ARCHITECTURE.md has the results.

@@ -53,8 +53,7 @@ fn what_the_tour_says_to_try_next_works() {
     let project = Project::new(PROGRAM);
     let outcome = tour(&project).exits(0);
     let directory = left(&project);
-    // The program is not on the path here, so the hint uses its full path. A newcomer can paste it and it
-    // works.
+    // The program is not on the path here, so the hint uses its full path. A newcomer can paste it and it works.
     let program = format!("  {} ", Path::new(PROGRAM).canonicalize().expect("it is there").display());
     let next: Vec<&str> = outcome.stdout.lines().filter_map(|line| line.strip_prefix(&program)).collect();
     assert_eq!(next.len(), 3, "{outcome}");

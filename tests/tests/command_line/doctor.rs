@@ -138,8 +138,7 @@ fn a_login_is_a_credential_or_a_key() {
     ");
 }
 
-// C-86: reports the host of the repository and the variable for its token, and hides credentials in the
-// address.
+// C-86: reports the host of the repository and the variable for its token, and hides credentials in the address.
 #[test]
 fn the_forge_is_known_by_the_remote_and_its_token_by_name() {
     let git = "case $1 in --version) echo git version 2.43.0;; *) echo 'remote.origin.url https://me:canary@github.com/me/tool.git';; esac";

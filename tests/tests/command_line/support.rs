@@ -55,8 +55,7 @@ pub(crate) fn run(project: &Project, more: &[&str]) -> Outcome {
     project.saihai(arguments.iter().chain(more)).run()
 }
 
-/// Formats an outcome: stdout, then stderr, then the exit code, with placeholders for values that differ
-/// between runs.
+/// Formats an outcome: stdout, then stderr, then the exit code, with placeholders for values that differ between runs.
 pub(crate) fn seen(project: &Project, outcome: &Outcome) -> String {
     let text =
         format!("{}-- stderr\n{}? {}", outcome.stdout, outcome.stderr, outcome.code.expect("an exit code"));

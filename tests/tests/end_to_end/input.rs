@@ -93,7 +93,7 @@ fn a_bad_script_is_refused_before_any_turn() {
     }
 }
 
-/// The id of the unprivileged user `nobody`.
+/// The id of an unprivileged user.
 const NOBODY: u32 = 65_534;
 
 // K-2, T-4: root can write anywhere, so as root the test switches to another user.

@@ -39,8 +39,7 @@ movements:
     live.wait_for("\"asked\"");
     let (now, threads_now) = held(live.pid());
     assert!(now <= descriptors, "{descriptors} descriptors at turn 10, {now} at turn 1,000");
-    // A few threads wait for programs and stay for a while. Their number varies with timing; a hundred would be
-    // a leak.
+    // A few threads wait for programs and stay for a while. Their number varies with timing; a hundred would be a leak.
     assert!(threads_now <= threads + 4, "{threads} threads at turn 10, {threads_now} at turn 1,000");
     assert_eq!(zombies(live.pid()), 0);
     live.signal(rustix::process::Signal::INT);

@@ -67,8 +67,7 @@ fn a_gate_is_answered_once() {
 const RUN: [&str; 5] = ["run", "it", "The task.", "--script", "script.yaml"];
 const ANSWER: [&str; 3] = ["answer", "last", "Blue."];
 
-/// Checks that a killed run accepts an answer, or that one message says to resume first. In both cases, the run
-/// ends.
+/// Checks that a killed run accepts an answer, or that one message says to resume first. In both cases, the run ends.
 fn can_be_answered(project: &Project) -> Result<(), String> {
     let mut answered = project.saihai(ANSWER).run();
     if answered.code != Some(0) {

@@ -112,8 +112,7 @@ fn usage(replied: &Value) -> String {
     }
 }
 
-/// A program that prints the recording for its call. Saihai first asks OpenCode for `agent list`, which does
-/// not count.
+/// A program that prints the recording for its call. Saihai first asks OpenCode for `agent list`, which does not count.
 const PLAY: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1 $2" = "agent list" ] && { echo "saihai-readonly (primary)"; exit 0; }

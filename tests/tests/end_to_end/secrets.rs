@@ -12,7 +12,7 @@ const CANARY: &str = "canary-7Qx2mV9k";
 /// The replacement for the secret.
 const REDACTED: &str = "[redacted:OPENAI_API_KEY]";
 
-/// Fails if the secret is in a file of the project, in a command's output, or in any view of the run.
+/// Fails if the secret is in a project file, a command's output or any view of the run.
 fn nowhere(project: &Project, allowed: &[&str], outcomes: &[Outcome]) {
     for (path, bytes) in files(project) {
         let holds = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());

@@ -90,7 +90,7 @@ fn t16_a_failed_sync_is_never_believed() {
     let (_, expected) = Workload::uninterrupted(PROGRAM);
     let syncs: Vec<At> = operations().into_iter().filter(|at| at.kind == "Sync").collect();
     assert!(syncs.len() > 40, "{} syncs", syncs.len());
-    // Later writes succeed, so this test would not notice a runner that only retried the sync.
+    // Later writes succeed, so a runner that retried the sync would continue instead of stopping.
     in_parallel(&syncs, |at| {
         let workload = Workload::new(PROGRAM);
         let outcome = workload.begin().fault(&Fault::fail(at.number, "EIO")).run();

@@ -79,7 +79,7 @@ fn a_turn_that_may_only_read(agent: &'static RealAgent) {
     try_everything(agent, &[]);
 }
 
-/// The same, in a project whose files allow everything.
+/// The model tries both in a project whose files allow everything.
 fn a_generous_project(agent: &'static RealAgent) {
     try_everything(agent, agent.generous);
 }

@@ -345,7 +345,7 @@ pub(crate) fn a_stranger(agent: &'static RealAgent) {
     }
 }
 
-/// A reviewer without tools gets an answer, although its program requests other tools.
+/// A reviewer without tools gets its answer, even if its program also requests a title from the model.
 pub(crate) fn a_reviewer_without_tools(agent: &'static RealAgent) {
     const NOTHING: &str = r#"{"issues": [], "overall_score": 10}"#;
     let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(NOTHING)]);

@@ -22,8 +22,7 @@ pub(crate) fn variables(home: &Path) -> Vec<String> {
     texts.flat_map(|text| text.split('\0').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Returns whether a process has our mark and this home. Ended and foreign processes have no readable
-/// environment.
+/// Returns whether a process has our mark and this home. Ended and foreign processes have no readable environment.
 fn is_marked(pid: u32, home: &str) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
     let has = |wanted: &dyn Fn(&[u8]) -> bool| environment.split(|byte| *byte == 0).any(wanted);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use saihai_tests::{Answer, Invocation, RealAgent, Request, Surroundings};
 use serde_json::Value;
 
-/// An agent may need a minute for its own retries, and a busy machine may need as long to start it.
+/// An agent may need a minute for its own retries. A busy machine may need as long to start it.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Surroundings with settings and a piece.

@@ -1,5 +1,4 @@
-//! Loads the piece examples of the manual. Every reference example loads, and every wrong example gives its
-//! diagnostic.
+//! Loads the piece examples of the manual. Every reference example loads, and every wrong example gives its diagnostic.
 
 use std::path::{Path, PathBuf};
 

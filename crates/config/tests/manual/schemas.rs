@@ -128,8 +128,7 @@ fn wrong_keys(name: &str, path: &Path, text: &str) -> Vec<String> {
     found.into_iter().filter(|code| slugs().any(|slug| code.ends_with(&format!("/{slug}")))).collect()
 }
 
-// K-3: the schemas describe the files of the manual. If a guide shows a mistake, both schema and reader reject
-// it.
+// K-3: the schemas describe the files of the manual. If a guide shows a mistake, both schema and reader reject it.
 #[test]
 fn of_every_file_that_the_manual_has_somebody_write_schema_and_reader_think_alike() {
     let mut tried = [("piece", 0), ("hats", 0), ("settings", 0), ("script", 0), ("review-agent", 0)];

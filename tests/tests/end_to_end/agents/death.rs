@@ -76,8 +76,7 @@ fn c58_everything_an_agent_started_dies_with_saihai() {
     });
 }
 
-// T-71: the test also kills the supervisor. Only the agent itself dies then, and the run's next owner ends the
-// rest.
+// T-71: the test also kills the supervisor. Only the agent itself dies then, and the run's next owner ends the rest.
 #[test]
 fn c58_resume_ends_what_outlived_saihai_and_the_supervisor() {
     let setsid = ["claude", "codex", ACP].map(|name| (name, "setsid"));

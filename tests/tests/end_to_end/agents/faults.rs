@@ -43,8 +43,7 @@ fn for_ever(name: Name, fault: &str) -> Stage {
     stage
 }
 
-/// Describes the result of each fault in each program. Equal results appear once, with the names of their
-/// programs.
+/// Describes the result of each fault in each program. Equal results appear once, with the names of their programs.
 fn told_of_all(faults: &[&str], prompt: &str, stage: fn(Name, &str) -> Stage) -> String {
     let cases: Vec<(&str, Name)> = faults.iter().flat_map(|fault| ALL.map(|name| (*fault, name))).collect();
     let all = with_each(&cases, |(fault, name)| asked(&stage(name, fault), prompt).replace(name, "it"));

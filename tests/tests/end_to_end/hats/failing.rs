@@ -18,8 +18,7 @@ pub(super) enum Speaks {
     Json,
 }
 
-/// Creates a project with the ring on a custom program. The shell script gets the number of earlier calls in
-/// `$n`.
+/// Creates a project with the ring on a custom program. The shell script gets the number of earlier calls in `$n`.
 pub(super) fn with_agent(top: &str, script: &str) -> Project {
     with_agent_that(Speaks::Text, top, script)
 }
@@ -157,7 +156,7 @@ fn goes_on(project: &Project) -> Outcome {
     outcome
 }
 
-/// The same as [`STAYS`], without the interrupted call.
+/// Like [`STAYS`], without the call that hangs.
 const UNDISTURBED: &str = "case $n in
 0) echo 'EVENT: tests.failing two red';;
 1) echo 'EVENT: code.written all done';;

@@ -128,8 +128,7 @@ hats:
     assert_eq!(echoing.journal().path_taken(), ["a"]);
 }
 
-// H-66: the hat that takes a topic reads the text about this topic, by any trigger, and no text about other
-// topics.
+// H-66: the hat that takes a topic, by any trigger, reads the text about this topic and no other.
 #[test]
 fn what_is_said_about_a_topic_is_told_with_that_topic() {
     let collection = "event_loop: {prompt: T, max_iterations: 9}

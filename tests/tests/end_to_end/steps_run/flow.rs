@@ -66,8 +66,7 @@ fn an_iteration_does_everything_in_its_order() {
     assert_eq!(happened(&project), expected);
 }
 
-/// Runs a step with these answers to its check. Returns whether it passed, the number of questions, and the
-/// project.
+/// Runs a step with these answers to its check. Returns whether it passed, the number of questions, and the project.
 fn checked(answers: &[&str]) -> (bool, usize, Project) {
     let steps = json!({
         "a": {"outputSchema": {"height": {"type": "number"}},
@@ -115,8 +114,7 @@ fn a_check_is_read_by_its_form_and_never_by_a_word_in_it() {
     }
 }
 
-// S-40: a terminal step does its work first, a failed step takes its own exit, and no step repeats itself for
-// ever.
+// S-40: a terminal step does its work first. A failed step takes its own exit, and no step repeats for ever.
 #[test]
 fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_it_had_not() {
     let project = machine(&json!({"a": {"terminal": true}}), &[("a", "done")]);
@@ -157,8 +155,7 @@ fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_i
     assert_eq!(returned(&project), expected);
 }
 
-// S-41, case 21: a step sees the outputs of all earlier steps. A missing required input ends the run before the
-// turn.
+// S-41, case 21: a step sees the outputs of all earlier steps. A missing required input ends the run before the turn.
 #[test]
 fn a_step_sees_the_outputs_of_all_before_it_and_is_not_asked_without_what_it_needs() {
     let steps = json!({

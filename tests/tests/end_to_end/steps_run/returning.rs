@@ -52,8 +52,7 @@ fn a_check_that_passed_or_failed_leads_where_it_says_and_is_recorded_with_its_re
     assert_eq!(transitions(&project), expected);
 }
 
-// S-70: each run is an independent loop. There are no locks between them, and they need neither git nor a
-// forge.
+// S-70: each run is an independent loop. There are no locks between them, and they need neither git nor a forge.
 #[test]
 fn several_agents_are_several_runs_at_the_same_time() {
     let budget = completes("iterationBudget", &json!({"maxIterations": 20}));

@@ -46,8 +46,7 @@ fn every_variable_of_saihais_own_has_its_value_and_a_task_nobody_shows_is_added(
     }
 }
 
-/// Installs an agent program without memory between turns, which prints the files `1`, `2`, … one after the
-/// other.
+/// Installs an agent program without memory between turns, which prints the files `1`, `2`, … one after the other.
 fn forgetful(project: &Project, protocol: &str, replies: &[&str]) {
     for (index, reply) in replies.iter().enumerate() {
         fs::write(project.home().join(format!("{}", index + 1)), reply).expect("a reply");
@@ -210,7 +209,7 @@ fn add(content: &str) -> String {
     format!("```action\n{}\n```\n", json!({"type": "add", "content": content}))
 }
 
-// A reply consists of all its messages, in the order of its summary.
+// A reply consists of all its messages, as in its summary.
 #[test]
 fn a_word_and_a_block_count_in_whichever_message_of_a_reply_they_stand() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "ALL SEWN"}));
@@ -228,7 +227,7 @@ fn a_word_and_a_block_count_in_whichever_message_of_a_reply_they_stand() {
     assert_eq!((project.read("output.md").as_str(), &told[0]["errors"]), ("earlier later", &json!([])));
 }
 
-// S-60: a word alone on a line of an earlier message counts, even if the last message has it in a sentence.
+// S-60: a word alone on a line of an earlier message counts. The last message has it in a sentence.
 #[test]
 fn a_keyword_alone_on_a_line_of_an_earlier_message_counts() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE", "match": "line"}));
