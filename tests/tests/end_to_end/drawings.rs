@@ -1,5 +1,5 @@
-//! The manual's drawings equal the output of `saihai graph`. `SAIHAI_MANUAL=update cargo test -p saihai-tests
-//! drawings` redraws them; review them before you commit.
+//! The manual's drawings equal the output of `saihai graph`.
+//! `SAIHAI_MANUAL=update cargo test -p saihai-tests drawings` redraws them; review them before you commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! Runs the manual's examples and compares their output with the pages. `SAIHAI_MANUAL=update cargo test -p
-//! saihai-tests manual` writes the real output into the pages; review the difference before you commit.
+//! Runs the manual's examples and compares their output with the pages.
+//! `SAIHAI_MANUAL=update cargo test -p saihai-tests manual` writes the real output into the pages.
+//! Review the difference before you commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -76,8 +76,8 @@ movements:
     assert!(project.journal().prompt("work").contains(&format!("## User Task\n{task}\n")));
 }
 
-// P-26: the prompt marks a missing report, and later has its content; P-6: Saihai reads it when the run enters
-// the movement.
+// P-26: the prompt marks a missing report, and later has its content.
+// P-6: Saihai reads it when the run enters the movement.
 #[test]
 fn reports_and_the_previous_output_reach_the_next_prompt() {
     let definition = "

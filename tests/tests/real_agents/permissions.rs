@@ -59,7 +59,7 @@ pub(crate) fn an_mcp_server_of_the_user(agent: &'static RealAgent) {
     assert!(!(agent.hides_mcp_tools && hears_of_tool(&scene)), "{outcome}");
 }
 
-/// A turn with named tools does not get the tools of a server, with any permission.
+/// A turn with named tools gets no tools of a server, at any permission level.
 pub(crate) fn named_tools_without_those_of_a_server(agent: &'static RealAgent) {
     let tools = "permission_mode: full, allowed_tools: [Read, Write]";
     for piece in [

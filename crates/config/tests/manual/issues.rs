@@ -9,8 +9,9 @@ use crate::page::{blocks, examples, read};
 
 const FOLDER: &str = "/p/.saihai/issues";
 
-/// Returns the codes of all diagnostics for a folder. Each file starts with `==> NAME`, each link is `==> NAME
-/// -> TARGET`.
+/// Returns the codes of all diagnostics for a folder.
+///
+/// In `text`, each file starts with `==> NAME`, and each link is `==> NAME -> TARGET`.
 fn found(text: &str) -> Vec<String> {
     let mut source = MemorySource::new([("/home/me/notes.md", "# Notes\n")]);
     for file in text.split("==> ").skip(1) {

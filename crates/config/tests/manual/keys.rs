@@ -1,7 +1,7 @@
 //! The manual's tables of keys come from the readers' own tables.
 //!
-//! A line `<!-- keys of a movement -->` marks the table of the object with that title. `SAIHAI_MANUAL=update
-//! cargo test -p saihai-config --test manual` rewrites all tables.
+//! A line `<!-- keys of a movement -->` marks the table of the object with that title.
+//! `SAIHAI_MANUAL=update cargo test -p saihai-config --test manual` rewrites all tables.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -61,7 +61,7 @@ fn place_conforms(place: &Json, bases: &Json) {
     }
 }
 
-/// 3.11: a message has a text.
+/// Checks 3.11: a message has a text.
 fn says(message: &Json) {
     let text = message["text"].as_str().expect("3.11.8: a text");
     assert!(!text.is_empty());

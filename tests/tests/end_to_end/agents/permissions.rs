@@ -92,7 +92,7 @@ fn everything_is_for_an_ordinary_user_only() {
     }
 }
 
-// C-42, Connections case 2: this mode accepts edits without a question and runs no command unasked. Root has it too.
+// C-42, Connections case 2: this mode accepts edits without a question and runs no command unasked. It also works for root.
 #[test]
 fn edits_alone_are_accepted_where_a_definition_or_the_settings_ask_for_no_more() {
     let mode = given("claude", "edit: true", "edit_mode = \"acceptEdits\"\n", "--permission-mode");

@@ -61,8 +61,8 @@ fn c56_an_agent_that_ignores_being_asked_is_killed_in_each_program() {
     });
 }
 
-// C-56, Connections case 31: after Ctrl-C, the agent has two seconds, not ten. The run parks only after the
-// agent's end.
+// C-56, Connections case 31: after Ctrl-C, the agent has two seconds, not ten.
+// The run parks only after the agent's end.
 #[test]
 fn c56_after_ctrl_c_an_agent_that_ignores_being_asked_has_two_seconds() {
     let project = two_movements("claude");
