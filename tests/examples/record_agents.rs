@@ -1,9 +1,11 @@
-//! Runs the vendors' agent programs by hand against a scripted API and records what they print and return (C-84):
-//! `cargo xtask record-agents [AGENT [CASE]]`. What comes of each is then written into the transcripts by the providers'
-//! own tests (`SAIHAI_TRANSCRIPTS=update cargo test -p saihai-connect transcript`), to be read before it is kept.
+//! Runs the vendors' agent programs against a scripted API and records their output and exit codes (C-84).
 //!
-//! The transcripts are what the providers' parsers are tested with, so they hold what the programs really said: only
-//! ids, times and paths are made equal from recording to recording.
+//! Usage: `cargo xtask record-agents [AGENT [CASE]]`. The providers' own tests then add the parsed result to
+//! each transcript: `SAIHAI_TRANSCRIPTS=update cargo test -p saihai-connect transcript`. Review the difference
+//! before you commit it.
+//!
+//! The transcripts test the providers' parsers, so they hold the programs' real output. Only ids, times and
+//! paths are normalized.
 
 use std::fs;
 use std::io::Write as _;
@@ -16,13 +18,13 @@ use anyhow::{Context as _, Result};
 use regex::{Captures, Regex};
 use saihai_tests::{Answer, RealAgent, Surroundings};
 
-/// A session nobody has begun.
+/// The id of a session that does not exist.
 const UNKNOWN_SESSION: &str = "5f0c7a3e-6d0b-4b58-9d7e-3f6f6a3f9b11";
-/// A session that begins now.
+/// The id of a new session.
 const FRESH_SESSION: &str = "0b8f7c52-2f0e-4b5e-8a49-64a4c0f3a6d5";
 const PROMPT: &str = "Say that you are done.";
 
-/// What is recorded of each program.
+/// The recorded cases of each program.
 const CASES: &[&str] = &[
     "plain",
     "edit",
@@ -39,7 +41,7 @@ const CASES: &[&str] = &[
     "untrusted",
 ];
 
-/// What an agent may do.
+/// The permission level of an agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Readonly,
@@ -117,7 +119,7 @@ fn script(agent: &RealAgent, case: &str, project: &Path) -> Vec<Answer> {
     }
 }
 
-/// A first turn, and the session it names.
+/// Runs a first turn and returns the session id from its output.
 fn begin(agent: &RealAgent, here: &Surroundings) -> Result<String> {
     let first = run(
         agent,
@@ -145,14 +147,14 @@ fn run(agent: &RealAgent, here: &Surroundings, arguments: &[String], prompt: Str
         .stderr(Stdio::piped())
         .spawn()?;
     let mut stdin = child.stdin.take().context("it is a pipe")?;
-    // Who does not read a prompt to its end says so otherwise.
+    // A program that stops reading the prompt says so in its output, so a write error is no failure here.
     let writer = thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
     let output = child.wait_with_output()?;
     let _ = writer.join();
     Ok(output)
 }
 
-/// What the provider sets for it.
+/// Returns the variables that the provider sets for this program.
 fn own_variables(agent: &RealAgent) -> &'static [(&'static str, &'static str)] {
     match agent.name {
         "claude" => &[("CLAUDE_CODE_MAX_RETRIES", "2"), ("DISABLE_AUTOUPDATER", "1")],
@@ -258,7 +260,7 @@ fn unknown_session(agent: &RealAgent) -> String {
     id.to_owned()
 }
 
-/// A prompt that is longer than the program, or the model it believes to talk to, can take.
+/// Returns a prompt longer than the limit of the program or of its model.
 fn oversized(agent: &RealAgent) -> String {
     let bytes = match agent.name {
         "claude" => 11_000_000,
@@ -272,7 +274,7 @@ fn oversized(agent: &RealAgent) -> String {
     prompt
 }
 
-/// Makes two recordings of the same conversation equal.
+/// Normalizes recordings, so that two recordings of the same conversation are equal.
 struct Normal {
     plain: Vec<(String, &'static str)>,
     patterns: Vec<(Regex, &'static str)>,
@@ -301,7 +303,7 @@ impl Normal {
             (r#""([a-zA-Z_]*([dD]uration[a-zA-Z_]*|_ms|Ms)|time|timestamp|start|end)":[0-9.]+"#, "\"$1\":1"),
             (r"_\d{13}_(\d+)\b", "_1_$1"),
             (r"total retry wait time: [0-9.]+", "total retry wait time: 5.00"),
-            // Who echoes a prompt of megabytes need not do so in the repository.
+            // Shortens the echo of a huge prompt, which would add megabytes to the repository.
             (r"(0123456789abcde(\\n|\n))+", "0123456789abcde$2"),
         ];
         let patterns = patterns.into_iter().map(|(pattern, with)| Ok((Regex::new(pattern)?, with)));
@@ -309,7 +311,7 @@ impl Normal {
         Ok(Self { plain, patterns: patterns.collect::<Result<_>>()?, ids: Regex::new(ids)? })
     }
 
-    /// As the providers' tests read it. What comes of it is for them to add.
+    /// Formats the recording for the providers' tests, which add the parsed result themselves.
     fn transcript(&self, exit: &str, output: &Output) -> String {
         let stdout = String::from_utf8_lossy(&output.stdout);
         let line_end = if stdout.is_empty() || stdout.ends_with('\n') { "" } else { "\n" };
@@ -328,7 +330,7 @@ impl Normal {
         self.number_ids(&text)
     }
 
-    /// Ids that were different stay so.
+    /// Replaces ids by numbers. Different ids get different numbers.
     fn number_ids(&self, text: &str) -> String {
         let mut known: Vec<String> = Vec::new();
         let numbered = self.ids.replace_all(text, |found: &Captures<'_>| {

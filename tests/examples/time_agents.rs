@@ -1,6 +1,7 @@
-//! Measures how long Claude Code takes to come to its first request to the model, in a process of its own for every turn
-//! and in one that stays: `cargo xtask time-agents`. The model answers at once, so all that is measured is the program.
-//! What came of it stands in ARCHITECTURE.md.
+//! Measures the time from the start of a Claude Code turn to its first model request: `cargo xtask time-agents`.
+//!
+//! It compares one process per turn with one process for all turns. The model answers immediately, so the times
+//! are the program's own. ARCHITECTURE.md has the results.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -25,7 +26,7 @@ const ALWAYS: [&str; 8] = [
     "Read,Grep,Glob",
 ];
 
-/// How long the parts of a turn took.
+/// Durations of the parts of each turn.
 #[derive(Default)]
 struct Times {
     to_request: Vec<Duration>,
@@ -44,7 +45,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Every turn but the first resumes the session.
+/// Measures turns with one process each. Every turn except the first resumes the session.
 fn each_in_its_own() -> Result<Times> {
     let here = surroundings();
     let mut times = Times::default();
@@ -64,7 +65,7 @@ fn each_in_its_own() -> Result<Times> {
     Ok(times)
 }
 
-/// The first turn is not counted: it has a start in it.
+/// Measures turns in one process. The first turn does not count, because it includes the start of the process.
 fn all_in_one() -> Result<Times> {
     let here = surroundings();
     let mut times = Times::default();

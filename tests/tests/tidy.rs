@@ -1,4 +1,4 @@
-//! The rules of the workspace, applied to it. That each rule can be broken is shown beside it, in `src/tidy/`.
+//! Applies the workspace's rules. The tests in `src/tidy/` show that each rule can fail.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ fn the_sources_are_found() {
     assert!(SOURCES.iter().any(|source| source.path.ends_with("tests/tests/tidy.rs")));
 }
 
-// C-1, C-3; C-5: what knows providers does not know definitions
+// C-1, C-3; C-5: the provider layer does not depend on definitions
 #[test]
 fn crates_depend_on_each_other_as_drawn() {
     let architecture = std::fs::read_to_string(source::root().join("ARCHITECTURE.md")).unwrap();
@@ -57,7 +57,7 @@ fn dialects_stay_in_configuration() {
     assert_none(&tidy::dialects_stay_in_configuration(&SOURCES));
 }
 
-// C-2: with the edges above, by which the connection layer knows the model alone
+// C-2: together with the edges above, by which the connection layer depends on the model only
 #[test]
 fn vendors_stay_in_their_modules() {
     assert_none(&tidy::vendors_stay_in_their_modules(&SOURCES));

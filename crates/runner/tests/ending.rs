@@ -1,4 +1,4 @@
-//! Ending everything at once. In a process of its own: it holds for the whole process.
+//! Ends all git processes at once. This test has its own process, because the end applies to the whole process.
 
 use std::ffi::OsString;
 use std::fs;

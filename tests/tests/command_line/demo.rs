@@ -1,4 +1,4 @@
-//! The tour. K-1.
+//! `saihai demo`, the guided tour. K-1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use saihai_tests::{Outcome, Project};
 
 use crate::support::PROGRAM;
 
-/// Takes the tour; temporary directories go below the project's home.
+/// Runs the tour, with temporary directories below the project's home.
 fn tour(project: &Project) -> Outcome {
     project.saihai(["demo"]).env("TMPDIR", project.home()).run()
 }
 
-/// The only thing the tour has left behind.
+/// Returns the only directory that the tour leaves behind.
 fn left(project: &Project) -> PathBuf {
     let entries = fs::read_dir(project.home()).expect("a home");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -53,7 +53,7 @@ fn what_the_tour_says_to_try_next_works() {
     let project = Project::new(PROGRAM);
     let outcome = tour(&project).exits(0);
     let directory = left(&project);
-    // It is not on the path here, so it is named by where it is: a newcomer pastes this and it works.
+    // The program is not on the path here, so the hint uses its full path. A newcomer can paste it and it works.
     let program = format!("  {} ", Path::new(PROGRAM).canonicalize().expect("it is there").display());
     let next: Vec<&str> = outcome.stdout.lines().filter_map(|line| line.strip_prefix(&program)).collect();
     assert_eq!(next.len(), 3, "{outcome}");

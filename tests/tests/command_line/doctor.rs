@@ -7,7 +7,7 @@ use saihai_tests::{Invocation, Project};
 
 use crate::support::PROGRAM;
 
-/// A project whose machine has these programs and no others.
+/// A project on a machine with only these programs.
 struct Machine(Project);
 
 impl Machine {
@@ -75,7 +75,7 @@ fn a_program_says_its_version_and_git_is_found() {
     assert_eq!((&mine["version"], &mine["found"]), (&"3.14.15".into(), &true.into()));
 }
 
-// C-86: names of variables, never what is in them.
+// C-86: prints names of variables, never their values.
 #[test]
 fn no_key_is_ever_shown() {
     let machine = Machine::new(
@@ -90,7 +90,7 @@ fn no_key_is_ever_shown() {
     }
 }
 
-// C-86: what each program says of its logins, without a network.
+// C-86: reports the login state of each program without a network.
 #[test]
 fn a_login_is_a_credential_or_a_key() {
     let programs = [
@@ -138,7 +138,7 @@ fn a_login_is_a_credential_or_a_key() {
     ");
 }
 
-// C-86: where the repository lives, and by which variable one gets in; what stands in its address is nobody's business.
+// C-86: reports the host of the repository and the variable for its token, and hides credentials in the address.
 #[test]
 fn the_forge_is_known_by_the_remote_and_its_token_by_name() {
     let git = "case $1 in --version) echo git version 2.43.0;; *) echo 'remote.origin.url https://me:canary@github.com/me/tool.git';; esac";
@@ -151,7 +151,7 @@ fn the_forge_is_known_by_the_remote_and_its_token_by_name() {
     let forge = serde_json::json!({"host": "github.com", "repository": "me/tool", "github": true, "token": "GITHUB_TOKEN", "gh": false});
     assert_eq!(outcome.json()[0]["forge"], forge);
     assert!(!format!("{outcome}").contains("canary"), "{outcome}");
-    // A GitHub of one's own is known by the variable that `gh` goes by too.
+    // `GH_HOST`, which `gh` also reads, names a GitHub Enterprise host.
     let own = Machine::new(&[("git", &git.replace("github.com", "Git.Example.com"))], "");
     let outcome = own.doctor(&[]).run().exits(0);
     let line = "the remote repository `me/tool` at `git.example.com` is not on GitHub; if `git.example.com` is a GitHub of your own, set `GH_HOST`";

@@ -1,10 +1,10 @@
-//! The exit code of everything (K-2), and the cases of the command line.
+//! Exit codes of all commands (K-2), and the command-line cases.
 
 use saihai_tests::Project;
 
 use crate::support::{ASK, ONE, PROGRAM, project, run, seen};
 
-/// Runs `it` on replies and then further commands; what a person sees of the last, run included.
+/// Runs `it` on replies, then further commands. Returns the visible output of the last command, with the run.
 fn after(definition: &str, replies: &str, further: &[&[&str]]) -> String {
     let project = project(definition, replies);
     let mut last = run(&project, &[]);
@@ -14,7 +14,7 @@ fn after(definition: &str, replies: &str, further: &[&[&str]]) -> String {
     seen(&project, &last)
 }
 
-/// The exit code of `it` on replies.
+/// Returns the exit code of `it` on replies.
 #[track_caller]
 fn check(replies: &str, code: i32) {
     run(&project(ONE, replies), &[]).exits(code);
@@ -75,7 +75,7 @@ fn a_closed_pipe_ends_a_command_quietly() {
     }
 }
 
-// K-1: nobody reads what a run says, so it does not go on spending
+// K-1: a run whose output has no reader stops, so that it spends no more money
 #[test]
 fn a_run_that_nobody_reads_any_more_is_parked() {
     let project = project(ONE, "  - {for: plan, delay: 1, times: '*', text: '[STEP:1]'}");
@@ -107,7 +107,7 @@ fn resuming_does_what_the_state_allows() {
     let twenty =
         "  - {for: plan, visit: [1, 2, 3], times: 3, text: '[STEP:1]'}\n  - {for: plan, text: '[STEP:0]'}";
     assert_eq!(resumed(twenty, &["--max-iterations", "20"]), (Some(0), !unchanged));
-    // A strict script that is not used up fails the command that ran it, and no later one.
+    // A strict script with unused replies fails only the command that ran it.
     let left = "  - {for: plan, text: '[STEP:0]'}\n  - {for: plan, text: more}";
     run(&project(ONE, left), &[]).exits(1);
     assert_eq!(resumed(left, &[]), (Some(0), unchanged));

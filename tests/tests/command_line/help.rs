@@ -91,7 +91,7 @@ fn the_help_lists_every_command_and_exit_code() {
     ");
 }
 
-/// The help of several commands.
+/// Returns the help texts of several commands.
 fn helps(commands: &[&str]) -> String {
     let each =
         commands.iter().map(|command| format!("$ saihai {command} --help\n{}", help(&[command, "--help"])));

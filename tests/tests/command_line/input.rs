@@ -1,4 +1,4 @@
-//! Bad input and bad surroundings: one clear error, the right exit code, nothing made (P9, T-98).
+//! Bad input and bad environments: one clear error, the right exit code, no new files (P9, T-98).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use crate::support::{ONE, PROGRAM, project, run, seen};
 
 const REPLY: &str = "  - {for: plan, text: '[STEP:0]'}";
 
-/// Somebody who owns nothing here.
+/// The id of a user who owns no files here.
 const NOBODY: u32 = 65_534;
 
 // T-98, P-54
@@ -42,7 +42,7 @@ fn a_working_directory_that_is_gone_is_said_so() {
       = help: change to one that exists
     ? 2
     ");
-    // What needs no directory works all the same.
+    // Commands that need no directory still work.
     project.saihai(["--version"]).under_shell("mkdir gone && cd gone && rmdir ../gone").run().exits(0);
 }
 
@@ -78,7 +78,7 @@ fn a_home_that_is_not_there_is_no_reason_to_fail() {
     assert_eq!(outcome.stdout, "");
 }
 
-// T-98: an output that cannot be written is no success
+// T-98: a command fails if it cannot write its output
 #[test]
 fn an_output_that_cannot_be_written_is_said_so() {
     let project = project(ONE, REPLY);
@@ -87,7 +87,7 @@ fn an_output_that_cannot_be_written_is_said_so() {
     assert_eq!(outcome.stderr, "");
     let outcome = project.saihai(["runs"]).under_shell("exec > /dev/full").run().exits(4);
     insta::assert_snapshot!(outcome.stderr, @"error: cannot write the output: No space left on device (os error 28)");
-    // Closed from the beginning is nobody reading, too.
+    // An output that is closed from the start has no reader, like a broken pipe.
     project.saihai(["runs"]).under_shell("exec >&-").run().exits(0);
 }
 
@@ -135,7 +135,7 @@ fn every_command_refuses_junk_in_one_sentence() {
         for junk in [&["--frobnicate"][..], &["--json=junk"], &["a", "b", "c", "d", "e"]] {
             let arguments: Vec<&str> = std::iter::once(command).chain(junk.iter().copied()).collect();
             let outcome = project.saihai(&arguments).run();
-            // `check` takes any number of paths and says which do not exist.
+            // `check` accepts any number of paths and names the missing ones.
             assert_eq!(outcome.code, Some(2), "{outcome}");
             let said = outcome.stdout.clone() + &outcome.stderr;
             assert!(said.starts_with("error"), "{outcome}");

@@ -1,4 +1,4 @@
-//! JSON for programs: every object as it is, with names for what differs every time.
+//! JSON output: every object in full, with placeholders for values that differ between runs.
 
 use saihai_tests::Project;
 
@@ -11,7 +11,7 @@ const REPLIES: &str = "  \
   - {for: 'verify#judge', text: '[STEP:0]'}
 ";
 
-/// What a command writes to stdout, which is JSON line by line.
+/// Returns a command's stdout, which must be JSON on every line.
 fn json(project: &Project, arguments: &[&str]) -> String {
     let outcome = project.saihai(arguments).run();
     for object in outcome.json() {
@@ -38,7 +38,7 @@ fn a_run_writes_its_events_and_then_its_result() {
     assert_eq!(outcome.stderr, "");
     let event = normal(&project, &objects[6].to_string());
     insta::assert_snapshot!(event, @r#"{"event":{"decision":{"exited":{"stage":"plan","verdict":{"by":"tag","labels":["done"],"rule":0,"to":"complete"}}}},"run":"RUN","seq":7,"time":"TIME","type":"event","v":1}"#);
-    // What was shown live is what `log` shows afterwards.
+    // `log` later shows the same lines as the live output.
     let log = project.saihai(["log", "last", "--json"]).run().exits(0);
     assert_eq!(log.json(), objects[..8]);
 }
@@ -154,7 +154,7 @@ fn show_tells_result_stages_and_reports() {
     let project = reviewed();
     let text = json(&project, &["show", "last", "--json"]);
     let mut object: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // The result is told elsewhere.
+    // Another test covers the result.
     object["result"].take();
     // S-26, S-53
     let returned = object["loop"].take();

@@ -1,4 +1,4 @@
-//! The command line as people and programs meet it: help, exit codes, JSON, terminals, bad input.
+//! The command line for people and programs: help, exit codes, JSON, terminals and bad input.
 
 mod demo;
 mod doctor;

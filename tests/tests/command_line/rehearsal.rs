@@ -1,10 +1,10 @@
-//! Scripts, wherever they come from, and what a rehearsal leaves alone.
+//! Scripts from every source, and the limits of a rehearsal's effects.
 
 use crate::support::{ONE, project, run};
 
 const WRITES: &str = "  - {for: plan, writes: [{path: made.txt, content: x}], text: '[STEP:0]'}";
 
-// K-20, C-75: what a script writes is checked and logged, not done
+// K-20, C-75: a rehearsal checks and logs the files that a script writes, but does not write them
 #[test]
 fn a_rehearsal_changes_nothing() {
     let editing = ONE.replace("- name: plan", "- name: plan\n    edit: true");
@@ -12,7 +12,7 @@ fn a_rehearsal_changes_nothing() {
     let outcome = rehearsed.saihai(["rehearse", "it", "--script", "script.yaml", "--json"]).run().exits(0);
     assert_eq!(outcome.result()["rehearsal"], true);
     assert!(!rehearsed.root().join("made.txt").exists());
-    // A run does it.
+    // A real run writes them.
     let driven = project(&editing, WRITES);
     assert_eq!(run(&driven, &["--json"]).exits(0).result()["rehearsal"], false);
     assert_eq!(driven.read("made.txt"), "x");
@@ -43,7 +43,7 @@ fn a_script_can_come_from_a_variable_too() {
         let outcome = invocation.run().exits(1);
         assert!(outcome.stdout.starts_with("failed (abort) at `plan`: rule 2"), "{outcome}");
     }
-    // What was typed wins.
+    // The command line overrides the variable.
     project.write("typed.yaml", "script: 1\nreplies: [{for: plan, text: '[STEP:0]'}]\n");
     let typed =
         project.saihai(["run", "it", "x", "--script", "typed.yaml"]).env("SAIHAI_SCRIPT", "script.yaml");

@@ -36,7 +36,7 @@ fn settings_say_where_they_come_from() {
       = help: did you mean `retry.max_wait`?
     ? 2
     ");
-    // A setting that is not set is no error.
+    // Asking for an unset setting is not an error.
     insta::assert_snapshot!(project.saihai(["config", "limits.run_timeout"]).run().exits(0).stdout, @"limits.run_timeout = (not set)");
 }
 
@@ -75,7 +75,7 @@ fn a_project_runs_programs_only_once_it_is_trusted() {
       = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
     ? 2
     "#);
-    // One call's trust is for that call.
+    // `--trust-project` applies to one call only.
     let once = project.saihai(["run", "minimal", "x", "--trust-project"]).run().exits(2);
     assert!(!once.stderr.contains("is not trusted"), "{once}");
     insta::assert_snapshot!(seen(&project, &project.saihai(["trust"]).run()), @r#"
@@ -92,7 +92,7 @@ fn a_project_runs_programs_only_once_it_is_trusted() {
     ");
     let trusted = project.saihai(["run", "minimal", "x"]).run().exits(2);
     assert!(!trusted.stderr.contains("is not trusted"), "{trusted}");
-    // A changed file asks again.
+    // A changed file needs trust again.
     project.write(
         ".saihai/config.toml",
         "provider = \"mine\"\n[providers.mine]\nkind = \"command\"\nprogram = \"/bin/sh\"\n",

@@ -1,10 +1,10 @@
-//! What the suites share.
+//! Shared helpers of these suites.
 
 use saihai_tests::{Outcome, Project};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_saihai-faulty");
 
-/// Three ways out of one movement.
+/// One movement with three rules.
 pub(crate) const ONE: &str = "\
 name: one
 max_iterations: 3
@@ -16,7 +16,7 @@ movements:
       - {condition: stop, next: ABORT}
 ";
 
-/// A question to a person.
+/// A movement that asks a person.
 pub(crate) const ASK: &str = "\
 name: ask
 movements:
@@ -26,7 +26,7 @@ movements:
       - {condition: needs a decision, next: plan, requires_user_input: true}
 ";
 
-/// A report, and two reviewers in parallel.
+/// A movement with a report, and two reviewers in parallel.
 pub(crate) const REVIEWED: &str = "\
 name: 修正
 max_iterations: 12
@@ -41,7 +41,7 @@ movements:
     rules: [{condition: 'all(\"合格\")', next: COMPLETE}, {condition: 'any(\"不合格\")', next: plan}]
 ";
 
-/// A project with a definition `it` and the replies to it.
+/// Creates a project with a definition `it` and its replies.
 pub(crate) fn project(definition: &str, replies: &str) -> Project {
     let project = Project::new(PROGRAM);
     project.write(".takt/pieces/it.yaml", definition);
@@ -49,20 +49,20 @@ pub(crate) fn project(definition: &str, replies: &str) -> Project {
     project
 }
 
-/// Runs the definition of [`project`] on its replies, with further arguments.
+/// Runs the definition of [`project`] on its replies, with extra arguments.
 pub(crate) fn run(project: &Project, more: &[&str]) -> Outcome {
     let arguments = ["run", "it", "The task.", "--script", "script.yaml"];
     project.saihai(arguments.iter().chain(more)).run()
 }
 
-/// What a person sees of a call: stdout, then stderr, then the exit code; what differs every time has a name.
+/// Formats an outcome: stdout, then stderr, then the exit code, with placeholders for values that differ between runs.
 pub(crate) fn seen(project: &Project, outcome: &Outcome) -> String {
     let text =
         format!("{}-- stderr\n{}? {}", outcome.stdout, outcome.stderr, outcome.code.expect("an exit code"));
     normal(project, &text)
 }
 
-/// The text with names for what differs every time: the run's id, the project's directory, times.
+/// Replaces the run's id, the project's directory and all times by placeholders.
 pub(crate) fn normal(project: &Project, text: &str) -> String {
     let mut text = text.replace(&project.root().display().to_string(), "PROJECT");
     for run in project.runs().iter().rev() {
@@ -71,7 +71,7 @@ pub(crate) fn normal(project: &Project, text: &str) -> String {
     times(&lengths(&text))
 }
 
-/// `2026-02-06T08:56:00.123Z` as `TIME`, `2026-02-06 08:56:00` and `08:56:00` likewise.
+/// Replaces times by `TIME`: `2026-02-06T08:56:00.123Z`, `2026-02-06 08:56:00` and `08:56:00`.
 fn times(text: &str) -> String {
     let is_time = |part: &str| {
         let pattern = |pattern: &str| {
@@ -102,7 +102,7 @@ fn times(text: &str) -> String {
     out
 }
 
-/// `replied in 12 ms` as `replied in SOME ms`.
+/// Replaces durations: `replied in 12 ms` becomes `replied in SOME ms`.
 fn lengths(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| match line.split_once("replied in ") {
         Some((before, after)) => {

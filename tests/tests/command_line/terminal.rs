@@ -1,4 +1,4 @@
-//! On a terminal: what is redrawn, who is asked, what Ctrl-C does.
+//! Terminals: redrawn lines, prompts at gates, and Ctrl-C.
 
 use rustix::process::Signal;
 use saihai_tests::{Project, Terminal, screen};
@@ -51,7 +51,7 @@ fn a_person_at_the_terminal_is_asked() {
     assert_eq!(code, Some(0));
 }
 
-// Nobody has seen the question yet.
+// The person has not seen the question yet.
 #[test]
 fn what_was_typed_before_a_question_does_not_answer_it() {
     let project = project(ASK, ASKING);
@@ -64,7 +64,7 @@ fn what_was_typed_before_a_question_does_not_answer_it() {
     assert!(text.contains("answered by a person: to the left"), "{text}");
 }
 
-// K-4: leaving is no answer
+// K-4: closing the prompt is not an answer
 #[test]
 fn a_person_may_leave_a_gate_open() {
     let project = project(ASK, ASKING);
@@ -77,7 +77,7 @@ fn a_person_may_leave_a_gate_open() {
     project.saihai(["resume", "last"]).run().exits(0);
 }
 
-// K-4, K-22: being stopped is no answer either
+// K-4, K-22: a stop signal is not an answer either
 #[test]
 fn a_person_may_stop_at_a_question_and_answer_later() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
@@ -108,7 +108,7 @@ fn a_person_may_stop_at_a_question_and_answer_later() {
     }
 }
 
-// K-4: programs are not asked
+// K-4: without a terminal there is no prompt
 #[test]
 fn nobody_is_asked_where_json_is_wanted() {
     let (code, text) = start(&project(ASK, ASKING), &["--json"]).finish();
@@ -116,7 +116,7 @@ fn nobody_is_asked_where_json_is_wanted() {
     assert!(!text.contains("your answer"), "{text}");
 }
 
-// K-4, K-22: an answer from elsewhere goes to the process that waits
+// K-4, K-22: an answer from another process reaches the waiting process
 #[test]
 fn a_gate_shown_here_can_be_answered_from_elsewhere() {
     let project = project(ASK, ASKING);
@@ -128,7 +128,7 @@ fn a_gate_shown_here_can_be_answered_from_elsewhere() {
     assert_eq!(code, Some(0), "{text}");
 }
 
-// K-1: one line for each turn, redrawn in place
+// K-1: each turn has one line, redrawn in place
 #[test]
 fn turns_under_way_are_redrawn_in_place_and_leave_nothing_behind() {
     let replies = "  - {for: plan, text: \"x\\n```markdown\\n# 計画\\n```\\n[STEP:0]\"}
@@ -180,7 +180,7 @@ fn no_color_means_no_colour_and_no_redrawing() {
         assert_eq!(code, Some(0), "{text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
     }
-    // And there is colour otherwise.
+    // Otherwise, the output has colours.
     assert!(start(&project, &[]).finish().1.contains("\u{1b}[1m"));
 }
 
@@ -197,7 +197,7 @@ fn ctrl_c_parks_and_says_how_to_go_on() {
     project.saihai(["resume", "last"]).run().exits(0);
 }
 
-// K-22, K-4: a gate that was left open is asked again
+// K-22, K-4: `resume` asks again at an open gate
 #[test]
 fn a_person_who_resumes_at_a_terminal_is_asked() {
     let project = project(ASK, ASKING);
@@ -224,8 +224,8 @@ fn a_log_that_is_followed_ends_with_its_run() {
     assert_eq!(followed.json(), events);
 }
 
-// C-28: what a turn says while it runs is seen from another terminal, and leaves nothing behind. (A last letter with which
-// a secret might begin would be held back.)
+// C-28: another terminal can watch the text of a running turn, and no file remains afterwards. (Saihai holds
+// back a last letter that might start a secret.)
 #[test]
 fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
     let project = project(ONE, "");
@@ -256,7 +256,7 @@ fn a_log_that_is_followed_shows_what_a_turn_says_while_it_runs() {
     assert!(!journal.contains("looking"), "it is never journaled");
 }
 
-// T-85: only our own styling reaches a terminal, whatever agents and files say
+// T-85: only Saihai's own styling reaches a terminal, even if agents and files contain escape sequences
 #[test]
 fn nothing_that_others_wrote_steers_a_real_terminal() {
     let replies = "  - {for: plan, text: \"\\e]0;title\\a \\e[2J\\e[31mred \\x9b1m\\n[STEP:0]\"}";
@@ -275,7 +275,7 @@ fn nothing_that_others_wrote_steers_a_real_terminal() {
         let invocation = project.saihai(arguments).without_env("NO_COLOR").env("TERM", "xterm");
         let (code, text) = Terminal::start(invocation).finish();
         assert_eq!(code, Some(0), "{text}");
-        // Any sequence but ours is refused there.
+        // `screen` rejects all sequences except Saihai's own.
         let shown = screen(&text).join("\n");
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{arguments:?}: {shown:?}");
     }

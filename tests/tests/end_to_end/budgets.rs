@@ -23,7 +23,7 @@ fn a_turn_that_does_not_fit_is_not_asked_and_a_larger_budget_goes_on() {
     }
 }
 
-// K-35: before the launch together with the bound of `check`, in `show` and in JSON.
+// K-35: the budget is shown before the launch with the bound of `check`, in `show`, and in JSON.
 #[test]
 fn a_budget_is_told_before_the_launch_and_shown_with_what_was_spent() {
     let project = project(TWO, COSTS);
@@ -42,7 +42,7 @@ fn a_budget_is_told_before_the_launch_and_shown_with_what_was_spent() {
     assert!(shown.stdout.contains("budget: $0.7500 of $1.0000, 1 of 9 turns"), "{shown}");
 }
 
-// T-61: what a provider does not say itself is counted by its price.
+// T-61: if a provider reports no cost, its price counts.
 #[test]
 fn a_price_counts_where_nobody_says_what_a_turn_cost() {
     let silent = "  - {for: one, text: '[STEP:0]', usage: {input: 100000, output: 20000}}\n  - {for: two, text: '[STEP:0]'}\n";
@@ -62,7 +62,7 @@ fn a_budget_in_money_that_cannot_be_counted_is_refused_before_the_first_turn() {
     let outcome =
         project.saihai(["run", "it", "T", "--provider", "codex", "--budget", "usd=1"]).run().exits(2);
     assert!(outcome.stderr.contains("error[provider/no-price]"), "{outcome}");
-    // Whoever could be fallen back on counts too.
+    // Providers that are only a fallback count too.
     let directory = project.home().join(".config/saihai");
     std::fs::create_dir_all(&directory).expect("a directory");
     let settings = "provider = \"script\"\n[providers.script]\nfallback = \"codex\"\n";
@@ -74,7 +74,7 @@ fn a_budget_in_money_that_cannot_be_counted_is_refused_before_the_first_turn() {
     assert_eq!(project.runs(), Vec::<String>::new());
 }
 
-// C-26, C-81: a failed attempt that tells its tokens is counted by the price, one that tells nothing is not.
+// C-26, C-81: the price counts for a failed attempt that reports its tokens, and for no other failed attempt.
 #[test]
 fn a_failed_attempt_is_counted_by_what_is_known_of_it() {
     let spent = |usage: &str| {
@@ -97,7 +97,7 @@ fn a_failed_attempt_is_counted_by_what_is_known_of_it() {
     );
 }
 
-// K-35: what nobody counts is never spent.
+// K-35: Saihai never spends tokens that it cannot count.
 #[test]
 fn a_budget_in_tokens_that_cannot_be_counted_is_refused_before_the_first_turn() {
     let project = Project::new(PROGRAM);
@@ -108,7 +108,7 @@ fn a_budget_in_tokens_that_cannot_be_counted_is_refused_before_the_first_turn() 
     assert_eq!(project.runs(), Vec::<String>::new());
 }
 
-// K-35: a sum says what it leaves out.
+// K-35: a total names the providers that it lacks.
 #[test]
 fn a_total_names_the_providers_whose_turns_it_lacks() {
     let project = Project::new(PROGRAM);

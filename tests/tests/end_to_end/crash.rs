@@ -1,10 +1,10 @@
-//! Killed at every operation of the disk, and resumed. T-7, T-8.
+//! Kills Saihai at every disk operation, and resumes the run. T-7, T-8.
 
 use saihai_tests::{At, End, Fault, Invocation, Journal, Moment, Workload, in_parallel};
 
 use crate::support::PROGRAM;
 
-/// One of the three calls an uninterrupted workload consists of.
+/// One of the three calls of an uninterrupted workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     Begin,
@@ -12,7 +12,7 @@ enum Call {
     Resume,
 }
 
-/// Where a process is killed.
+/// The operation and the moment of a kill.
 #[derive(Debug, Clone)]
 struct Point {
     call: Call,
@@ -30,7 +30,7 @@ impl Call {
     }
 }
 
-/// Every operation of an uninterrupted workload, with every moment at which dying there makes a difference.
+/// Returns every operation of an uninterrupted workload, with every moment at which a kill makes a difference.
 fn points() -> Vec<Point> {
     let workload = Workload::new(PROGRAM);
     let mut points = Vec::new();
@@ -45,7 +45,7 @@ fn points() -> Vec<Point> {
     points
 }
 
-/// Brings a fresh workload to the point, kills it there, goes on to the end and compares.
+/// Runs a new workload up to the point, kills it there, finishes the run and compares the end.
 fn check(point: &Point, expected: &End) -> Result<(), String> {
     let workload = Workload::new(PROGRAM);
     for (call, code) in [(Call::Begin, 6), (Call::Answer, 0)] {
@@ -70,7 +70,7 @@ fn check(point: &Point, expected: &End) -> Result<(), String> {
     compare(&workload, expected, &acknowledged, in_flight).map_err(|what| format!("{point:?}: {what}"))
 }
 
-/// Killed before anything was acknowledged there is no run, and the same call makes one.
+/// Checks a kill before the first acknowledged append: there is no run, and the same call creates one.
 fn starts_anew(workload: &Workload, expected: &End, point: &Point) -> Result<(), String> {
     let begun = workload.begin().run();
     let listed = workload.project.saihai(["runs"]).run();
@@ -94,7 +94,7 @@ fn compare(workload: &Workload, expected: &End, acknowledged: &[u8], in_flight: 
     if end != *expected {
         return Err(format!("it ended otherwise\n{:#?}\n{:#?}", end.exits, expected.exits));
     }
-    // T-20: only what was in flight may have been asked again, and once.
+    // T-20: only turns in flight may run again, and only once.
     let calls: usize = workload.calls().iter().map(|(_, count)| count).sum();
     let without_questions = Workload::TURNS - 1;
     if !(without_questions..=without_questions + in_flight).contains(&calls) {
@@ -103,13 +103,13 @@ fn compare(workload: &Workload, expected: &End, acknowledged: &[u8], in_flight: 
     Ok(())
 }
 
-/// The bytes of all appends that are whole.
+/// Returns the bytes of all complete appends.
 fn acknowledged(workload: &Workload) -> Vec<u8> {
     let bytes = std::fs::read(workload.project.run_directory().join("journal.ndjson")).expect("a journal");
     Journal::whole(&bytes).to_vec()
 }
 
-/// How many turns had been asked and not answered when the process died.
+/// Returns the number of turns without an answer when the process died.
 fn in_flight(workload: &Workload) -> usize {
     let copy = workload.project.home().join("acknowledged.ndjson");
     std::fs::write(&copy, acknowledged(workload)).expect("a copy of the journal");
@@ -118,7 +118,7 @@ fn in_flight(workload: &Workload) -> usize {
     journal.facts("asked").count() - ended
 }
 
-// T-1: there is no chance in it; a failure names call, operation and moment.
+// T-1: the test is deterministic; a failure names the call, the operation and the moment.
 #[test]
 fn t10_crash_matrix() {
     let (_, expected) = Workload::uninterrupted(PROGRAM);
@@ -132,7 +132,7 @@ fn t10_crash_matrix() {
     in_parallel(&points, |point| check(point, &expected));
 }
 
-// T-8: a disk that lost an acknowledged append would be noticed, and so would a turn asked again.
+// T-8: the test would notice a disk that lost an acknowledged append, and a repeated turn.
 #[test]
 fn t10_control_a_lost_append_is_noticed() {
     let (_, expected) = Workload::uninterrupted(PROGRAM);
@@ -162,7 +162,7 @@ fn t20_an_uninterrupted_workload_asks_every_turn_once() {
     let mut stages = end.path.clone();
     stages.sort();
     stages.dedup();
-    // Twelve movements, and the gate that lowering puts between two of them.
+    // Twelve movements, and the gate that lowering adds between two of them.
     assert_eq!(stages.len(), 13, "{stages:?}");
     assert_eq!(end.reports.len(), 2);
 }

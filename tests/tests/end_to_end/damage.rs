@@ -1,4 +1,4 @@
-//! Journals that were torn or damaged. H-62 says the same for every dialect.
+//! Torn and damaged journals. H-62 requires the same for every dialect.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ struct Parked {
     project: Project,
     path: PathBuf,
     bytes: Vec<u8>,
-    /// Where the last append begins.
+    /// Offset of the last append.
     last: usize,
 }
 
@@ -44,20 +44,20 @@ impl Parked {
         parked
     }
 
-    /// Where each line begins, and the end.
+    /// Returns the offset of each line and the end.
     fn lines(&self) -> Vec<usize> {
         let ends = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
         [0].into_iter().chain(ends).collect()
     }
 
-    /// Puts other bytes in place of the journal and resumes: the exit code and stderr.
+    /// Replaces the journal and resumes the run. Returns the exit code and stderr.
     fn resumed_with(&self, bytes: &[u8]) -> (Option<i32>, String) {
         fs::write(&self.path, bytes).expect("the journal");
         let outcome = self.project.saihai(["resume", "last"]).run();
         (outcome.code, outcome.stderr)
     }
 
-    /// A torn journal: dropped with one warning, and the run reaches its gate again.
+    /// Checks a torn journal: Saihai drops the torn part with one warning, and the run reaches its gate again.
     fn is_mended(&self, bytes: &[u8], torn: bool) -> Result<(), String> {
         let (code, stderr) = self.resumed_with(bytes);
         let warnings = stderr.lines().filter(|line| line.starts_with("warning")).count();
@@ -70,7 +70,7 @@ impl Parked {
         Err(format!("code {code:?}, {warnings} warnings, waits: {waits}\n{stderr}"))
     }
 
-    /// A damaged journal: refused, naming file and line, and left as it is.
+    /// Checks a damaged journal: Saihai refuses it, names the file and the line, and changes nothing.
     fn is_refused(&self, bytes: &[u8], line: usize) -> Result<(), String> {
         let (code, stderr) = self.resumed_with(bytes);
         let named = stderr.contains(&format!("journal.ndjson`:{line}: "));
@@ -84,7 +84,7 @@ impl Parked {
 
 #[test]
 fn t12_a_journal_cut_at_any_byte_of_its_last_lines_is_mended() {
-    // Counted from the end, because names of directories are chance.
+    // Offsets count from the end, because names of directories differ between runs.
     let one = Parked::new();
     let lines = one.lines();
     let cuts: Vec<usize> = (1..=one.bytes.len() - lines[lines.len() - 4]).collect();
@@ -129,7 +129,7 @@ fn t13_a_flipped_bit_before_the_last_append_is_refused_by_line() {
         let parked = Parked::new();
         flips.iter().try_for_each(|(byte, bit)| {
             let mut damaged = parked.bytes.clone();
-            // Names of directories are chance; the last append begins a little earlier or later with them.
+            // Names of directories differ between runs, so the offset of the last append varies a little.
             let byte = byte % parked.last;
             damaged[byte] ^= 1 << bit;
             let line = parked.bytes[..byte].iter().filter(|byte| **byte == b'\n').count() + 1;

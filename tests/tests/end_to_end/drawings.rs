@@ -1,5 +1,5 @@
-//! The drawings of the manual are what `saihai graph` draws. `SAIHAI_MANUAL=update cargo test -p saihai-tests drawings`
-//! draws them anew; look at them before they are committed.
+//! The manual's drawings equal the output of `saihai graph`.
+//! `SAIHAI_MANUAL=update cargo test -p saihai-tests drawings` redraws them; review them before you commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn check(file: &str, drawn: &str) {
     assert!(kept == drawn, "docs/graphs/{file} is out of date: draw it anew with SAIHAI_MANUAL=update");
 }
 
-/// The names of what is built in, of one dialect.
+/// Returns the names of the built-in definitions of one dialect.
 fn built_in(project: &Project, dialect: &str) -> Vec<String> {
     let listed = project.saihai(["list", "--json"]).run().exits(0).stdout;
     let names = listed.lines().map(|line| serde_json::from_str::<Json>(line).expect("it is JSON"));
@@ -53,7 +53,7 @@ fn every_built_in_piece_and_agent_is_drawn_in_the_manual() {
     }
 }
 
-// S-72: whatever is built in ends on every path it can take.
+// S-72: every path through a built-in definition ends.
 #[test]
 fn every_built_in_agent_is_rehearsed_on_all_its_paths() {
     let project = Project::new(PROGRAM);

@@ -1,4 +1,4 @@
-//! Journals of earlier releases, which every later one must read and understand as it did.
+//! Journals of earlier releases. Every later release must read them with the same result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use saihai_tests::{Project, wrong_line, wrong_output};
 
 use crate::support::PROGRAM;
 
-/// One run of an earlier release.
+/// Returns the directories of all runs of earlier releases.
 fn golden() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     let below = |directory: &Path| -> Vec<PathBuf> {
@@ -18,7 +18,7 @@ fn golden() -> Vec<PathBuf> {
     below(&root).iter().flat_map(|version| below(version)).collect()
 }
 
-/// The run in a project of today.
+/// Copies the run into a new project, and returns the project and the run's id.
 fn taken_over(run: &Path) -> (Project, String) {
     let project = Project::new(PROGRAM);
     let id = fs::read_to_string(run.join("id")).expect("its id").trim().to_owned();
@@ -48,13 +48,13 @@ fn t17_runs_of_earlier_releases_are_read_as_they_were_written() {
             }
             assert_eq!(today.len(), then.len(), "{command} of {}", run.display());
         }
-        // It waits at a gate, and can still be answered and ended.
+        // The run waits at a gate, and still accepts an answer and ends.
         project.saihai(["answer", &id, "Go on."]).run().exits(0);
         project.saihai(["resume", &id]).run().exits(0);
     }
 }
 
-// K-3: what is published describes what was written before it
+// K-3: the published schemas also describe the output of earlier releases
 #[test]
 fn t17_what_earlier_releases_wrote_is_described_by_the_schemas_of_today() {
     for run in golden() {
@@ -81,7 +81,7 @@ fn t17_a_decision_that_would_be_another_now_stops_and_is_named() {
             .find(|(line, _)| line.contains("\"exited\"") && line.contains("\"rule\":0"))
             .map(|(line, number)| (number, line))
             .expect("an exit by the first rule");
-        // As if an engine of then had taken the second rule.
+        // This simulates an earlier engine that took the second rule.
         let other = signed(&line.replace("\"rule\":0", "\"rule\":1"));
         project.write(&path, journal.replace(line, &other));
         let before = project.snapshot();
@@ -91,13 +91,13 @@ fn t17_a_decision_that_would_be_another_now_stops_and_is_named() {
     }
 }
 
-/// A line with the checksum it should have.
+/// Replaces the checksum of a line with the correct one.
 fn signed(line: &str) -> String {
     let (text, _) = line.split_once(",\"sum\"").expect("a checksum");
     format!("{text},\"sum\":\"{:08x}\"}}", crc32fast::hash(text.as_bytes()))
 }
 
-/// Everything said then is still said; fields may only have been added.
+/// Returns whether today's output has everything of the earlier output. Only new fields are allowed.
 fn holds(today: &serde_json::Value, then: &serde_json::Value) -> bool {
     match (today, then) {
         (serde_json::Value::Object(today), serde_json::Value::Object(then)) => {

@@ -7,7 +7,7 @@ use saihai_tests::{Outcome, Project};
 
 use crate::support::{PROGRAM, project, run};
 
-/// `check` and `run` both refuse it with this code, and nothing is created.
+/// Checks that `check` and `run` both refuse a definition with this code and create nothing.
 fn refused(definition: impl AsRef<[u8]>, code: &str) -> Outcome {
     let project = Project::new(PROGRAM);
     project.write(".takt/pieces/it.yaml", definition);
@@ -93,10 +93,10 @@ fn a_bad_script_is_refused_before_any_turn() {
     }
 }
 
-/// The user everybody has who is nobody.
+/// The id of an unprivileged user.
 const NOBODY: u32 = 65_534;
 
-// K-2, T-4: as root the test becomes somebody else, because root may write anywhere.
+// K-2, T-4: root can write anywhere, so as root the test switches to another user.
 #[test]
 fn a_project_that_may_not_be_written_is_refused_without_a_panic() {
     let project = project(

@@ -1,4 +1,4 @@
-//! Runs on issues, from a folder and from a forge.
+//! Runs on issues from a folder and from a forge.
 
 use saihai_connect::forge::testing::{ForgeServer, ForgeState, Wrong};
 use saihai_tests::{Invocation, Project};

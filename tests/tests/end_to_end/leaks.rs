@@ -1,4 +1,4 @@
-//! Long runs keep nothing, and what is shipped knows no faults.
+//! Long runs leak nothing, and release builds contain no fault injection.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use saihai_tests::{Fault, Project};
 
 use crate::support::{PROGRAM, project};
 
-/// Open descriptors and threads of a process.
+/// Returns the number of open descriptors and threads of a process.
 fn held(pid: u32) -> (usize, usize) {
     let count = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
     (count("fd"), count("task"))
 }
 
-/// Children of a process that have ended and that nobody has asked about.
+/// Returns the number of zombie children of a process.
 fn zombies(pid: u32) -> usize {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let status = |child: &str| fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
@@ -39,14 +39,14 @@ movements:
     live.wait_for("\"asked\"");
     let (now, threads_now) = held(live.pid());
     assert!(now <= descriptors, "{descriptors} descriptors at turn 10, {now} at turn 1,000");
-    // A few wait for programs, and are kept for a while; how many of them overlap is chance, a hundred is a leak.
+    // A few threads wait for programs and stay for a while. Their number varies with timing; a hundred would be a leak.
     assert!(threads_now <= threads + 4, "{threads} threads at turn 10, {threads_now} at turn 1,000");
     assert_eq!(zombies(live.pid()), 0);
     live.signal(rustix::process::Signal::INT);
     live.finish().exits(3);
 }
 
-// `cargo xtask test` searches the released binary for the same word.
+// `cargo xtask test` searches the release binary for the same word.
 #[test]
 fn t2_only_this_build_knows_how_to_fail_on_purpose() {
     let knows = |program: &str| {
@@ -54,7 +54,7 @@ fn t2_only_this_build_knows_how_to_fail_on_purpose() {
         bytes.windows(Fault::VARIABLE.len()).any(|window| window == Fault::VARIABLE.as_bytes())
     };
     assert!(knows(PROGRAM), "the control: the search finds the word where it is");
-    // A plan that cannot be read must not pass for none.
+    // An unreadable fault plan must not pass as no plan.
     let project = Project::new(PROGRAM);
     project.write(
         ".takt/pieces/it.yaml",

@@ -5,7 +5,7 @@ use saihai_tests::story;
 
 use crate::support::{project, run, told};
 
-/// Three movements in a row, `max` at most.
+/// Returns a chain of three movements with at most `max` iterations.
 fn chain(max: u32, last: &str) -> String {
     format!(
         "
@@ -69,7 +69,7 @@ movements:
     assert_eq!(warned(&[fix(1), fix(2), fix(1), fix(0), between.to_owned()].concat()), 0);
 }
 
-/// A cycle of two movements with a judge after three rounds, and a way out of it.
+/// Returns a cycle of two movements with a judge after three rounds, and a way out of it.
 fn cycle(max: u32) -> String {
     format!(
         "
@@ -87,7 +87,7 @@ loop_monitors:
     )
 }
 
-/// The judge's prompt is known by its name in the context block.
+/// Returns a reply for the judge, whose prompt has its name in the context block.
 fn judge(tag: u8) -> String {
     format!("  - {{prompt: 'judge\\(a, b\\)', text: '[STEP:{tag}]'}}\n")
 }

@@ -1,6 +1,7 @@
-//! Saihai as a person or a script meets it: arguments in; exit code, output and files out.
+//! End-to-end tests of the program: arguments in; exit code, output and files out.
 //!
-//! One program, so that it is linked once. Each suite is one promise, one dialect or one kind of trouble.
+//! All suites are one test program, so that it is linked only once. Each suite covers one promise, one dialect
+//! or one kind of failure.
 
 mod agents;
 mod budgets;

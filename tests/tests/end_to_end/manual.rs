@@ -1,5 +1,6 @@
-//! The manual's examples do what the manual says. `SAIHAI_MANUAL=update cargo test -p saihai-tests manual` writes what they
-//! really do into the pages; read the difference before it is committed.
+//! Runs the manual's examples and compares their output with the pages.
+//! `SAIHAI_MANUAL=update cargo test -p saihai-tests manual` writes the real output into the pages.
+//! Review the difference before you commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ fn every_tested_example_of_the_manual_is_true() {
     assert!(commands > 0 || updating, "the manual has examples");
 }
 
-// K-40: the entries of diagnostics whose cause is more than the text of one file; the others are tried out where they are read
+// K-40: diagnostics that need more than one file; the config crate's tests cover the others
 #[test]
 fn every_example_of_a_diagnostic_that_is_a_command_is_true() {
     let (mut tried, mut untrue) = (0, Vec::new());

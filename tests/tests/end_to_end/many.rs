@@ -60,7 +60,7 @@ fn t97_a_thousand_runs_at_once_all_complete() {
         .collect();
     let directories: Vec<RunDirectory> = drivers.iter().map(|driver| driver.directory().clone()).collect();
     let each = (descriptors() - before).div_ceil(RUNS);
-    // T-18: so many began within a second or two, and each has a name of its own.
+    // T-18: all runs start within a second or two, and each has a unique name.
     assert_eq!(runs.list().expect("the runs").len(), 0, "nothing is there before it is driven");
     let local = LocalSet::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

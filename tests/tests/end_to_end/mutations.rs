@@ -1,4 +1,4 @@
-//! One mistake in an example definition is never passed over in silence.
+//! Saihai never silently ignores a single mistake in an example definition.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use saihai_config::Loaded;
 
 use crate::support::{Chance, lowered};
 
-/// The built-in pieces, and that of the oldest run we keep.
+/// Returns the built-in pieces and the piece of the oldest golden run.
 fn examples() -> Vec<String> {
     let root = xtask::source::root();
     let built_in =
@@ -21,7 +21,7 @@ fn examples() -> Vec<String> {
     texts.filter(|text| text.contains("\nmovements:")).collect()
 }
 
-/// Keys of pieces that the examples use; whatever else has a colon is text.
+/// Keys of pieces in the examples; any other word with a colon is text.
 const KEYS: [&str; 20] = [
     "name",
     "description",
@@ -45,14 +45,14 @@ const KEYS: [&str; 20] = [
     "requires_user_input",
 ];
 
-/// Where a key stands in a text.
+/// A key and its position in a text.
 #[derive(Debug, Clone, Copy)]
 struct Key<'a> {
     start: usize,
     name: &'a str,
 }
 
-/// What is done to a definition.
+/// A change to a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mutation {
     Dropped,
@@ -76,12 +76,12 @@ fn keys(text: &str) -> Vec<Key<'_>> {
     text.char_indices().filter_map(|(at, _)| at_key(at)).collect()
 }
 
-/// The text with the mutation at one of its keys; nothing where it makes no sense there.
+/// Applies the mutation at a key; `None` if it makes no sense there.
 fn mutated(text: &str, key: Key<'_>, mutation: Mutation) -> Option<String> {
     let (before, rest) = text.split_at(key.start);
     let after_name = &rest[key.name.len()..];
     let line = after_name.find('\n').unwrap_or(after_name.len());
-    // In `{a: b, c: d}` a value ends at the comma or the brace.
+    // In `{a: b, c: d}`, a value ends at the comma or the brace.
     let in_braces = before.rsplit('\n').next().is_some_and(|start| start.contains('{'));
     let value_end = if in_braces { after_name.find([',', '}'])? } else { line };
     let value = after_name[1..value_end].trim();
@@ -99,7 +99,7 @@ fn mutated(text: &str, key: Key<'_>, mutation: Mutation) -> Option<String> {
     }
 }
 
-/// Every error names the file and the place in it.
+/// Returns whether every diagnostic names the file and the position.
 fn is_located(loaded: &Loaded) -> bool {
     loaded.diagnostics.iter().all(|one| one.location.as_ref().is_some_and(|at| at.start().is_some()))
 }
@@ -118,7 +118,7 @@ fn t95_a_definition_with_one_mistake_is_the_same_or_refused_with_its_place() {
             let Some(text) = mutated(text, key, mutation) else { continue };
             let loaded = lowered(&text);
             let same = loaded.workflow == original.workflow;
-            // What is left out may have a default; everything else must be noticed.
+            // A dropped key may have a default; every other mutation needs a diagnostic.
             let noticed = !loaded.diagnostics.is_empty() || mutation == Mutation::Dropped;
             assert!(same || noticed, "{mutation:?} `{}` at {}:\n{text}", key.name, key.start);
             assert!(loaded.workflow.is_some() != loaded.diagnostics.has_errors(), "{text}");

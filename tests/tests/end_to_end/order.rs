@@ -1,5 +1,5 @@
-//! The order in which things are written: nothing is named before it is durable. That is what a run survives a power
-//! cut by; which byte of an operation is lost is the business of the crash matrix.
+//! The order of disk writes: the journal never names data that is not durable yet. This order lets a run
+//! survive a power cut. The crash tests cover partly written operations.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use saihai_tests::{At, Fault, Journal, Workload};
 
 use crate::support::PROGRAM;
 
-/// The operations of a whole workload, in three calls.
+/// Returns the operations of a whole workload, in three calls.
 fn operations() -> (Workload, Vec<At>) {
     let workload = Workload::new(PROGRAM);
     let mut all = Vec::new();
@@ -22,7 +22,7 @@ fn operations() -> (Workload, Vec<At>) {
     (workload, all)
 }
 
-/// Walks through operations and says which append was made while something else could still be lost.
+/// Returns every append to the journal that happened while other data could still be lost.
 fn lost_by_a_power_cut(operations: &[At]) -> Vec<String> {
     let parent =
         |path: &str| Path::new(path).parent().map(|parent| parent.display().to_string()).unwrap_or_default();
@@ -37,11 +37,11 @@ fn lost_by_a_power_cut(operations: &[At]) -> Vec<String> {
             ));
         }
         match at.kind.as_str() {
-            // The lock only says who holds it, for people; the kernel keeps it.
+            // The text in the lock file only names its owner for people; the kernel holds the lock.
             _ if at.path.ends_with("/lock") => false,
             "Write" => unsynced.insert(at.path.clone()),
             "Sync" => unsynced.remove(&at.path),
-            // Reports are written below an open directory, which is then named by the file.
+            // Reports are written through an open directory, and the log names that directory by the file.
             "SyncDirectory" => unsynced.remove(&at.path) || unsynced.remove(&parent(&at.path)),
             "Create" | "CreateDirectory" | "Rename" => unsynced.insert(parent(&at.path)),
             _ => false,
@@ -73,7 +73,7 @@ fn t11_control_a_sync_left_out_is_noticed() {
     assert!(found.first().is_some_and(|first| first.contains("/blobs/")), "{found:?}");
 }
 
-// The part of the law of cost that noise cannot touch.
+// These counts are the part of the cost rules that does not depend on timing.
 #[test]
 fn t101_an_ordinary_turn_is_one_write_and_one_sync() {
     let (workload, operations) = operations();
@@ -85,6 +85,6 @@ fn t101_an_ordinary_turn_is_one_write_and_one_sync() {
     assert_eq!((of_journal("Write"), of_journal("Sync")), (appends, appends));
     let turns = journal.facts("replied").count();
     let others = journal.facts("performed").count() + journal.facts("answered").count();
-    // One more to start with, one to resume.
+    // One append for the start, one for the resume.
     assert_eq!(appends, turns + others + 2);
 }

@@ -1,4 +1,4 @@
-//! What is printed: data on stdout, JSON that says what it is, and nothing of others' control characters. K-1, K-3.
+//! Output: data on stdout, JSON with version and type, and no foreign control characters. K-1, K-3.
 
 use saihai_tests::Project;
 
@@ -15,7 +15,7 @@ movements:
 const REPLIES: &str =
     "  - {text: \"```markdown\\nnotes\\n```\\n[STEP:0]\", usage: {input: 900, output: 120}, cost: 0.02}\n";
 
-/// Every command that tells about a run.
+/// Every command that reports about a run.
 const ABOUT: [&[&str]; 5] =
     [&["runs"], &["show", "last"], &["log", "last"], &["explain", "last"], &["resume", "last"]];
 
@@ -78,7 +78,7 @@ fn t85_control_characters_of_others_reach_no_output() {
     // CSI, OSC 0, 8 and 52, DCS, a C1 byte, backspace, a bidirectional override and a CI command.
     let hostile = "\u{1b}[31mred\u{1b}]0;title\u{7}\u{1b}]8;;http://x\u{7}link\u{1b}]52;c;eA==\u{7}\u{1b}Pq\u{1b}\\\u{9b}2J\u{8}\u{202e}\n::add-mask::x";
     let text = format!("{hostile}\n```markdown\n{hostile}\n```\n[STEP:0]");
-    // YAML takes such characters only as escapes.
+    // YAML accepts these characters only as escapes.
     let escaped: String = text.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
     let project = project(DEFINITION, &format!("  - {{text: \"{escaped}\"}}\n"));
     let task = format!("Task {hostile}");
@@ -116,7 +116,7 @@ fn diagnostics_are_the_same_for_people_and_programs() {
     }
 }
 
-// An agent's error of several lines is shown as such, and whole only once.
+// A multi-line error of an agent is shown as lines, and in full only once.
 #[test]
 fn an_error_of_several_lines_is_shown_as_lines() {
     let failing = "  - {for: work, fail: {class: bad_request, message: \"first\\nsecond\\n  third\"}}\n";

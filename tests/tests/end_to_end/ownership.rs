@@ -9,7 +9,7 @@ const DEFINITION: &str =
     "name: it\nmovements:\n  - {name: work, edit: true, rules: [{condition: done, next: COMPLETE}]}\n";
 const REPLIES: &str = "  - {hang: true}\n  - {text: '[STEP:0]'}\n";
 
-/// A living owner whose turn hangs.
+/// Starts a run whose turn hangs, and returns its living owner.
 fn owner(project: &Project) -> Live {
     let mut live = project.saihai(["run", "it", "T", "--script", "script.yaml", "--json"]).start();
     live.wait_for("\"asked\"");

@@ -1,4 +1,4 @@
-//! Gates, and what reaches a run from another process. P-46, P-47, K-4, K-21, K-22.
+//! Gates, and messages to a run from another process. P-46, P-47, K-4, K-21, K-22.
 
 use insta::assert_snapshot;
 use saihai_tests::{At, Fault, Moment, Project, Terminal, in_parallel, story};
@@ -67,7 +67,7 @@ fn a_gate_is_answered_once() {
 const RUN: [&str; 5] = ["run", "it", "The task.", "--script", "script.yaml"];
 const ANSWER: [&str; 3] = ["answer", "last", "Blue."];
 
-/// A run that was killed is answered, or one message says to resume it first; either way it comes to its end.
+/// Checks that a killed run accepts an answer, or that one message says to resume first. In both cases, the run ends.
 fn can_be_answered(project: &Project) -> Result<(), String> {
     let mut answered = project.saihai(ANSWER).run();
     if answered.code != Some(0) {
@@ -77,7 +77,7 @@ fn can_be_answered(project: &Project) -> Result<(), String> {
         }
         let resumed = project.saihai(["resume", "last"]).run();
         match resumed.code {
-            // What was killed had recorded the answer.
+            // The killed process had recorded the answer.
             Some(0) => answered = resumed,
             Some(6) => answered = project.saihai(ANSWER).run(),
             _ => return Err(format!("{resumed}")),
@@ -91,7 +91,7 @@ fn can_be_answered(project: &Project) -> Result<(), String> {
     Ok(())
 }
 
-/// Kills a call at each of its operations on the disk, and sees the run answered.
+/// Kills a call at each of its disk operations, and checks that the run still accepts an answer.
 fn killed_at_every_operation(place: impl Fn() -> Project + Sync, call: &[&str], code: i32) {
     let project = place();
     let log = project.home().join("operations.log");
@@ -126,7 +126,7 @@ fn an_answer_that_is_killed_can_be_given_again() {
     killed_at_every_operation(at_the_gate, &ANSWER, 0);
 }
 
-// K-22: the process that drives the run records the letter and dies before it can remove it
+// K-22: the driving process records the message and dies before it removes the file
 #[test]
 fn an_answer_counts_if_the_process_that_took_it_is_killed() {
     let project = project(GATE, REPLIES);

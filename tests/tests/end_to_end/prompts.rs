@@ -1,10 +1,10 @@
-//! What reaches the agent. P-24–P-29 in whole prompts, through the real program.
+//! Prompts as the agent receives them. P-24–P-29 in whole prompts, through the real program.
 
 use insta::assert_snapshot;
 
 use crate::support::{project, run};
 
-// P-5, P-24, P-29, K-38: all of a persona's file counts, also what looks like front matter.
+// P-5, P-24, P-29, K-38: a persona's whole file counts, including text that looks like front matter.
 #[test]
 fn a_prompt_is_made_of_its_parts_in_order() {
     let definition = "
@@ -61,7 +61,7 @@ movements:
     ");
 }
 
-// P-21, P-27, T-86: what a task quotes is neither expanded nor read as an answer.
+// P-21, P-27, T-86: variables and tags in a task stay text; Saihai neither expands nor reads them.
 #[test]
 fn a_task_that_quotes_variables_and_tags_stays_text() {
     let definition = "
@@ -76,7 +76,8 @@ movements:
     assert!(project.journal().prompt("work").contains(&format!("## User Task\n{task}\n")));
 }
 
-// P-26: a report that is not there yet is said so, afterwards it is its content; P-6: read when the movement is entered.
+// P-26: the prompt marks a missing report, and later has its content.
+// P-6: Saihai reads it when the run enters the movement.
 #[test]
 fn reports_and_the_previous_output_reach_the_next_prompt() {
     let definition = "

@@ -1,4 +1,4 @@
-//! A finished run becomes a test that needs no model. C-75.
+//! `saihai record` turns a finished run into a test without a model. C-75.
 
 use insta::assert_snapshot;
 use rustix::process::Signal;
@@ -26,7 +26,7 @@ movements:
       - {condition: 'any(\"not ok\")', next: build}
 ";
 
-/// A failure, a second round, two judging questions and a reply that looks like YAML.
+/// Replies with a failure, a second round, two questions to the judge and a text that looks like YAML.
 const REPLIES: &str = r#"
   - {for: plan, fail: {class: transient, message: 'overloaded: try again'}}
   - {for: plan, text: "```markdown\n# Plan\n- one: two\n```\n[STEP:0]", usage: {input: 10, output: 20}, cost: 0.25}
@@ -52,14 +52,14 @@ fn play(project: &Project) -> Outcome {
     project.saihai(["rehearse", "it", "--script", "recorded.yaml"]).run()
 }
 
-/// What was decided in the last run.
+/// Returns the decisions of the last run.
 fn decided(project: &Project) -> String {
     let last = project.runs().pop().expect("a run");
     let journal = project.root().join(".saihai/runs").join(last).join("journal.ndjson");
     story(&saihai_tests::Journal::read(&journal))
 }
 
-/// Warnings and errors, less those about the scripted failure.
+/// Returns warnings and errors, without those about the scripted failure.
 fn complaints(outcome: &Outcome) -> String {
     let lines =
         outcome.stderr.lines().filter(|line| line.starts_with("warning") || line.starts_with("error"));
@@ -156,7 +156,7 @@ fn a_recording_is_a_script_a_person_can_read() {
     "#);
 }
 
-// C-75: a changed prompt is a difference, and the command says which.
+// C-75: a changed prompt is a difference, and the command names it.
 #[test]
 fn a_changed_prompt_fails_the_command_and_is_named() {
     let project = recorded();
@@ -239,7 +239,7 @@ fn answers_at_gates_are_recorded_and_given_again() {
     assert!(told.stdout.contains("the script"), "{told}");
 }
 
-// C-75: what was changed is recorded, and a rehearsal does not mind that the files have moved on.
+// C-75: the record has the file changes, and a rehearsal ignores the current content of the files.
 #[test]
 fn file_changes_are_recorded_and_made_again_only_by_a_run() {
     let replies = r#"
@@ -315,7 +315,7 @@ fn a_run_that_is_not_over_has_nothing_to_be_expected() {
     assert!(!project.root().join("recorded.yaml").exists());
 }
 
-// What is refused says what to do, and doing it helps.
+// Every refusal says what to do, and following it works.
 #[test]
 fn who_records_too_early_or_too_much_is_told_what_to_do_instead() {
     const ONE: &str =
@@ -367,7 +367,7 @@ fn what_no_script_can_play_or_hold_is_not_recorded() {
     run(&cancelled).exits(4);
     cancelled.saihai(["cancel", "last"]).run().exits(0);
     assert_snapshot!(refused(&cancelled), @"error: run `<run>` was cancelled from outside, which no script can play");
-    // A reply that is given twice is short to write, and not to record.
+    // `times: 2` makes a short script, but the record repeats the reply.
     let two = "next: again}]}, {name: again, rules: [{condition: planned, next: COMPLETE}]}]";
     let reply = format!("  - {{times: 2, text: '{} [STEP:0]'}}\n", "a".repeat(600_000));
     let large = project(&ONE.replace("next: COMPLETE}]}]", two), &reply);

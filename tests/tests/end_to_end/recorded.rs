@@ -1,5 +1,5 @@
-//! Runs on OpenCode, Gemini CLI, Copilot CLI and an agent that speaks the Agent Client Protocol, each played by a program
-//! that prints, call after call, what the real one once did.
+//! Runs on OpenCode, Gemini CLI, Copilot CLI and an agent with the Agent Client Protocol. A program plays each
+//! agent: it prints the recorded output of the real one, call after call.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,13 +25,13 @@ movements:
   - {name: second, session: continue, session_key: one, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-/// A project, and an agent's program on its path.
+/// A project with an agent's program on its path.
 struct Scene {
     project: Project,
 }
 
 impl Scene {
-    /// An agent that plays these transcripts, one call each.
+    /// Creates an agent that plays these transcripts, one per call.
     fn playing(agent: &str, piece: &str, transcripts: &[&str]) -> Self {
         let scene = Self::with(agent, piece, "", PLAY);
         for (number, name) in transcripts.iter().enumerate() {
@@ -81,12 +81,12 @@ impl Scene {
         self.saihai(&["run", "it", "The task."])
     }
 
-    /// The arguments of a call, in a line.
+    /// Returns the arguments of a call in one line.
     fn call(&self, number: usize) -> String {
         fs::read_to_string(self.programs().join(format!("{number}.args"))).expect("it was called")
     }
 
-    /// What came of every attempt.
+    /// Returns the result of every attempt.
     fn attempts(&self) -> String {
         let mut told = String::new();
         for line in &self.project.journal().lines {
@@ -112,7 +112,7 @@ fn usage(replied: &Value) -> String {
     }
 }
 
-/// Prints what was recorded for its call. `agent list` is asked of OpenCode before all else, and counts as none.
+/// A program that prints the recording for its call. Saihai first asks OpenCode for `agent list`, which does not count.
 const PLAY: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 [ "$1 $2" = "agent list" ] && { echo "saihai-readonly (primary)"; exit 0; }
@@ -125,7 +125,7 @@ cat "$here/$number.out"
 exit "$(cat "$here/$number.exit")"
 "#;
 
-/// What the real program printed, with an end to the movement in its answer.
+/// Returns the recorded output of the real program, with a tag in its answer that ends the movement.
 fn transcript(agent: &str, name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     let file = format!("{root}/../crates/connect/src/agents/{agent}/transcripts/{name}.txt");
@@ -137,7 +137,7 @@ fn transcript(agent: &str, name: &str) -> String {
 
 const ALL: [&str; 3] = ["opencode", "gemini", "copilot"];
 
-// C-64, C-65, C-66; Connections case 17: what is unknown is absent.
+// C-64, C-65, C-66; Connections case 17: unknown values are absent.
 #[test]
 fn a_turn_is_answered_and_what_it_cost_is_kept() {
     for (agent, usage) in [("opencode", "100/20"), ("gemini", "100/20"), ("copilot", "unknown")] {
@@ -149,7 +149,7 @@ fn a_turn_is_answered_and_what_it_cost_is_kept() {
     }
 }
 
-// C-42: a movement that says nothing may only look.
+// C-42: a movement without a permission is read-only.
 #[test]
 fn what_a_movement_may_do_reaches_the_program() {
     let asked = ALL.map(|agent| {
@@ -206,7 +206,7 @@ fn a_quota_that_is_used_up_parks_the_run() {
     assert_eq!(scene.attempts(), "failed: quota\n");
 }
 
-// C-33: a refused key is not tried again by us.
+// C-33: Saihai does not retry a refused key.
 #[test]
 fn a_refused_key_parks_the_run_after_one_attempt() {
     for agent in ALL {
@@ -252,7 +252,7 @@ fn opencode_is_not_asked_where_nothing_would_hold_it() {
     assert!(!scene.programs().join("1.args").exists(), "it was asked nothing");
 }
 
-// C-65: it needs to be told that a folder can be trusted.
+// C-65: gemini needs a flag before it trusts a folder.
 #[test]
 fn gemini_is_told_to_trust_a_folder_only_where_that_is_set() {
     let scene = Scene::playing("gemini", ONE, &["untrusted"]);
@@ -263,7 +263,7 @@ fn gemini_is_told_to_trust_a_folder_only_where_that_is_set() {
 
 const ACP: &str = "[providers.acp]\nprogram = \"acp\"\nargs = [\"--acp\"]\nhonours = [\"readonly\"]\n";
 
-/// An agent that answers every prompt, and keeps what it was told.
+/// An agent that answers every prompt and records its input.
 const SPEAK: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 update() { echo "{\"method\":\"session/update\",\"params\":{\"update\":{\"sessionUpdate\":$1}}}"; }
@@ -320,7 +320,7 @@ fn an_agent_that_nothing_holds_is_not_asked() {
 // C-56, C-67
 #[test]
 fn a_turn_is_cancelled_in_the_words_of_the_protocol() {
-    // It takes the prompt and says nothing more.
+    // This agent reads the prompt and never answers.
     let silent = SPEAK.replace("      echo '{\"id\":\"q\"", "      : '{\"id\":\"q\"");
     let scene = Scene::with("acp", ONE, ACP, &silent);
     let live = scene.run().start();

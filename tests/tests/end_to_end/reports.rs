@@ -1,4 +1,4 @@
-//! Parallel turns that fail, and reports. P-32–P-39.
+//! Failing parallel turns, and reports. P-32–P-39.
 
 use insta::assert_snapshot;
 use saihai_tests::story;
@@ -34,7 +34,7 @@ fn a_failing_part_is_retried_alone_and_the_output_keeps_the_order_of_the_file() 
     let journal = project.journal();
     let attempts: Vec<usize> = journal.asked().into_values().collect();
     assert_eq!(attempts, [1, 3, 1, 1], "{:?}", journal.asked());
-    // C-38: an attempt without a prompt of its own sent that of the one before.
+    // C-38: an attempt without its own prompt repeats the previous one.
     let again: Vec<bool> = journal
         .facts("asked")
         .filter(|fact| fact["attempt"] != 1)
@@ -65,7 +65,7 @@ fn a_part_that_finally_fails_parks_the_run_and_resume_asks_only_it() {
     assert_eq!((before, after), (3, 5), "one for the failed turn, one for the last movement");
 }
 
-/// One movement with a report contract, which is visited once or twice.
+/// Returns a movement with a report contract that a run visits once or twice.
 fn reporting(report: &str) -> String {
     format!(
         "

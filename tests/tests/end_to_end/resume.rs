@@ -1,11 +1,11 @@
-//! Going on: what was done is not done again, whatever happened meanwhile. T-21 to T-24.
+//! `saihai resume`: finished work never runs again. T-21 to T-24.
 
 use rustix::process::Signal;
 use saihai_tests::Workload;
 
 use crate::support::{PROGRAM, project, run};
 
-/// Eight siblings of which five reply and three hang, then the process is killed.
+/// Returns eight parallel turns: five reply and three hang in the first process.
 fn eight() -> (String, String) {
     let subs: String =
         (1..=8).map(|n| format!("      - {{name: s{n}, rules: [{{condition: ok}}]}}\n")).collect();
@@ -42,7 +42,7 @@ fn t22_killed_from_outside_again_and_again_a_run_still_completes() {
     let (_, expected) = Workload::uninterrupted(PROGRAM);
     let workload = Workload::new(PROGRAM);
     let mut kills = 0;
-    // The n-th process is killed when it has shown its third reply; the last ones end by themselves.
+    // Each process dies after its third reply; only the last ones end by themselves.
     let mut live = workload.begin_json().start();
     for _ in 0..10 {
         for _ in 0..3 {

@@ -1,10 +1,10 @@
-//! Which rule a reply takes: tags, questions, aggregates. P-19, P-20, P-40–P-45.
+//! Selection of a rule for a reply: tags, questions, aggregates. P-19, P-20, P-40–P-45.
 
 use insta::assert_snapshot;
 
 use crate::support::{project, run, told};
 
-/// A plain movement with two rules.
+/// A movement with two plain rules.
 const PLAIN: &str = "
 name: it
 movements:
@@ -12,7 +12,7 @@ movements:
     rules: [{condition: タスク完了, next: COMPLETE}, {condition: 進行できない, next: ABORT}]
 ";
 
-/// Three reviewers of which each finds A, B or C.
+/// Returns a movement with two parallel reviewers, which each find A, B or C.
 fn parallel(rules: &str) -> String {
     format!(
         "
@@ -29,7 +29,7 @@ movements:
     )
 }
 
-/// What two sub-movements matched, as replies; `-` matches nothing.
+/// Returns replies by which the two sub-movements match these labels; `-` matches nothing.
 fn matched(one: &str, two: &str) -> String {
     let reply = |name: &str, label: &str| match "ABC".find(label) {
         Some(number) => format!("  - {{for: check/{name}, text: 'x [STEP:{number}]'}}\n"),
@@ -302,7 +302,7 @@ fn a_plain_condition_on_a_parent_costs_one_question_when_it_is_reached() {
     finished: completed complete
     exit 0
     ");
-    // Aggregates have no number in the question, and those of the others do not shift.
+    // Aggregates have no number in the question, and the numbers of the other rules do not shift.
     let question = "  - {for: check#judge, text: '[STEP:1]'}\n";
     assert_snapshot!(told(&parallel(rules), &(matched("A", "B") + question)), @r"
     enter check

@@ -1,4 +1,4 @@
-//! A secret of the environment is found nowhere afterwards. C-55, Connections case 34.
+//! A secret from the environment appears in no file and no output. C-55, Connections case 34.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,10 +9,10 @@ use crate::support::PROGRAM;
 
 const VARIABLE: &str = "OPENAI_API_KEY";
 const CANARY: &str = "canary-7Qx2mV9k";
-/// What must stand in its place.
+/// The replacement for the secret.
 const REDACTED: &str = "[redacted:OPENAI_API_KEY]";
 
-/// Fails where the secret stands in a file below the project, in what a command printed, or in any view of the run.
+/// Fails if the secret is in a project file, a command's output or any view of the run.
 fn nowhere(project: &Project, allowed: &[&str], outcomes: &[Outcome]) {
     for (path, bytes) in files(project) {
         let holds = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
@@ -27,7 +27,7 @@ fn nowhere(project: &Project, allowed: &[&str], outcomes: &[Outcome]) {
     }
 }
 
-/// Every file below the root: its path there, and what is in it.
+/// Returns every file below the root, with its relative path and its content.
 fn files(project: &Project) -> Vec<(String, Vec<u8>)> {
     let (mut files, mut open) = (Vec::new(), vec![project.root()]);
     while let Some(directory) = open.pop() {
@@ -100,7 +100,7 @@ fn a_secret_that_an_agent_prints_in_parts_is_kept_nowhere() {
     nowhere(&project, &[], &[run]);
 }
 
-// The live file, whose text comes in pieces that each look harmless.
+// The live file receives the secret in pieces, each of which looks harmless.
 #[test]
 fn a_secret_that_is_shown_in_parts_is_never_shown() {
     let project = Project::new(PROGRAM);

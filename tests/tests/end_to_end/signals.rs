@@ -1,4 +1,4 @@
-//! Ending the process from outside. K-2, K-21, K-22.
+//! Signals to the process. K-2, K-21, K-22.
 
 use insta::assert_snapshot;
 use rustix::process::Signal;
@@ -13,13 +13,13 @@ movements:
   - {name: second, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-/// The second turn hangs at its first attempt and replies at the next.
+/// The second turn hangs in its first attempt and replies in the next.
 const REPLIES: &str = "  - {for: first, text: '[STEP:0]'}
   - {for: second, hang: true}
   - {for: second, text: '[STEP:0]'}
 ";
 
-/// A run whose second turn is under way.
+/// Starts a run and waits until its second turn runs.
 fn under_way(project: &Project) -> Live {
     let mut live = project.saihai(["run", "it", "T", "--script", "script.yaml", "--json"]).start();
     for _ in 0..2 {
@@ -28,7 +28,7 @@ fn under_way(project: &Project) -> Live {
     live
 }
 
-// P-55, K-21. That it takes less than three seconds is shown where time can be held still (the driver's tests).
+// P-55, K-21. The driver's tests, which control time, show that it takes less than three seconds.
 #[test]
 fn t72_every_polite_signal_parks_the_run_and_resume_goes_on() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {

@@ -1,4 +1,4 @@
-//! Disks that fail and disks that are full. P-55.
+//! Failing disks and full disks. P-55.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use saihai_tests::{At, End, Fault, Outcome, Project, Workload, in_parallel};
 
 use crate::support::PROGRAM;
 
-/// The operations of the call that begins an uninterrupted workload.
+/// Returns the operations of the first call of an uninterrupted workload.
 fn operations() -> Vec<At> {
     let workload = Workload::new(PROGRAM);
     let log = workload.project.home().join("operations.log");
@@ -16,7 +16,7 @@ fn operations() -> Vec<At> {
     At::noted(&log)
 }
 
-/// The run stopped because of the disk, says so, has asked nothing that was not acknowledged, and goes on later.
+/// Checks that the run stopped because of the disk, asked nothing unacknowledged, and continues later.
 fn stops_and_goes_on(workload: &Workload, outcome: &Outcome, expected: &End) -> Result<(), String> {
     if outcome.code != Some(4) {
         return Err(format!("{outcome}"));
@@ -49,7 +49,7 @@ fn anew(workload: &Workload) -> Outcome {
     workload.finish()
 }
 
-/// Requests that stand in the journal as far as it can be read.
+/// Returns the number of requests in the readable part of the journal.
 fn acknowledged_asks(workload: &Workload) -> usize {
     let bytes = std::fs::read(workload.project.run_directory().join("journal.ndjson")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).matches("\"asked\"").count()
@@ -90,7 +90,7 @@ fn t16_a_failed_sync_is_never_believed() {
     let (_, expected) = Workload::uninterrupted(PROGRAM);
     let syncs: Vec<At> = operations().into_iter().filter(|at| at.kind == "Sync").collect();
     assert!(syncs.len() > 40, "{} syncs", syncs.len());
-    // Writing goes on working, so a runner that tried again would get away with it.
+    // Later writes succeed, so a runner that retried the sync would continue instead of stopping.
     in_parallel(&syncs, |at| {
         let workload = Workload::new(PROGRAM);
         let outcome = workload.begin().fault(&Fault::fail(at.number, "EIO")).run();
@@ -98,7 +98,7 @@ fn t16_a_failed_sync_is_never_believed() {
     });
 }
 
-// The substitute for a file system of its own: it needs no privilege and always runs (T-4).
+// A substitute for a separate file system: it needs no privilege and always runs (T-4).
 #[test]
 fn t15_a_file_that_may_not_grow_stops_the_run() {
     let (_, expected) = Workload::uninterrupted(PROGRAM);
@@ -122,8 +122,8 @@ fn t15_a_really_full_disk_stops_the_run() {
     assert_eq!(codes, "4\n6\n0\n0\n");
 }
 
-/// Runs the workload on a file system of 1 MiB that is nearly full, then makes room and goes on: the exit codes. What the
-/// agents themselves write lies on another one, because a full disk in an agent's way is the agent's failure.
+/// Runs the workload on a nearly full file system of 1 MiB, then frees space and continues. Returns the exit
+/// codes. The agents write to another file system, because a full disk there would be a failure of the agent.
 fn on_a_small_disk(workload: &Workload) -> String {
     let script = r#"
         set -u
@@ -150,7 +150,7 @@ fn on_a_small_disk(workload: &Workload) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-// P-55: what an agent prints cannot be kept
+// P-55: Saihai cannot store an agent's output
 #[test]
 fn a_disk_that_is_full_while_an_agent_speaks_parks_the_run_for_storage() {
     let project = Project::new(PROGRAM);
@@ -161,7 +161,7 @@ movements:
   - {name: two, rules: [{condition: ok, next: COMPLETE}]}
 ";
     project.write(".takt/pieces/it.yaml", piece);
-    // Nothing can be written to the file for what the second turn prints.
+    // The output file of the second turn is a link to `/dev/full`.
     let agent = project.home().join("agent.sh");
     let program = "#!/bin/sh
 cat > input

@@ -1,4 +1,4 @@
-//! What the suites share.
+//! Shared helpers of the suites.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use saihai_tests::{Outcome, Project, story};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_saihai-faulty");
 
-/// A project with one definition and the replies to it.
+/// Creates a project with one definition and its replies.
 pub(crate) fn project(definition: &str, replies: &str) -> Project {
     let project = Project::new(PROGRAM);
     project.write(".takt/pieces/it.yaml", definition);
@@ -15,12 +15,12 @@ pub(crate) fn project(definition: &str, replies: &str) -> Project {
     project
 }
 
-/// Runs the definition of [`project`] once, as a script would.
+/// Runs the definition of [`project`] once, without a terminal.
 pub(crate) fn run(project: &Project) -> Outcome {
     project.saihai(["run", "it", "The task.", "--script", "script.yaml"]).run()
 }
 
-/// Runs a definition on replies to its end: the exit code and what was decided.
+/// Runs a definition on replies, and returns its decisions and the exit code.
 pub(crate) fn told(definition: &str, replies: &str) -> String {
     let project = project(definition, replies);
     let outcome = run(&project);
@@ -28,12 +28,12 @@ pub(crate) fn told(definition: &str, replies: &str) -> String {
     format!("{}exit {}\n", story(&project.journal()), outcome.code.expect("an exit code"))
 }
 
-/// Reads a definition without a disk, as `--provider script` would.
+/// Loads a definition from memory for the provider `script`.
 pub(crate) fn lowered(text: &str) -> Loaded {
     lowered_for(text, "script")
 }
 
-/// Reads a definition without a disk, as `--provider` would.
+/// Loads a definition from memory for a provider.
 pub(crate) fn lowered_for(text: &str, provider: &str) -> Loaded {
     lowered_with(text, provider, &Settings::default())
 }
@@ -49,7 +49,7 @@ pub(crate) fn lowered_with(text: &str, provider: &str, settings: &Settings) -> L
     load(&source, &places, &definition, &options, settings)
 }
 
-/// Chance that is the same every time (T-1).
+/// A random number generator with a fixed seed (T-1).
 pub(crate) struct Chance(u64);
 
 impl Chance {

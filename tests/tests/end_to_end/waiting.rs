@@ -1,4 +1,4 @@
-//! Failures of providers, through the program: attempts, waits, parking and fall-backs. C-29 – C-38.
+//! Provider failures through the program: attempts, waits, parking and fallbacks. C-29 – C-38.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::support::{PROGRAM, project, run};
 const ONE: &str =
     "name: it\nmovements:\n  - {name: work, session: continue, rules: [{condition: done, next: COMPLETE}]}\n";
 
-/// The bodies of all facts or decisions of this name, in order.
+/// Returns the bodies of all facts or decisions with this name, in order.
 fn all(project: &Project, name: &str) -> Vec<Value> {
     let lines = std::fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of the journal"));
@@ -43,7 +43,7 @@ fn four_transient_failures_in_a_row_park_the_run_and_every_wait_is_within_its_bo
     project.saihai(["resume", "last"]).run().exits(0);
 }
 
-/// When each fact of this name was recorded, in milliseconds.
+/// Returns the time of each fact with this name, in milliseconds.
 fn times(project: &Project, name: &str) -> Vec<u64> {
     let lines = std::fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of the journal"));
@@ -69,7 +69,7 @@ fn a_limit_that_lasts_parks_at_once_and_everybody_is_told_until_when() {
         let listed = project.saihai(["runs", "--json"]).run().exits(0).json();
         assert_eq!((&listed[0]["state"], &listed[0]["provider"]), (&"parked".into(), &"script".into()));
         assert!(listed[0]["until"].is_string(), "{listed:?}");
-        // Before its time nothing is asked and nothing is written.
+        // Before that time, `resume` asks and writes nothing.
         let before = project.snapshot();
         project.saihai(["resume", "last"]).run().exits(4);
         assert_eq!(project.snapshot(), before);
@@ -99,7 +99,7 @@ fn a_lost_session_is_begun_anew_once_with_exactly_these_words() {
         outcome.stderr.lines().filter(|line| line.contains("Session disconnected")).collect::<Vec<_>>();
     assert_eq!(said, ["warning: Session disconnected, starting new session"], "{outcome}");
     assert_eq!(all(&project, "retry")[0]["new_session"], true, "it is recorded");
-    // Missing again, it fails.
+    // If the session is lost again, the run fails.
     let project = crate::support::project(ONE, &format!("{lost}{lost}"));
     let outcome = run(&project).exits(4);
     assert_eq!(outcome.stderr.matches("Session disconnected").count(), 1, "{outcome}");
@@ -118,7 +118,7 @@ fn a_fallback_answers_when_all_attempts_are_spent_and_one_that_cannot_hold_the_a
     let outcome = project.saihai(arguments).env("SAIHAI_SCRIPT", "script.yaml").run().exits(0);
     assert!(outcome.stderr.contains("attempt 2, by `second`, in a new session"), "{outcome}");
     assert_eq!(all(&project, "failed")[0]["provider"], "first");
-    // A program of which nobody knows what it keeps to is passed over.
+    // Saihai skips a fallback whose permission limits are unknown.
     let project =
         crate::support::project(&ONE.replace("name: work,", "name: work, provider: first,"), refused);
     let loose = "[providers.second]\nkind = \"command\"\nprogram = \"/bin/true\"\n";
@@ -132,7 +132,7 @@ fn a_fallback_answers_when_all_attempts_are_spent_and_one_that_cannot_hold_the_a
     );
 }
 
-/// Settings that need no trust.
+/// Writes user settings, which need no trust.
 fn user_settings(project: &Project, text: &str) {
     let directory = project.home().join(".config/saihai");
     std::fs::create_dir_all(&directory).expect("a directory");
@@ -175,7 +175,7 @@ fn a_provider_that_cannot_hold_an_agent_to_its_permission_is_refused_by_check_an
     assert_eq!(project.runs(), Vec::<String>::new());
 }
 
-// C-22: what the settings give a provider is frozen into the run, and shown before it.
+// C-22: a run freezes the provider's settings, and `prompt` shows them before the run.
 #[test]
 fn a_system_prompt_and_tools_of_the_settings_stand_in_for_what_a_definition_does_not_say() {
     let project = project(ONE, "  - {for: work, text: 'x [STEP:0]'}\n");

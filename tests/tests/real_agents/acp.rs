@@ -1,4 +1,4 @@
-//! Programs that also speak the Agent Client Protocol, asked through it.
+//! Programs that also support the Agent Client Protocol, driven through it.
 
 use saihai_tests::{Answer, RealAgent};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::cases::{DONE, EDIT, READONLY};
 use crate::scene::Scene;
 
-/// The cases, once for each program.
+/// Generates all cases for each program.
 macro_rules! each_speaks {
     ($($agent:ident)*) => { $(
         mod $agent {
@@ -74,12 +74,12 @@ fn a_turn_that_edits(agent: &'static RealAgent) {
     assert_eq!(replied["text"]["inline"], DONE, "{outcome}");
 }
 
-/// The model tries to write and to run a command, and its answer to being refused is the reply.
+/// The model tries to write and to run a command. Its answer after both refusals is the reply.
 fn a_turn_that_may_only_read(agent: &'static RealAgent) {
     try_everything(agent, &[]);
 }
 
-/// The same where a project says that turns there may do anything.
+/// The model tries both in a project whose files allow everything.
 fn a_generous_project(agent: &'static RealAgent) {
     try_everything(agent, agent.generous);
 }

@@ -1,6 +1,6 @@
-//! Every tool that a program offers in a read-only turn is called with arguments that would write a file, run a command or
-//! ask for more permission. The arguments are made from the schema the program itself sends, so that a tool that a new
-//! version brings is tried as well.
+//! Calls every tool that a program offers in a read-only turn. The arguments would write a file, run a command
+//! or ask for more permission. They come from the schema that the program itself sends, so tools of a new
+//! version are covered too.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use crate::cases::{DONE, FULL, READONLY};
 use crate::scene::{Scene, ToolOffer};
 
-/// Calls every offered tool, and after each of them tries to write and to run a command: a tool may have raised what the
-/// turn may do.
+/// Calls every offered tool, and then tries to write and to run a command. A tool may have raised the turn's
+/// permission.
 pub(crate) fn a_read_only_turn(agent: &'static RealAgent, model: Option<&str>) {
     let arguments: Vec<&str> = model.into_iter().flat_map(|model| ["--model", model]).collect();
     let offers = offers(agent, &arguments);
@@ -28,7 +28,7 @@ pub(crate) fn a_read_only_turn(agent: &'static RealAgent, model: Option<&str>) {
     assert!(unknown.is_empty(), "{} offers tools that Saihai does not know: {unknown:?}", agent.name);
 }
 
-/// The same calls do write where everything is allowed.
+/// Control: the same calls write files if everything is allowed.
 pub(crate) fn a_turn_with_every_permission(agent: &'static RealAgent, model: &str) {
     let arguments = ["--model", model];
     let offers = offers(agent, &arguments);
@@ -49,7 +49,7 @@ fn script(agent: &RealAgent, offers: &[ToolOffer], root: &Path) -> Vec<Answer> {
     script
 }
 
-/// The tools of a read-only turn that nothing was asked of.
+/// Returns the tools that a program offers in a read-only turn.
 fn offers(agent: &'static RealAgent, arguments: &[&str]) -> Vec<ToolOffer> {
     let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(DONE)]);
     scene.run_with(arguments).run().exits(0);
@@ -61,7 +61,7 @@ fn unknown(agent: &RealAgent, offers: &[ToolOffer]) -> Vec<String> {
     offers.iter().map(|offer| offer.name.clone()).filter(|name| !known.contains(&name.as_str())).collect()
 }
 
-/// A call that writes `file`, if the tool does anything of the kind.
+/// Returns a call that writes `file`, if the tool can do this.
 fn call(offer: &ToolOffer, file: &Path) -> Answer {
     let input = match &offer.schema {
         Some(schema) => value(schema, schema, "", file),
@@ -75,7 +75,7 @@ fn patch(file: &Path) -> String {
     format!("*** Begin Patch\n*** Add File: {}\n+hello\n*** End Patch\n", file.display())
 }
 
-/// Calls both tools that write, whether they are there or not.
+/// Returns code that calls both writing tools, even if they do not exist.
 fn javascript(file: &Path) -> String {
     let command = json!({"cmd": format!("touch '{}'", file.display())});
     let patch = json!(patch(file));
@@ -85,7 +85,7 @@ fn javascript(file: &Path) -> String {
     attempt(format!("exec_command({command})")) + &attempt(format!("apply_patch({patch})"))
 }
 
-/// A value that fits a schema, of which a property has this name.
+/// Returns a value that matches a schema. `name` is the name of its property.
 fn value(schema: &Value, root: &Value, name: &str, file: &Path) -> Value {
     if let Some(one) = schema["enum"].as_array().and_then(|all| all.first()) {
         return one.clone();
@@ -113,7 +113,7 @@ fn value(schema: &Value, root: &Value, name: &str, file: &Path) -> Value {
     }
 }
 
-/// A text for an argument of this name.
+/// Returns a text for an argument with this name.
 fn text(name: &str, file: &Path) -> String {
     let name = name.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -130,7 +130,7 @@ fn text(name: &str, file: &Path) -> String {
     }
 }
 
-/// The files of a project, apart from those of Saihai.
+/// Returns the files of a project, without those of Saihai.
 fn files(root: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(root).expect("the project").flatten() {

@@ -1,8 +1,8 @@
-//! The five agent programs as their vendors ship them, driven by Saihai against a scripted API (C-85).
+//! Runs the five agent programs of the vendors against a scripted API (C-85).
 //!
-//! `cargo xtask test --real-agents` runs this as an ordinary user where nothing but the loopback can be reached. Every
-//! test has a project, a home and a server of its own. What is particular to a program is its row in
-//! `saihai_tests::RealAgent`; the cases are the same for all.
+//! `cargo xtask test --real-agents` runs this as an ordinary user, with access to the loopback only. Every test
+//! has its own project, home and server. The details of a program are its row in `saihai_tests::RealAgent`; the
+//! cases are the same for all.
 
 mod acp;
 mod cases;
@@ -14,7 +14,7 @@ mod scene;
 use saihai_tests::{Answer, RealAgent, Refusal};
 use serde_json::json;
 
-/// The cases, once for each program.
+/// Generates all cases for each program.
 macro_rules! each_drives {
     ($($agent:ident)*) => { $(
         mod $agent {
@@ -155,13 +155,13 @@ fn gemini_enters_and_leaves_its_plan_mode_in_no_turn_that_edits() {
     permissions::a_plan_that_approves_itself(RealAgent::named("gemini"), cases::EDIT);
 }
 
-// C-41, C-61: which tools codex has depends on its model. This one has `apply_patch`.
+// C-41, C-61: the tools of codex depend on its model. This model has `apply_patch`.
 #[test]
 fn codex_writes_and_runs_nothing_by_any_tool_of_a_model_that_patches() {
     every_tool::a_read_only_turn(RealAgent::named("codex"), Some("gpt-5.5"));
 }
 
-// C-41, C-61: this one calls tools from JavaScript.
+// C-41, C-61: this model calls tools from JavaScript.
 #[test]
 fn codex_writes_and_runs_nothing_by_any_tool_of_a_model_that_writes_code() {
     every_tool::a_read_only_turn(RealAgent::named("codex"), Some("gpt-6-sol"));
@@ -198,7 +198,7 @@ fn opencode_is_never_given_the_variable_that_allows_everything() {
     cases::a_generous_variable(RealAgent::named("opencode"), "OPENCODE_PERMISSION", r#"{"*":"allow"}"#);
 }
 
-// R-69: what lies in a project may be a stranger's
+// R-69: the files of a project may come from a stranger
 #[test]
 fn claude_is_told_nothing_by_a_project_that_it_reviews() {
     cases::a_stranger(RealAgent::named("claude"));
@@ -222,13 +222,13 @@ fn copilot_is_told_nothing_by_a_project_that_it_reviews() {
     cases::a_stranger(RealAgent::named("copilot"));
 }
 
-// What a model is offered follows from the agent's file, also where that is nothing.
+// The agent's file decides the tools of the model, even if it lists none.
 #[test]
 fn opencode_reviews_without_any_tool() {
     cases::a_reviewer_without_tools(RealAgent::named("opencode"));
 }
 
-// C-32, C-34: what a subscription answers that is used up, in the headers of its interface.
+// C-32, C-34: the answer for a used-up subscription, in the headers of its API.
 #[test]
 fn claude_parks_the_run_at_a_usage_limit_until_it_is_reset() {
     let headers = [
@@ -246,7 +246,7 @@ fn claude_parks_the_run_at_a_usage_limit_until_it_is_reset() {
     cases::a_usage_limit(RealAgent::named("claude"), refusal, 1_900_000_000_000);
 }
 
-// C-32, C-34: it cuts the seconds off the time it names.
+// C-32, C-34: codex omits the seconds of the time.
 #[test]
 fn codex_is_asked_again_after_the_end_of_a_usage_limit() {
     cases::a_usage_limit_to_the_minute(RealAgent::named("codex"));
@@ -284,20 +284,20 @@ fn gemini_parks_the_run_at_a_daily_quota() {
     cases::failing_once(RealAgent::named("gemini"), answer, "quota", "exhausted your daily quota");
 }
 
-// C-32: it ends with success, and has done nothing.
+// C-32: gemini exits with success but has done nothing.
 #[test]
 fn gemini_that_repeats_itself_has_failed() {
     let answer = Answer::tool("list_directory", json!({"dir_path": "."}));
     cases::failing_once(RealAgent::named("gemini"), answer, "crashed", "Loop detected");
 }
 
-// C-32, C-37: it would sleep until then without a word.
+// C-32, C-37: opencode would sleep until then without any output.
 #[test]
 fn opencode_parks_the_run_at_a_rate_limit_of_hours() {
     cases::failing_once(RealAgent::named("opencode"), Answer::slow_down(7_200), "rate_limited", "slow down");
 }
 
-// C-36: they print whole messages only.
+// C-36: these programs print whole messages only.
 #[test]
 fn claude_is_not_idle_while_its_model_speaks() {
     cases::a_slow_reply(RealAgent::named("claude"));

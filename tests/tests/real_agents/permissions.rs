@@ -1,4 +1,4 @@
-//! What holds a program below `full`: the edges of a level, tools of MCP servers, and ways to raise a level from inside.
+//! Limits below `full`: the edges of a level, tools of MCP servers, and ways to raise a level from inside.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::scene::Scene;
 
 const MCP_SERVER: &str = include_str!("../../real_agents/mcp_server.mjs");
 
-/// A file next to the project's directory.
+/// Returns a path next to the project's directory.
 fn outside(root: &Path) -> PathBuf {
     root.with_file_name("outside.txt")
 }
 
-/// An editing turn changes files in its working directory, and no others.
+/// An editing turn changes files only in its working directory.
 pub(crate) fn an_edit_outside(agent: &'static RealAgent) {
     let scene = Scene::new(agent, EDIT, |root, _| {
         let inside = (agent.write)(&root.join("inside.txt"), "hello");
@@ -27,7 +27,7 @@ pub(crate) fn an_edit_outside(agent: &'static RealAgent) {
     assert!(!outside(&root).exists(), "{outcome}");
 }
 
-/// Commands are not part of `edit-only`. A program that cannot be kept from them is refused before its first turn.
+/// Level `edit-only` has no commands. Saihai refuses a program that cannot block them before its first turn.
 pub(crate) fn a_command_in_edit_only(agent: &'static RealAgent) {
     let scene = Scene::new(agent, EDIT, |root, _| {
         let command = |name: &str| (agent.run)(&format!("touch '{}'", root.join(name).display()));
@@ -48,7 +48,7 @@ pub(crate) fn a_command_in_edit_only(agent: &'static RealAgent) {
     assert!(!root.join("run.txt").exists() && !root.join("redirected.txt").exists());
 }
 
-/// What a user's own MCP server does is not known, so no read-only turn uses its tools.
+/// The effects of a user's MCP server are unknown, so no read-only turn uses its tools.
 pub(crate) fn an_mcp_server_of_the_user(agent: &'static RealAgent) {
     let full = with_mcp_server(agent, FULL);
     let outcome = full.run().run().exits(0);
@@ -59,7 +59,7 @@ pub(crate) fn an_mcp_server_of_the_user(agent: &'static RealAgent) {
     assert!(!(agent.hides_mcp_tools && hears_of_tool(&scene)), "{outcome}");
 }
 
-/// Tools of a server are not among those that a turn names, whatever else it may do.
+/// A turn with named tools gets no tools of a server, at any permission level.
 pub(crate) fn named_tools_without_those_of_a_server(agent: &'static RealAgent) {
     let tools = "permission_mode: full, allowed_tools: [Read, Write]";
     for piece in [
@@ -72,7 +72,7 @@ pub(crate) fn named_tools_without_those_of_a_server(agent: &'static RealAgent) {
     }
 }
 
-/// An editing turn uses the tools of a server that it names, and no others.
+/// An editing turn uses only the tools of a server that it names.
 pub(crate) fn a_tool_of_a_server_in_an_editing_turn(agent: &'static RealAgent) {
     let tools = "edit: true, allowed_tools: [Read, ToolSearch, mcp__notes__keep_owl]";
     for (piece, is_kept) in [(EDIT.replace("edit: true", tools), true), (EDIT.to_owned(), false)] {
@@ -82,7 +82,7 @@ pub(crate) fn a_tool_of_a_server_in_an_editing_turn(agent: &'static RealAgent) {
     }
 }
 
-/// A read-only turn that names a tool of a server is refused before it is paid for.
+/// Saihai refuses a read-only turn that names a tool of a server before the turn costs money.
 pub(crate) fn a_tool_of_a_server_in_a_read_only_turn(agent: &'static RealAgent) {
     let named = READONLY.replace("name: work", "name: work, allowed_tools: [Read, mcp__notes__keep_owl]");
     let scene = with_mcp_server(agent, &named);
@@ -108,7 +108,7 @@ fn hears_of_tool(scene: &Scene) -> bool {
     scene.told(0).contains("keep_owl")
 }
 
-/// Gemini approves a plan by itself where no person can be asked, and from then on allows everything.
+/// Without a person, Gemini approves its own plan and then allows everything.
 pub(crate) fn a_plan_that_approves_itself(agent: &'static RealAgent, piece: &str) {
     let scene = Scene::new(agent, piece, |root, _| {
         let command = format!("touch '{}'", root.join("run.txt").display());

@@ -1,9 +1,9 @@
-//! Which processes of this machine belong to a turn.
+//! Finds the processes of a turn on this machine.
 
 use std::fs;
 use std::path::Path;
 
-/// The processes that carry our mark and work in these surroundings: number and name.
+/// Returns the id and name of each marked process with this home.
 pub(crate) fn marked(home: &Path) -> Vec<(u32, String)> {
     let home = format!("HOME={}", home.display());
     let entries = fs::read_dir("/proc").expect("the processes");
@@ -14,7 +14,7 @@ pub(crate) fn marked(home: &Path) -> Vec<(u32, String)> {
     found
 }
 
-/// The variables of those processes.
+/// Returns the environment variables of these processes.
 pub(crate) fn variables(home: &Path) -> Vec<String> {
     let environments =
         marked(home).into_iter().filter_map(|(pid, _)| fs::read(format!("/proc/{pid}/environ")).ok());
@@ -22,7 +22,7 @@ pub(crate) fn variables(home: &Path) -> Vec<String> {
     texts.flat_map(|text| text.split('\0').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// A process that has just ended, or is another user's, has no environment to be read.
+/// Returns whether a process has our mark and this home. Ended and foreign processes have no readable environment.
 fn is_marked(pid: u32, home: &str) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
     let has = |wanted: &dyn Fn(&[u8]) -> bool| environment.split(|byte| *byte == 0).any(wanted);

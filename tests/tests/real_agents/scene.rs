@@ -1,4 +1,4 @@
-//! A run of a small piece on one of the programs.
+//! Runs a small piece on one of the programs.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use saihai_tests::{Answer, Invocation, RealAgent, Request, Surroundings};
 use serde_json::Value;
 
-/// An agent may take a minute for its own retries, and this machine as long again to start it.
+/// An agent may need a minute for its own retries. A busy machine may need as long to start it.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Surroundings with our settings and a piece in them.
+/// Surroundings with settings and a piece.
 pub(crate) struct Scene {
     pub(crate) here: Surroundings,
 }
@@ -26,7 +26,7 @@ impl Scene {
         let here = Surroundings::new(agent, script);
         here.project.write(".takt/pieces/it.yaml", piece);
         let model = agent.model.map(|model| format!("model = \"{model}\"\n")).unwrap_or_default();
-        // One attempt of ours each: the agents have their own.
+        // Saihai makes one attempt, because the agents retry by themselves.
         let settings = format!(
             "provider = \"{0}\"\n[retry]\ntransient = 1\nrate_limited = 1\ncrashed = 1\n[providers.{0}]\n{model}{1}\n",
             agent.name, agent.settings
@@ -36,14 +36,14 @@ impl Scene {
         scene
     }
 
-    /// In the user's own file, which needs no trust.
+    /// Writes the user's settings file, which needs no trust.
     fn write_settings(&self, settings: &str) {
         let directory = self.here.project.home().join(".config/saihai");
         fs::create_dir_all(&directory).expect("a directory for settings");
         fs::write(directory.join("config.toml"), settings).expect("settings");
     }
 
-    /// The same, but the program is asked through the Agent Client Protocol, as the manual says.
+    /// Switches the program to the Agent Client Protocol, with the settings from the manual.
     pub(crate) fn through_acp(self, agent: &RealAgent) -> Self {
         let model = agent.model.expect("a model");
         let variables: Vec<&str> = (agent.environment)("").into_iter().map(|(name, _)| name).collect();
@@ -55,19 +55,19 @@ impl Scene {
         self
     }
 
-    /// Adds a line to the table of the agent in our settings.
+    /// Adds a line to the agent's table in the settings.
     pub(crate) fn set(&self, line: &str) {
         let file = self.here.project.home().join(".config/saihai/config.toml");
         let settings = fs::read_to_string(file).expect("settings");
         self.write_settings(&format!("{settings}{line}\n"));
     }
 
-    /// Adds a variable to those that reach the agent from our own environment.
+    /// Passes a variable of Saihai's environment on to the agent.
     pub(crate) fn pass_on(&self, variable: &str) {
         self.set(&format!("env_pass = [\"{variable}\"]"));
     }
 
-    /// The agent's home as it was before it ever ran, with our settings kept.
+    /// Resets the agent's home to its state before the first run, and keeps the settings.
     pub(crate) fn forget_sessions(&self) {
         let file = self.here.project.home().join(".config/saihai/config.toml");
         let settings = fs::read_to_string(file).expect("settings");
@@ -75,7 +75,7 @@ impl Scene {
         self.write_settings(&settings);
     }
 
-    /// A call of Saihai with everything the agent needs.
+    /// Prepares a call of Saihai with the agent's environment.
     pub(crate) fn saihai(&self, arguments: &[&str]) -> Invocation {
         let mut call = self.here.project.saihai(arguments).patience(PATIENCE);
         for (name, value) in self.here.variables() {
@@ -84,7 +84,7 @@ impl Scene {
         call
     }
 
-    /// Makes the project a repository with all its files in one commit on `main`.
+    /// Makes the project a repository, with all files in one commit on `main`.
     pub(crate) fn begin_repository(&self) {
         let who = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"];
         let steps: [&[&str]; 3] = [
@@ -98,29 +98,28 @@ impl Scene {
         }
     }
 
-    /// A call that runs the piece.
     pub(crate) fn run(&self) -> Invocation {
         self.run_with(&[])
     }
 
-    /// A call that runs the piece, with further arguments.
+    /// Prepares a call that runs the piece, with extra arguments.
     pub(crate) fn run_with(&self, arguments: &[&str]) -> Invocation {
         self.saihai(&[&["run", "it", TASK, "--json"], arguments].concat())
     }
 
-    /// What the model was sent with the given ask, as text.
+    /// Returns all text in a request to the model.
     pub(crate) fn told(&self, ask: usize) -> String {
         let mut said = Vec::new();
         texts(&self.asked(ask).body, &mut said);
         said.join("\n")
     }
 
-    /// The names of the tools that the model was offered with the given ask.
+    /// Returns the names of the tools in a request to the model.
     pub(crate) fn offered(&self, ask: usize) -> Vec<String> {
         self.offers(ask).into_iter().map(|offer| offer.name).collect()
     }
 
-    /// The tools that the model was offered with the given ask.
+    /// Returns the tools in a request to the model.
     pub(crate) fn offers(&self, ask: usize) -> Vec<ToolOffer> {
         let mut offers = Vec::new();
         let body = self.asked(ask).body;
@@ -136,16 +135,16 @@ impl Scene {
     }
 }
 
-/// A tool as a model is offered it.
+/// A tool in a request to the model.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolOffer {
-    /// Its name, after that of its namespace and a dot; the type of one that the vendor's own server carries out.
+    /// Name with the prefix `namespace.` if there is one; for a tool that the vendor's server runs, its type.
     pub(crate) name: String,
-    /// The JSON Schema of its arguments; absent where it takes free text.
+    /// JSON Schema of the arguments; `None` for free text.
     pub(crate) schema: Option<Value>,
 }
 
-/// Reads a list of tools, wherever a protocol puts names and schemas.
+/// Reads a list of tools in the format of any vendor.
 fn collect_offers(tools: &Value, namespace: &str, into: &mut Vec<ToolOffer>) {
     for tool in tools.as_array().into_iter().flatten() {
         let inner = if tool["function"].is_object() { &tool["function"] } else { tool };
@@ -161,10 +160,10 @@ fn collect_offers(tools: &Value, namespace: &str, into: &mut Vec<ToolOffer>) {
     }
 }
 
-/// What is to be done: with bytes that a careless path would change.
+/// The task, with bytes that careless quoting would change.
 pub(crate) const TASK: &str = "Say \"done\" — 終わったら $(touch x) `y` \\n";
 
-/// Every text in a value, in order.
+/// Collects every text in a value, in order.
 fn texts(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),

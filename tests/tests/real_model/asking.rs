@@ -1,4 +1,4 @@
-//! One ask at a time, where what is shown can be seen as it comes.
+//! Single requests, with the text they show along the way.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::model::Model;
 
-/// What takes it about a second to answer, and has an end.
+/// A prompt that takes the model about a second and has an end.
 const SOME: &str = "Explain in one paragraph why the sky is blue.";
 
 const LONG: &str = "Write a long story about a cat and a dog.";
 
-/// Longer means that it hangs, and nothing else.
+/// A longer wait always means that the server hangs.
 const WATCHDOG: Duration = Duration::from_secs(300);
 
 fn workflow(provider: &str) -> Workflow {
@@ -74,7 +74,7 @@ fn asking(model: &Model, provider: &str, directory: &TempDir, change: impl FnOnc
     providers.ask(ask)
 }
 
-// C-28, C-27: what is said is shown while the model still speaks, and its tokens are counted.
+// C-28, C-27: text appears while the model still generates, and its tokens count.
 #[tokio::test]
 async fn text_is_shown_while_the_model_still_speaks() {
     let model = Model::start();
@@ -98,7 +98,7 @@ async fn text_is_shown_while_the_model_still_speaks() {
     }
 }
 
-// C-83: a session is remembered, so its second turn reads more than its first.
+// C-83: the session keeps its history, so the second turn has more input tokens than the first.
 #[tokio::test]
 async fn a_session_goes_on() {
     let model = Model::start();
@@ -116,7 +116,7 @@ async fn a_session_goes_on() {
     }
 }
 
-// C-82: what the server forces the model to say is what we asked for, and our own check agrees.
+// C-82: the server forces the requested form, and Saihai's own check agrees.
 #[tokio::test]
 async fn a_structured_answer_has_the_form_that_was_asked_for() {
     let model = Model::start();
@@ -135,7 +135,7 @@ async fn a_structured_answer_has_the_form_that_was_asked_for() {
     assert!(value["greeting"] == "hello" || value["greeting"] == "goodbye", "{value}");
 }
 
-// C-56: a turn that is stopped leaves, and a server that nobody listens to stops.
+// C-56: a stopped turn closes its connection, and the server then stops generating.
 #[tokio::test]
 async fn a_stopped_turn_stops_the_server() {
     let model = Model::start();

@@ -1,5 +1,7 @@
-//! Saihai on a real model, small and on this machine. Nothing here depends on what it says, only on how it is heard: text
-//! while it is spoken, tokens, sessions, and a server that stops when nobody listens any more (C-81).
+//! Saihai on a small local model.
+//!
+//! No test depends on the model's words. The tests cover streamed text, tokens, sessions, and a server that
+//! stops when its client leaves (C-81).
 
 mod asking;
 mod model;

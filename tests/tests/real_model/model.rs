@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// A server that is running. It ends with this, and also if the test is killed: it lives as long as its input is open.
+/// A running server. It ends when this is dropped, and also when the test is killed, because its input closes.
 pub(crate) struct Model {
     child: Child,
     address: String,
 }
 
 impl Model {
-    /// Starts one and waits until it answers.
+    /// Starts a server and waits for its address.
     pub(crate) fn start() -> Self {
         let place = std::env::var_os("SAIHAI_REAL_MODEL").map(PathBuf::from);
         let place = place.expect("this suite is run by `cargo xtask real-model`, which installs the model");
@@ -36,12 +36,12 @@ impl Model {
         Self { child, address }
     }
 
-    /// Where a provider finds it.
+    /// Returns the base URL for a provider.
     pub(crate) fn base(&self, provider: &str) -> String {
         format!("http://{}{}", self.address, if provider == "openai" { "/v1" } else { "" })
     }
 
-    /// Whether it is speaking at this moment.
+    /// Returns whether the model is generating at the moment.
     pub(crate) fn is_speaking(&self) -> bool {
         self.slot()["is_processing"].as_bool().expect("a slot says whether it is busy")
     }

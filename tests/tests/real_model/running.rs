@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::model::Model;
 
-/// Six answers of a model that has one thread of a busy machine.
+/// Time for six answers of a model with one thread on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Whatever the model says, this ends: after its second movement, by a rule, by none, or by its limit.
+/// A piece that ends with any replies: after its second movement, by a rule, without a match, or at its limit.
 const DEFINITION: &str = "
 name: it
 language: en
@@ -28,7 +28,7 @@ movements:
     rules: [{condition: thanks were said, next: COMPLETE}, {condition: something else, next: ABORT}]
 ";
 
-// C-81: a piece from beginning to end on each interface.
+// C-81: a whole piece on each interface.
 #[test]
 fn a_piece_runs_to_an_end() {
     let model = Model::start();
@@ -44,7 +44,7 @@ fn a_piece_runs_to_an_end() {
         let journal = project.journal();
         let replied: Vec<&Value> = journal.facts("replied").collect();
         let failed: Vec<&Value> = journal.facts("failed").collect();
-        // A small model may talk until it is cut off: that is the one failure that may happen here.
+        // A small model may generate until it is cut off; no other failure is allowed here.
         for fact in &failed {
             let message = fact["failure"]["message"].as_str().unwrap_or_default();
             assert!(message.contains("cut off by the limit"), "{provider}: {outcome}");

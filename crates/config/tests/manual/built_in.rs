@@ -1,11 +1,11 @@
-//! The page of what is built in, held against it.
+//! Compares the manual's page of built-in pieces with the built-in definitions.
 
 use saihai_config::{Dialect, Language, MemorySource, Options, Origin, Places, Settings, list, load};
 use saihai_model::{Activity, Stage, Workflow};
 
 use crate::page::read;
 
-/// What is built in, by name.
+/// Returns the built-in pieces by name.
 fn built_in() -> Vec<(String, Workflow)> {
     let source = MemorySource::new([("/p/README.md", "")]);
     let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
@@ -19,12 +19,12 @@ fn built_in() -> Vec<(String, Workflow)> {
         .collect()
 }
 
-/// The sections of a page with their titles, whatever stands above the first left out.
+/// Splits a page into its sections, each with its title. Skips the text above the first section.
 fn sections(page: &str) -> Vec<(&str, &str)> {
     page.split("\n## ").skip(1).filter_map(|section| section.split_once('\n')).collect()
 }
 
-/// The movements in the first column of a section's table.
+/// Returns the movements in the first column of a section's table.
 fn rows(section: &str) -> Vec<&str> {
     section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect()
 }

@@ -1,4 +1,4 @@
-//! No code without its entry, and no entry without its examples.
+//! Every diagnostic code has an entry in the manual, and every entry has its examples.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +46,8 @@ fn every_entry_has_a_sentence_a_wrong_example_and_a_right_one() {
     }
 }
 
-/// Forms of a slug that is not written where it is reported: they pass on what was. In another file, a code could
-/// hide from the list.
+/// Files that report a slug from a variable, because they only forward it. In any other file, this would hide a
+/// code from the list.
 const PASSING_ON: [&str; 7] = [
     "check/finding.rs",
     "diagnostic/code.rs",
@@ -78,7 +78,7 @@ fn slugs_are_written_out_where_they_are_reported() {
     assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), PASSING_ON, "write the slug out");
 }
 
-/// Why `sources::NEVER` may say so.
+/// Justifies the entries of the settings in `sources::NEVER`.
 #[test]
 fn no_key_of_the_settings_is_required_refused_or_spelt_in_two_ways() {
     fn walk(object: &'static Object, seen: &mut Vec<&'static str>) {

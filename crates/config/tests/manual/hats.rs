@@ -1,4 +1,4 @@
-//! The manual of hats, tried out.
+//! Loads the hats examples of the manual.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use saihai_config::{Definition, Dialect, Loaded, MemorySource, Options, Origin, 
 use crate::page::{Block, blocks, examples, read};
 use crate::pieces::codes;
 
-/// Loads hats from the file of that name.
+/// Loads hats from a file called `name`.
 pub(crate) fn try_out(name: &str, hats: &str, files: &[(&str, &str)]) -> Loaded {
     let path = Path::new("/p").join(name);
     let mut source = MemorySource::default();
@@ -36,7 +36,7 @@ fn every_example_of_the_reference_of_hats_loads_without_errors_or_warnings() {
     }
 }
 
-/// The keys in the first column of a section's table.
+/// Returns the keys in the first column of a section's table.
 fn rows(section: &str) -> Vec<&str> {
     let page = read("docs/reference/hats.md");
     let page: &'static str = page.leak();
@@ -50,7 +50,7 @@ fn rows(section: &str) -> Vec<&str> {
 fn the_reference_has_every_key_of_a_hats_file() {
     let own = |field: &&saihai_config::Field| !matches!(field.kind, saihai_config::Kind::Refused(_));
     let rows = rows("The file");
-    // Warned of, and named below the table.
+    // The reader warns about these keys, and the manual names them below the table.
     let idle = ["session", "version"];
     for field in saihai_config::ORCH.fields.iter().filter(own).filter(|field| !idle.contains(&field.name)) {
         assert!(rows.contains(&field.name), "`{}` is missing", field.name);

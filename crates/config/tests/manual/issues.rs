@@ -1,4 +1,4 @@
-//! The reference of issues, tried out.
+//! Loads the examples of the issue reference.
 
 use std::path::Path;
 
@@ -9,7 +9,9 @@ use crate::page::{blocks, examples, read};
 
 const FOLDER: &str = "/p/.saihai/issues";
 
-/// The codes of everything there is to say of a folder: files that begin with `==> NAME`, or links `==> NAME -> TARGET`.
+/// Returns the codes of all diagnostics for a folder.
+///
+/// In `text`, each file starts with `==> NAME`, and each link is `==> NAME -> TARGET`.
 fn found(text: &str) -> Vec<String> {
     let mut source = MemorySource::new([("/home/me/notes.md", "# Notes\n")]);
     for file in text.split("==> ").skip(1) {

@@ -1,5 +1,7 @@
-//! The tables of keys in the manual are made of the readers' own. Below a line `<!-- keys of a movement -->` stands the table of
-//! what has that title; `SAIHAI_MANUAL=update cargo test -p saihai-config --test manual` writes it anew.
+//! The manual's tables of keys come from the readers' own tables.
+//!
+//! A line `<!-- keys of a movement -->` marks the table of the object with that title.
+//! `SAIHAI_MANUAL=update cargo test -p saihai-config --test manual` rewrites all tables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +12,7 @@ use saihai_config::{
 
 use crate::page::read;
 
-/// Keys that have a section of their own.
+/// Keys with their own section in the manual.
 const SECTIONS: [(&str, &str); 10] = [
     ("movements", "movements"),
     ("loop_monitors", "loop-monitors"),
@@ -24,7 +26,7 @@ const SECTIONS: [(&str, &str); 10] = [
     ("provider", "providers"),
 ];
 
-/// Every table below one, by its title.
+/// Collects an object and all objects below it, by title.
 fn tables(object: &'static Object, found: &mut BTreeMap<&'static str, &'static Object>) {
     if found.insert(object.title, object).is_none() {
         for field in object.fields {
@@ -97,7 +99,7 @@ fn words(kind: &Kind) -> String {
     }
 }
 
-/// The page with every marked table as it should be.
+/// Returns the page with every marked table up to date, and the titles of these tables.
 fn with_tables(page: &str, known: &BTreeMap<&'static str, &'static Object>) -> (String, Vec<String>) {
     let (mut text, mut shown) = (String::new(), Vec::new());
     let mut lines = page.lines().peekable();
@@ -117,7 +119,7 @@ fn with_tables(page: &str, known: &BTreeMap<&'static str, &'static Object>) -> (
     (text, shown)
 }
 
-/// Holds a page against the tables below these; each of `titles` must be shown.
+/// Compares a page with the tables of `roots`. The page must show each of `titles`.
 fn check(path: &str, roots: &[&'static Object], titles: &[&str]) {
     let mut known = BTreeMap::new();
     roots.iter().for_each(|root| tables(root, &mut known));

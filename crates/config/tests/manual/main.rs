@@ -1,5 +1,4 @@
-//! The manual, tried out: every example loads, and every diagnostic's page is right about what is wrong and what is
-//! right.
+//! Checks the manual against the readers: every example loads, and every wrong example gives its diagnostic.
 
 mod built_in;
 mod codes;

@@ -1,14 +1,13 @@
-//! Pages of the manual.
+//! Reads pages of the manual.
 
 use std::path::Path;
 
-/// The text of a page.
 pub(crate) fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Every page of the manual, with its path.
+/// Returns every page of the manual, with its path.
 pub(crate) fn all_pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut open, mut pages) =
@@ -31,7 +30,7 @@ pub(crate) fn all_pages() -> Vec<(String, String)> {
     pages.into_iter().map(read).collect()
 }
 
-/// A fenced block with the heading it stands under.
+/// A fenced block, with the heading above it.
 pub(crate) struct Block {
     pub(crate) heading: String,
     pub(crate) info: String,
@@ -60,7 +59,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The pages of diagnostics that have entries.
+/// Pages with entries of diagnostics.
 pub(crate) const PAGES: [&str; 8] = [
     "docs/reference/diagnostics-of-pieces.md",
     "docs/reference/diagnostics-of-hats.md",
@@ -72,12 +71,13 @@ pub(crate) const PAGES: [&str; 8] = [
     "docs/reference/diagnostics-of-issues.md",
 ];
 
-/// The headings of a page that are codes, in order.
+/// Returns the headings of a page that are codes, in order.
 pub(crate) fn codes(page: &str) -> Vec<&str> {
     page.lines().filter_map(|line| line.strip_prefix("### ")).filter(|title| title.contains('/')).collect()
 }
 
-/// The examples of single files under the codes of these areas: of all pages, with `lang wrong` or `lang right`.
+/// Returns the single-file examples for the codes of these areas, from all pages. Their info is `lang wrong` or
+/// `lang right`.
 pub(crate) fn examples(areas: &[&str]) -> Vec<Block> {
     let of_areas = |block: &Block| {
         let area = block.heading.split_once('/').map(|(area, _)| area);

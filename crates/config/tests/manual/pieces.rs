@@ -1,5 +1,4 @@
-//! The manual of pieces, tried out: every example of the reference loads, and every diagnostic's page is right about
-//! what is wrong and what is right.
+//! Loads the piece examples of the manual. Every reference example loads, and every wrong example gives its diagnostic.
 
 use std::path::{Path, PathBuf};
 

@@ -1,11 +1,11 @@
-//! Review agents of the manual, tried out.
+//! Loads the review agents of the manual.
 
 use saihai_config::review::load;
 use saihai_config::{Diagnostics, Language, MemorySource, Places};
 
 use crate::page::examples;
 
-/// The codes of everything there is to say of an agent's file.
+/// Returns the codes of all diagnostics for an agent's file.
 pub(crate) fn found(text: &str) -> Vec<String> {
     let source = MemorySource::new([("/p/.hachimoku/agents/example.toml", text)]);
     let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };

@@ -1,4 +1,4 @@
-//! SARIF logs of everything the manual shows as wrong, held to what SARIF 2.1.0 demands of them.
+//! Checks SARIF logs of every wrong example in the manual against SARIF 2.1.0.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::page::examples;
 use crate::{pieces, settings};
 
-/// What a log must be. Section numbers are those of the standard.
+/// Checks the requirements for a log. Section numbers refer to the standard.
 #[track_caller]
 fn conforms(log: &Json) {
     assert_eq!(log["version"], "2.1.0", "3.13.2");
@@ -61,7 +61,7 @@ fn place_conforms(place: &Json, bases: &Json) {
     }
 }
 
-/// 3.11: a message has a text.
+/// Checks 3.11: a message has a text.
 fn says(message: &Json) {
     let text = message["text"].as_str().expect("3.11.8: a text");
     assert!(!text.is_empty());

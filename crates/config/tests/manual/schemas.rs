@@ -1,4 +1,4 @@
-//! The published schemas, held against the manual: whatever it shows as right they accept.
+//! Compares the published schemas with the manual: they accept every correct example.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::page::{Block, all_pages, blocks, examples, read};
 use crate::{hats, pieces, reviews, scripts, settings};
 
-/// The violations of a text.
+/// Returns the violations of the schema `name` in a text.
 fn complaints(name: &str, text: &str, format: Format) -> Vec<String> {
     let mut diagnostics = Diagnostics::new();
     let document = Document::parse(text.as_bytes(), format, "example", Area::Piece, &mut diagnostics);
@@ -29,10 +29,10 @@ fn accepts_all(name: &str, format: Format, examples: &[&Block]) {
     }
 }
 
-/// Codes about keys and kinds: what a schema can know. Of the rest some are about texts that can be read in no way.
+/// Codes about keys and kinds, which a schema can check. Some of the other codes are about unreadable texts.
 const OF_KEYS: [&str; 4] = ["unknown-key", "missing-key", "bad-type", "duplicate-field"];
 
-/// Every example that is wrong in its keys or kinds must be refused by the schema too.
+/// Checks that the schema rejects every example with wrong keys or kinds.
 #[track_caller]
 fn refuses_wrong_keys(name: &str, area: &str, format: Format, all: &[Block], info: &str) {
     let mut tried = 0;
@@ -64,7 +64,7 @@ fn every_piece_of_the_manual_is_accepted_and_wrong_keys_are_not() {
 fn every_hats_file_of_the_manual_is_accepted_and_wrong_keys_are_not() {
     let reference = blocks(&read("docs/reference/hats.md"));
     let diagnostics = examples(&["hats"]);
-    // What ralph writes has keys of its own.
+    // The schema does not cover the keys of ralph's files.
     let own = |block: &&Block| !block.text.contains("event_loop:") && !block.text.contains("cli:");
     let all = [of(&reference, &["yaml"]), of(&diagnostics, &["yaml right"])].concat();
     accepts_all("hats", Format::Yaml, &all.into_iter().filter(own).collect::<Vec<_>>());
@@ -99,14 +99,14 @@ fn every_review_agent_of_the_manual_is_accepted_and_wrong_keys_are_not() {
     refuses_wrong_keys("review-agent", "review", Format::Toml, &diagnostics, "toml wrong");
 }
 
-/// Which schema a file of the manual is for; none for what is no file of ours, or of a dialect without a schema.
+/// Returns the schema for a file of the manual. Foreign files and dialects without a schema have none.
 fn schema_of(path: &Path, text: &str) -> Option<&'static str> {
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
     match path.extension()?.to_str()? {
         "toml" if path.ends_with(".saihai/config.toml") => Some("settings"),
         "toml" if path.parent().is_some_and(|parent| parent.ends_with("agents")) => Some("review-agent"),
         "yaml" | "yml" if has("script:") || text.starts_with(['-', '[']) => Some("script"),
-        // What ralph writes has keys of its own.
+        // The schema does not cover the keys of ralph's files.
         "yaml" | "yml" if has("event_loop:") || has("cli:") || has("core:") => None,
         "yaml" | "yml" if has("hats:") || path.ends_with("orch.yml") => Some("hats"),
         "yaml" | "yml" if has("movements:") || has("steps:") => Some("piece"),
@@ -114,7 +114,7 @@ fn schema_of(path: &Path, text: &str) -> Option<&'static str> {
     }
 }
 
-/// What the reader itself says of the keys of a file.
+/// Returns the reader's diagnostics about the keys of a file.
 fn wrong_keys(name: &str, path: &Path, text: &str) -> Vec<String> {
     let found: Vec<String> = match name {
         "piece" => pieces::codes(&pieces::try_out(text, &[])),
@@ -123,12 +123,12 @@ fn wrong_keys(name: &str, path: &Path, text: &str) -> Vec<String> {
         "review-agent" => reviews::found(text),
         _ => scripts::found(text, Format::of(path)),
     };
-    // A key that is refused by name is none that a schema has.
+    // The reader refuses some keys by name; for the schema these are unknown keys.
     let slugs = || OF_KEYS.iter().chain(&["not-supported"]);
     found.into_iter().filter(|code| slugs().any(|slug| code.ends_with(&format!("/{slug}")))).collect()
 }
 
-// K-3: what the manual has people write is what the schemas describe; a guide that shows a mistake shows one to both
+// K-3: the schemas describe the files of the manual. If a guide shows a mistake, both schema and reader reject it.
 #[test]
 fn of_every_file_that_the_manual_has_somebody_write_schema_and_reader_think_alike() {
     let mut tried = [("piece", 0), ("hats", 0), ("settings", 0), ("script", 0), ("review-agent", 0)];

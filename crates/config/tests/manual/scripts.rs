@@ -1,4 +1,4 @@
-//! The reference of script files, tried out.
+//! Loads the examples of the script file reference.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use saihai_model::Workflow;
 
 use crate::page::{blocks, examples, read};
 
-/// The workflow the examples are for.
+/// The workflow that the example scripts reply to.
 const PIECE: &str = "name: example
 movements:
   - name: plan

@@ -1,4 +1,4 @@
-//! The reference of settings, tried out.
+//! Loads the examples of the settings reference.
 
 use std::path::Path;
 

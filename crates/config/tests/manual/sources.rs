@@ -1,17 +1,17 @@
-//! The codes that the sources can report, read out of the sources themselves.
+//! Collects the codes that the sources can report, from the source text itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use saihai_config::Dialect;
 
-/// Modules whose diagnostics have the area of whatever file is read.
+/// Modules whose diagnostics get the area of the file being read.
 const SHARED: [&str; 2] = ["document", "fields"];
 
-/// Areas whose files are read by those modules.
+/// Areas whose files the shared modules read.
 const READ: [&str; 7] = ["piece", "hats", "steps", "settings", "script", "review", "work"];
 
-/// What the shared modules can never say of an area, because its tables and its format have no such thing.
+/// Codes that the shared modules cannot report for an area, because its tables or its format lack the cause.
 pub(crate) const NEVER: [(&str, &str); 13] = [
     ("settings", "not-supported"),
     ("settings", "missing-key"),
@@ -22,14 +22,14 @@ pub(crate) const NEVER: [(&str, &str); 13] = [
     ("review", "unknown-provider"),
     ("review", "not-supported"),
     ("review", "duplicate-field"),
-    // Its files are read by a reader of its own, for whom all of that is `review/file`.
+    // Review agents have their own reader, which reports these problems as `review/file`.
     ("review", "missing-file"),
     ("review", "bad-file"),
     ("work", "not-supported"),
     ("work", "duplicate-field"),
 ];
 
-/// Every code that some place of the sources can report.
+/// Returns every code that the sources can report.
 pub(crate) fn codes() -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
     for path in sources() {
@@ -48,7 +48,7 @@ pub(crate) fn codes() -> BTreeSet<String> {
     codes
 }
 
-/// The source files of all crates, tests left out.
+/// Returns the source files of all crates, without tests.
 pub(crate) fn sources() -> Vec<PathBuf> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut open, mut found) = (vec![crates], Vec::new());
@@ -67,13 +67,13 @@ pub(crate) fn sources() -> Vec<PathBuf> {
     found
 }
 
-/// A source without comments and line breaks, so that a call is one piece of text however it is laid out.
+/// Removes comments and line breaks from a source, so that each call is on one line.
 pub(crate) fn plain(source: &str) -> String {
     let code = source.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     code.collect::<Vec<_>>().join(" ").replace("( ", "(")
 }
 
-/// The areas of what a file says of places: that of its module, or all of them.
+/// Returns the areas of the located diagnostics in a file: its module's area, or all areas for a shared module.
 fn areas_of(path: &Path) -> Vec<&'static str> {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").canonicalize().expect("the sources");
     let path = path.canonicalize().expect("a source file");
@@ -83,7 +83,7 @@ fn areas_of(path: &Path) -> Vec<&'static str> {
     if SHARED.contains(&module) {
         return READ.to_vec();
     }
-    // What every dialect that can be read is lowered with.
+    // Every dialect uses the lowering module.
     if module == "lowering" {
         return Dialect::ALL.into_iter().map(|dialect| dialect.area().name()).collect();
     }
@@ -94,7 +94,8 @@ fn areas_of(path: &Path) -> Vec<&'static str> {
     own.into_iter().filter(|area| *area == module).collect()
 }
 
-/// Codes that name their area: `Area::Piece.code("unknown-piece")`; findings.
+/// Returns codes with an explicit area, such as `Area::Piece.code("unknown-piece")`, and the codes of workflow
+/// findings.
 fn named(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for rest in text.split("Area::").skip(1) {
@@ -111,7 +112,7 @@ fn named(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Slugs of diagnostics that get their area from the file they are about.
+/// Returns the slugs of diagnostics that get their area from their file.
 fn located(text: &str) -> Vec<String> {
     let calls = [
         ".error(\"",
@@ -123,7 +124,7 @@ fn located(text: &str) -> Vec<String> {
         ".slug.unwrap_or(\"",
     ];
     let mut found: Vec<String> = calls.iter().flat_map(|call| after(text, call)).collect();
-    // Chosen by what went wrong, and then reported.
+    // A `match` on the read error chooses the slug and reports it later.
     found.extend(text.split("ReadError::").skip(1).filter_map(|rest| literal(rest.split_once("=> \"")?.1)));
     found
 }
@@ -132,7 +133,7 @@ fn after(text: &str, before: &str) -> Vec<String> {
     text.split(before).skip(1).filter_map(literal).collect()
 }
 
-/// What stands up to the closing quote, where it is a slug.
+/// Returns the text before the closing quote if it is a slug.
 fn literal(rest: &str) -> Option<String> {
     let slug = rest.split('"').next()?;
     let is_slug = !slug.is_empty() && slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');

@@ -1,4 +1,4 @@
-//! The manual of step agents, tried out: every diagnostic's page is right about what is wrong and what is right.
+//! Loads the step agents of the manual: every wrong example gives its diagnostic.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::page::{blocks, examples, read};
 
 const HOME: &str = "/p/.agent/tailor";
 
-/// The files of the agent in the reference, by their names.
+/// Returns the files of the reference's agent by name.
 fn tailor() -> Map<String, Json> {
     let page = read("docs/reference/steps.md");
     let prefix = "file=.agent/tailor/";

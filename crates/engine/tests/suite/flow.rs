@@ -404,7 +404,7 @@ fn a_third_execution_in_a_row_is_recorded_as_such_and_one_elsewhere_resets_it() 
     assert_eq!(consecutive, [1, 2, 3, 1, 1, 1]);
 }
 
-/// `a` and `b` in a cycle that a judge aside watches.
+/// Returns a cycle of `a` and `b` with a loop monitor.
 fn watched(times: u32, max: u32) -> Workflow {
     let mut workflow = flow(&format!(
         "a: ok -> b, other -> c; b: again -> a, done -> COMPLETE; c: ok -> a; judge: fine -> a, stuck -> ABORT; max {max}"

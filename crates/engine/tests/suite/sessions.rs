@@ -73,7 +73,7 @@ fn a_lost_session_is_forgotten_whatever_was_asked_in_it() {
     sim.prove_replay();
 }
 
-// The question that judges a piece's reply has a session of its own.
+// The question that judges a piece's reply has its own session.
 #[test]
 fn a_question_in_a_fresh_session_changes_nothing_about_that_of_the_work() {
     let mut workflow = tailor();

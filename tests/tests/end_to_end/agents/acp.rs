@@ -1,4 +1,4 @@
-//! Agents that speak the Agent Client Protocol. C-67.
+//! Agents that use the Agent Client Protocol. C-67.
 
 use saihai_tests::{FakeAgent, FakeCall, Project};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::{fake, two_movements};
 
 const DONE: &str = "done\n[STEP:0]";
 
-/// A project with two movements that go on in one session of such an agent.
+/// Creates a project with two movements in one session of such an agent.
 fn project() -> Project {
     let project = two_movements("acp");
     let settings = "[providers.acp]\nprogram = \"acp\"\nhonours = [\"readonly\"]\n";
@@ -16,14 +16,14 @@ fn project() -> Project {
     project
 }
 
-/// The process of every turn, none of which is left.
+/// Returns the process of every turn, and checks that none is still alive.
 fn processes(fake: &FakeAgent<'_>) -> Vec<u32> {
     let processes: Vec<u32> = fake.calls().iter().map(FakeCall::process).collect();
     assert!(processes.iter().all(|process| !is_alive(*process)), "{processes:?}");
     processes
 }
 
-/// Whether all replies came in one session.
+/// Returns whether all replies belong to one session.
 fn in_one_session(project: &Project) -> bool {
     let journal = project.journal();
     let sessions: Vec<&Value> = journal.facts("replied").map(|reply| &reply["session"]).collect();
@@ -62,7 +62,7 @@ fn c67_a_session_that_is_gone_with_its_process_is_begun_anew_once_with_a_warning
     processes(&fake);
 }
 
-// C-38: a turn that failed leaves no process behind; the next attempt has one of its own.
+// C-38: a failed turn leaves no process behind, and the next attempt starts its own.
 #[test]
 fn c67_after_a_failed_turn_the_session_is_loaded_into_a_new_process() {
     let project = project();
@@ -74,7 +74,7 @@ fn c67_after_a_failed_turn_the_session_is_loaded_into_a_new_process() {
     assert!(in_one_session(&project));
 }
 
-// Each session has a process of its own, also where nobody goes on with it.
+// Each session has its own process, even if no later turn continues the session.
 #[test]
 fn c67_another_session_has_another_process() {
     let project = project();

@@ -6,7 +6,7 @@ use super::{fake, two_movements};
 
 const DONE: &str = "done\n[STEP:0]";
 
-// C-4, C-27, C-54: a session goes on by its id, and what it counts as a whole is counted once.
+// C-4, C-27, C-54: turns continue a session by its id, and the session's running totals count only once.
 #[test]
 fn a_session_goes_on_over_two_movements() {
     let project = two_movements("claude");
@@ -48,7 +48,7 @@ fn a_lost_session_is_begun_anew_once_with_a_warning() {
     assert_eq!(project.journal().decisions("retry").filter(|retry| retry["new_session"] == true).count(), 1);
 }
 
-// C-33: what was too much for now is asked again, with the same prompt and an id of its own (C-38).
+// C-33: after a rate limit, Saihai repeats the prompt with a new id (C-38).
 #[test]
 fn a_rate_limit_is_waited_for() {
     let project = two_movements("claude");
@@ -61,7 +61,7 @@ fn a_rate_limit_is_waited_for() {
     assert_eq!(calls[2].after("--resume"), calls[1].after("--session-id"));
 }
 
-// C-31, C-33: a refused key is asked with once, and the run can go on when there is a better one.
+// C-31, C-33: Saihai tries a refused key once, and the run can continue with a better key.
 #[test]
 fn a_refused_key_parks_the_run() {
     let project = two_movements("claude");
@@ -82,7 +82,7 @@ fn a_process_that_ends_without_an_end_of_the_turn_is_asked_once_more() {
     assert_eq!(fake.calls().len(), 2);
 }
 
-// C-32, C-60: claude stops where the run's own budget ends, which is no failure of claude's.
+// C-32, C-60: claude stops at the run's own budget, so this is not a failure of claude.
 #[test]
 fn a_budget_that_claude_itself_keeps_to_ends_with_exit_code_5() {
     let project = two_movements("claude");
@@ -92,7 +92,7 @@ fn a_budget_that_claude_itself_keeps_to_ends_with_exit_code_5() {
 
     let project = two_movements("claude");
     let fake = super::fake(&project, "claude", &json!([{"text": DONE}, {"text": DONE}]));
-    // What is set aside for the first turn is nothing, so it is asked with all there is; that is not enough.
+    // No earlier turn gives a price to reserve, so the first turn gets the whole budget, which is too small.
     let parked = fake.saihai(["run", "it", "T", "--budget", "usd=0.0005", "--json"]).run().exits(5);
     assert_eq!(parked.result()["reason"], "budget", "{parked}");
     let told = fake.calls();
@@ -104,7 +104,7 @@ fn a_budget_that_claude_itself_keeps_to_ends_with_exit_code_5() {
     assert_eq!(fake.calls().len(), 1, "nothing is left to ask with");
 }
 
-// C-23: claude has a slot for the role, and is given it anew with every turn.
+// C-23: claude has an argument for the role and gets it with every turn.
 #[test]
 fn a_role_from_the_settings_goes_into_the_slot_for_it() {
     let project = two_movements("claude");

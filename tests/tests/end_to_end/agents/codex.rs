@@ -59,7 +59,7 @@ fn a_lost_thread_is_begun_anew_once_with_a_warning() {
     assert_eq!(resumed, [false, true, false]);
 }
 
-// C-23: a thread keeps the instructions it began with, so the role stands before the prompt instead.
+// C-23: a thread keeps its first instructions, so the role goes before the prompt instead.
 #[test]
 fn a_role_from_the_settings_stands_before_the_prompt() {
     let project = two_movements("codex");

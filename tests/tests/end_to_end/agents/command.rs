@@ -1,4 +1,4 @@
-//! A program of one's own. C-70 to C-72.
+//! Custom agent programs. C-70 to C-72.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{fake, two_movements};
 use crate::support::PROGRAM;
 
-/// What the user's settings say of it.
+/// The user's settings for the program.
 const SETTINGS: &str = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\nargs = [\"--session\", \"{session}\"]\nprotocol = \"json\"\nhonours = [\"readonly\"]\nsystem_prompt = \"Be brief.\"\n";
 
 // C-22, C-72
@@ -27,7 +27,7 @@ fn a_program_of_ones_own_is_asked_in_json() {
     assert_eq!(calls[0].variable("SAIHAI_PERMISSION"), Some("readonly"));
 }
 
-// C-52: a very long reply is kept whole, passed on by its end, and whoever looks is told where the rest is.
+// C-52: Saihai keeps a very long reply whole, passes on its end, and says which file has the rest.
 #[test]
 fn of_a_very_long_reply_the_end_is_passed_on_and_the_whole_can_be_found() {
     let project = Project::new(PROGRAM);

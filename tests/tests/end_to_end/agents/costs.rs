@@ -1,4 +1,4 @@
-//! What an agent says that a turn has cost may be anything.
+//! Missing and senseless costs in an agent's output.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use super::{fake, two_movements};
 
 const DONE: &str = "done\n[STEP:0]";
 
-/// Those that say what a turn costs.
+/// Agents that report the cost of a turn.
 const TELLING: [&str; 4] = ["claude", "opencode", ACP, OWN];
 
-// The second turn counts with what was set aside for it: as much as the dearest one before.
+// The second turn counts with its reservation: the cost of the most expensive earlier turn.
 #[test]
 fn t64_a_senseless_cost_is_warned_of_and_what_was_set_aside_stands_for_it() {
     let costs = [json!(-0.5), json!(1e308), json!("NaN"), json!("free"), Value::Null];
@@ -31,7 +31,7 @@ fn t64_a_senseless_cost_is_warned_of_and_what_was_set_aside_stands_for_it() {
     });
 }
 
-// Without a budget nothing is set aside, and who says nothing of money is not asked for it.
+// Without a budget there is no reservation, and a missing cost is no problem.
 #[test]
 fn a_cost_that_is_missing_matters_only_under_a_budget() {
     let project = two_movements("claude");

@@ -1,4 +1,4 @@
-//! Saihai is killed while an agent works. C-58, Connections case 32.
+//! A killed Saihai while an agent works. C-58, Connections case 32.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ movements:
   - {name: work, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-/// Waits for a file and reads it.
+/// Waits until a file exists and reads it.
 fn read(path: &Path) -> String {
     let begun = Instant::now();
     loop {
@@ -47,7 +47,7 @@ fn project(name: &'static str) -> Project {
     project
 }
 
-/// Kills a run in the middle of its first turn, and returns the process that the agent left behind.
+/// Kills a run during its first turn, and returns the process that the agent left behind.
 fn killed_run(fake: &FakeAgent<'_>, project: &Project, name: &str, kill: impl FnOnce(&Live, u32)) -> u32 {
     let live = fake.saihai(["run", "it", "T", "--provider", name]).start();
     let lingering: u32 = read(&project.root().join("lingering")).parse().expect("a number");
@@ -62,7 +62,7 @@ fn script(fault: &str) -> Value {
     json!([{"text": "part", "no_end": true, "fault": fault}, {"text": "[STEP:0]"}])
 }
 
-// T-71: as every program, with a child, with a process in its own session, and with one that has neither parent nor mark.
+// T-71: every program leaves a child, a process in its own session, or one with neither parent nor mark.
 #[test]
 fn c58_everything_an_agent_started_dies_with_saihai() {
     let faults = ["forks", "setsid", "bare_double_fork"];
@@ -76,7 +76,7 @@ fn c58_everything_an_agent_started_dies_with_saihai() {
     });
 }
 
-// T-71: the supervisor is killed too, so only the agent itself dies, and the next owner of the run ends the rest.
+// T-71: the test also kills the supervisor. Only the agent itself dies then, and the run's next owner ends the rest.
 #[test]
 fn c58_resume_ends_what_outlived_saihai_and_the_supervisor() {
     let setsid = ["claude", "codex", ACP].map(|name| (name, "setsid"));
@@ -87,7 +87,7 @@ fn c58_resume_ends_what_outlived_saihai_and_the_supervisor() {
         let lingering = killed_run(&fake, &project, name, |live, agent| {
             let supervisor = parent(agent);
             assert_eq!(parent(supervisor), live.pid(), "the control: {case:?}");
-            // Stopped, Saihai cannot do anything about the end of the supervisor.
+            // While Saihai is stopped, it cannot react to the end of the supervisor.
             live.signal(Signal::STOP);
             kill(supervisor, Signal::KILL);
             live.signal(Signal::KILL);

@@ -1,4 +1,4 @@
-//! What comes of each thing that an agent can do wrong (C-84).
+//! The result of each fault of an agent (C-84).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::personality::{ALL, Name, OWN, with_each};
 use super::stage::{Stage, block_on, told};
 
-/// Time for agents that would go on for ever: each wait takes a hundredth of it.
+/// A clock for endless agents: each wait takes a hundredth of its length.
 struct Hurried;
 
 impl Clock for Hurried {
@@ -22,13 +22,13 @@ impl Clock for Hurried {
     }
 }
 
-/// Asks an agent that misbehaves, as one would usually.
+/// Prepares a misbehaving agent with the usual settings.
 fn usually(name: Name, fault: &str) -> Stage {
     Stage::new(name, &json!({"text": "done", "fault": fault}))
 }
 
-/// Asks an agent that never ends by itself. How long it may take is as short as a loaded machine allows, for with each of
-/// these it does not matter how far the agent has come by then.
+/// Prepares an agent that never ends by itself. The time limit is as short as a loaded machine allows. The
+/// agent's progress until then does not matter for these faults.
 fn for_ever(name: Name, fault: &str) -> Stage {
     let mut stage = usually(name, fault);
     stage.clock = Arc::new(Hurried);
@@ -43,7 +43,7 @@ fn for_ever(name: Name, fault: &str) -> Stage {
     stage
 }
 
-/// What comes of a fault in each program: the same words once, after the names of all those of which they are true.
+/// Describes the result of each fault in each program. Equal results appear once, with the names of their programs.
 fn told_of_all(faults: &[&str], prompt: &str, stage: fn(Name, &str) -> Stage) -> String {
     let cases: Vec<(&str, Name)> = faults.iter().flat_map(|fault| ALL.map(|name| (*fault, name))).collect();
     let all = with_each(&cases, |(fault, name)| asked(&stage(name, fault), prompt).replace(name, "it"));
@@ -60,14 +60,14 @@ fn told_of_all(faults: &[&str], prompt: &str, stage: fn(Name, &str) -> Stage) ->
     text
 }
 
-/// Asks it on a thread of its own.
+/// Asks the agent on the current thread.
 fn asked(stage: &Stage, prompt: &str) -> String {
     let (answer, _) = block_on(stage.answer_and_then(prompt, async || {}));
-    // Where the whole line can be read differs.
+    // The path of the full line differs between runs.
     told(&answer).split(" all of it is in ").next().unwrap_or_default().to_owned()
 }
 
-// All of these are asked at the same time, some of them well: nobody suffers from another's agent.
+// The test asks all agents at the same time, including good ones: no agent affects another.
 // T-73, C-84, Connections cases 27, 29 and 30; C-51, C-53, C-59
 #[test]
 fn t73_what_comes_of_each_fault_in_each_program() {
@@ -117,7 +117,7 @@ fn t73_what_comes_of_each_fault_in_each_program() {
     ");
 }
 
-// T-73, C-36, C-51, C-59, Connections case 26: nobody waits for ever, whatever it does or does not do.
+// T-73, C-36, C-51, C-59, Connections case 26: Saihai never waits for ever for an agent.
 #[test]
 fn t73_an_agent_that_goes_on_for_ever_is_ended_in_each_program() {
     assert_snapshot!(told_of_all(&["never_reads"], &"x".repeat(10_000_000), for_ever), @"
@@ -161,7 +161,7 @@ fn c24_a_prompt_that_a_program_does_not_take_is_refused_before_it_starts() {
     ");
 }
 
-// C-32: an error is one whatever the exit code says.
+// C-32: an error counts as an error with any exit code.
 #[test]
 fn c32_an_error_that_ends_well_is_an_error_in_each_program() {
     let mut text = String::new();
@@ -197,7 +197,7 @@ fn c32_an_error_that_ends_well_is_an_error_in_each_program() {
     ");
 }
 
-// C-54: its own keys, and not those of others; C-46 is for every agent.
+// C-54: an agent gets its own keys, not those of others; C-46 applies to every agent.
 #[tokio::test]
 async fn c54_an_agent_is_given_its_own_variables_and_no_others() {
     let mut stage = Stage::new("claude", &json!({"text": "done"}));

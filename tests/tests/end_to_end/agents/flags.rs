@@ -1,4 +1,4 @@
-//! The fake takes exactly the arguments that the real programs are given (C-84).
+//! The fake agent accepts exactly the arguments of the real programs (C-84).
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::fake;
 use crate::support::PROGRAM;
 
-/// What an agent complains about, called with these arguments.
+/// Checks the complaint of an agent about these arguments.
 fn check(name: &str, arguments: &str, expected: &str) {
     let project = Project::new(PROGRAM);
     let _fake = fake(&project, name, &json!([{"text": "done"}]));

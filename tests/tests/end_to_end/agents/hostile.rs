@@ -1,4 +1,4 @@
-//! Texts that would do harm if anybody took them for more than texts. C-24, C-43, C-50.
+//! Texts that do harm if a program interprets them. C-24, C-43, C-50.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,6 @@ use super::stage::{Stage, block_on, told};
 
 const HOSTILE: [&str; 5] = ["$(touch x)", "`touch x`", "; touch x", "a\ntouch x\n", "| touch x; \"'\\"];
 
-/// An agent with a model of this name.
 fn with_model(name: Name, model: &str) -> Stage {
     let mut stage = Stage::new(name, &json!({"text": "done"}));
     stage.settings.model = Some(model.to_owned());
@@ -17,7 +16,7 @@ fn with_model(name: Name, model: &str) -> Stage {
     stage
 }
 
-/// The prompt that a call was given, in whatever way it is given there.
+/// Extracts the prompt from a call's input.
 fn prompt(name: Name, input: &str) -> String {
     let json = || serde_json::from_str::<Value>(input).expect("JSON");
     match name {
@@ -38,13 +37,13 @@ fn c50_nothing_in_a_prompt_or_a_model_is_ever_executed_by_any_program() {
         assert_eq!(told(&answer), "replied: done", "{case:?}");
         assert_eq!(prompt(name, call.input()), whole, "{case:?}");
         let model = call.after("--model").or(call.after("-m"));
-        // The Agent Client Protocol has no word for it.
+        // The Agent Client Protocol has no field for a model.
         assert_eq!(model.as_deref(), Some(*text).filter(|_| *name != ACP), "{case:?}");
         assert!(!stage.project().root().join("x").exists(), "{case:?}");
     });
 }
 
-// C-43: a definition could otherwise allow itself everything: `model: --auto`.
+// C-43: otherwise a definition could give itself every permission: `model: --auto`.
 #[test]
 fn a_model_that_looks_like_an_argument_reaches_no_program() {
     with_each(&ALL, |name| {

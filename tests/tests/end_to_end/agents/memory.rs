@@ -1,4 +1,4 @@
-//! Whatever an agent prints, Saihai holds little of it. C-52, Connections case 28.
+//! Saihai's memory stays small for any output of an agent. C-52, Connections case 28.
 
 use std::fs;
 use std::thread;
@@ -17,14 +17,14 @@ movements:
   - {name: work, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-/// The most memory the program has held, in KiB; `None` once it is gone.
+/// Returns the peak memory of a process in KiB; `None` after its end.
 fn peak(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Runs one turn on an agent: the most memory that took, in KiB, and the exit code.
+/// Runs one turn, and returns the peak memory in KiB and the exit code.
 fn measured(name: Name, answers: &Value) -> (u64, Option<i32>) {
     let project = Project::new(PROGRAM);
     project.write(".takt/pieces/it.yaml", DEFINITION);

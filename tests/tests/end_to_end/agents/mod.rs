@@ -1,4 +1,4 @@
-//! Runs on agent programs, each played by the fake agent under the program's own name. C-84.
+//! Runs on agent programs. The fake agent plays each program under its own name. C-84.
 
 mod acp;
 mod claude;
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::support::PROGRAM;
 
-/// A project with two movements that go on in one session of a provider.
+/// Creates a project with two movements in one session of a provider.
 fn two_movements(provider: &str) -> Project {
     let movement = |name: &str, next: &str| {
         format!(
@@ -35,10 +35,9 @@ fn two_movements(provider: &str) -> Project {
     project
 }
 
-/// The program that plays them.
 const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_saihai-fake-agent");
 
-/// The fake agent under one name, with these answers.
+/// Installs the fake agent under one name, with these answers.
 fn fake<'a>(project: &'a Project, name: &str, answers: &Value) -> FakeAgent<'a> {
     FakeAgent::install(project, Path::new(FAKE_AGENT), &[name], answers)
 }

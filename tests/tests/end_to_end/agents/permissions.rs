@@ -1,4 +1,4 @@
-//! What a definition lets a turn do, down to the arguments of a program. C-40 to C-46.
+//! Permissions of a turn, from the definition to the program's arguments. C-40 to C-46.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -15,7 +15,7 @@ use crate::support::PROGRAM;
 const DONE: &str = "done\n[STEP:0]";
 const NOBODY: u32 = 65_534;
 
-/// A project with one movement, and what its settings say of its provider.
+/// Creates a project with one movement and with settings for its provider.
 fn one(provider: &str, keys: &str, settings: &str) -> Project {
     let project = Project::new(PROGRAM);
     let movement = format!(
@@ -26,7 +26,7 @@ fn one(provider: &str, keys: &str, settings: &str) -> Project {
     project
 }
 
-/// With what a program is told what it may do, called once by such a movement.
+/// Runs such a movement once, and returns the value of a permission flag in the program's arguments.
 fn given(provider: &str, keys: &str, settings: &str, flag: &str) -> Option<String> {
     let project = one(provider, keys, settings);
     let fake = fake(&project, provider, &json!([{"text": DONE}]));
@@ -34,7 +34,7 @@ fn given(provider: &str, keys: &str, settings: &str, flag: &str) -> Option<Strin
     fake.calls()[0].after(flag)
 }
 
-/// The fake as `claude`, and a run of it by somebody who is not root.
+/// Installs the fake as `claude`, and prepares a run of it by a user other than root.
 fn by_an_ordinary_user(project: &Project) -> (FakeAgent<'_>, Invocation) {
     let own = |name: &str, program: &str| {
         let copy = project.home().join(name);
@@ -53,7 +53,7 @@ fn by_an_ordinary_user(project: &Project) -> (FakeAgent<'_>, Invocation) {
     (fake, call.program(&program).as_user(NOBODY))
 }
 
-/// Gives a directory and all in it to an ordinary user.
+/// Gives a directory and all its contents to an ordinary user.
 fn hand_over(directory: &Path) {
     for entry in fs::read_dir(directory).expect("a directory") {
         let entry = entry.expect("an entry");
@@ -92,7 +92,7 @@ fn everything_is_for_an_ordinary_user_only() {
     }
 }
 
-// C-42, Connections case 2: an edit mode that asks nobody for edits and runs nothing unasked, also for root.
+// C-42, Connections case 2: this mode accepts edits without a question and runs no command unasked. It also works for root.
 #[test]
 fn edits_alone_are_accepted_where_a_definition_or_the_settings_ask_for_no_more() {
     let mode = given("claude", "edit: true", "edit_mode = \"acceptEdits\"\n", "--permission-mode");
@@ -133,7 +133,7 @@ fn what_contradicts_itself_is_shown_with_both_places_and_nothing_is_started() {
     }
 }
 
-// C-42, Connections case 4: what would write is taken out of the list, and `check` says so.
+// C-42, Connections case 4: Saihai removes writing tools from the list, and `check` reports it.
 #[test]
 fn a_turn_that_only_looks_is_shown_no_tool_that_writes_and_check_says_so() {
     assert_eq!(given("claude", "allowed_tools: [Read, Write]", "", "--tools").as_deref(), Some("Read"));

@@ -1,22 +1,22 @@
-//! Every program that the fake can play, to do the same thing with all of them.
+//! All programs that the fake can play, for tests that cover every one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use saihai_model::{Protocol, ProviderKind, ProviderSettings};
 
-/// The name of a program, which is also that of its provider.
+/// The name of a program and of its provider.
 pub(crate) type Name = &'static str;
 
-/// An agent of the Agent Client Protocol.
+/// An agent that uses the Agent Client Protocol.
 pub(crate) const ACP: Name = "acp";
 
-/// A program of one's own, in the JSON protocol.
+/// A custom program with the JSON protocol.
 pub(crate) const OWN: Name = "mine";
 
 pub(crate) const ALL: [Name; 7] = ["claude", "codex", "opencode", "gemini", "copilot", ACP, OWN];
 
-/// What is set about a provider, so that it can be asked with permission to read.
+/// Returns settings that allow the provider to run read-only turns.
 pub(crate) fn settings(name: Name) -> ProviderSettings {
     let kind = ProviderKind::named(name).unwrap_or(ProviderKind::Command);
     let mut settings = ProviderSettings::new(kind);
@@ -30,7 +30,7 @@ pub(crate) fn settings(name: Name) -> ProviderSettings {
     settings
 }
 
-/// The same as a user's settings file.
+/// Returns the same settings as a user's settings file.
 pub(crate) fn settings_file(name: Name) -> String {
     match name {
         ACP => "[providers.acp]\nprogram = \"acp\"\nhonours = [\"readonly\"]\n".to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn settings_file(name: Name) -> String {
     }
 }
 
-/// Does something with each, several at a time. The answers stand in the order of the cases.
+/// Runs `act` on each case, several at a time. Returns the results in the order of the cases.
 pub(crate) fn with_each<C: Sync, A: Send>(cases: &[C], act: impl Fn(&C) -> A + Sync) -> Vec<A> {
     const AT_ONCE: usize = 6;
     let next = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! One ask of an agent program, without a run around it.
+//! One request to an agent program, without a run.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ movements:
   - {name: work, rules: [{condition: done, next: COMPLETE}]}
 ";
 
-/// An agent program in a project, and what it is asked with.
+/// An agent program in a project, with the options of its request.
 pub(crate) struct Stage {
     project: Project,
     name: &'static str,
@@ -57,7 +57,7 @@ impl Stage {
         &self.project
     }
 
-    /// The process it left behind, once there is one.
+    /// Waits for the process that the agent leaves behind.
     pub(crate) async fn lingering(&self) -> u32 {
         let file = self.project.root().join("lingering");
         loop {
@@ -68,7 +68,7 @@ impl Stage {
         }
     }
 
-    /// Waits until it has been called.
+    /// Waits for the agent's first call.
     pub(crate) async fn called(&self) {
         let file = self.project.home().join(".fake-agent/calls/0000.json");
         while !file.exists() {
@@ -76,14 +76,14 @@ impl Stage {
         }
     }
 
-    /// Asks it: what it answers, and what it was given.
+    /// Sends a prompt, and returns the answer and the recorded call.
     pub(crate) async fn answer(&self, prompt: &str) -> (ProviderAnswer, FakeCall) {
         let (answer, calls) = self.answer_and_then(prompt, async || {}).await;
         (answer, calls.into_iter().next().expect("it was called"))
     }
 
-    /// Asks it, and does something before whatever stays of it is ended: what it answers, and what it was given, where
-    /// it has come so far.
+    /// Sends a prompt, and runs `then` before the remaining processes end. Returns the answer and the recorded
+    /// calls, of which a faulty agent may have none.
     pub(crate) async fn answer_and_then(
         &self,
         prompt: &str,
@@ -147,20 +147,20 @@ impl Stage {
     }
 }
 
-/// Does something on a thread of its own.
+/// Runs a future on the current thread.
 pub(crate) fn block_on<T>(act: impl Future<Output = T>) -> T {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(act)
 }
 
-/// Whether a process is there and not merely waiting to be taken away.
+/// Returns whether a process exists and is not a zombie.
 pub(crate) fn is_alive(process: u32) -> bool {
     let stat =
         fs::read_to_string(Path::new("/proc").join(process.to_string()).join("stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// An answer in a line or two.
+/// Formats an answer in a line or two.
 pub(crate) fn told(answer: &ProviderAnswer) -> String {
     match answer {
         Ok(reply) => {

@@ -1,4 +1,4 @@
-//! Nothing of an agent outlives its turn. C-56, C-57.
+//! No process of an agent outlives its turn. C-56, C-57.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use super::personality::{ALL, with_each};
 use super::stage::{Stage, block_on, is_alive, told};
 use super::{fake, two_movements};
 
-// Connections case 31: children, those in a session of their own, those without a parent, and those without a mark.
+// Connections case 31: children, processes in their own session, without a parent, and without a mark.
 #[test]
 fn c57_stopping_a_turn_ends_everything_that_came_of_it_in_each_program() {
     let faults = ["forks", "setsid", "double_fork", "bare_double_fork"];
     let cases: Vec<_> = faults.into_iter().flat_map(|fault| ALL.map(|name| (fault, name))).collect();
     with_each(&cases, |case @ (fault, name)| {
-        // In the middle of its turn, as when it runs a command.
+        // The agent is in the middle of its turn, as when it runs a command.
         let stage = Stage::new(name, &json!({"text": "part", "no_end": true, "fault": fault}));
         let act = async {
             let lingering = stage.lingering().await;
@@ -30,7 +30,7 @@ fn c57_stopping_a_turn_ends_everything_that_came_of_it_in_each_program() {
     });
 }
 
-// An agent that stays for the next turn has not ended; what it started ends with it.
+// An agent that stays for the next turn has not ended; its processes end together with it.
 #[test]
 fn c57_what_an_agent_leaves_behind_ends_with_it_in_each_program() {
     with_each(&ALL, |name| {
@@ -44,7 +44,7 @@ fn c57_what_an_agent_leaves_behind_ends_with_it_in_each_program() {
     });
 }
 
-// Connections case 31: it has its grace, and is then killed.
+// Connections case 31: Saihai waits for the grace period, then kills the agent.
 #[test]
 fn c56_an_agent_that_ignores_being_asked_is_killed_in_each_program() {
     with_each(&ALL, |name| {
@@ -61,7 +61,8 @@ fn c56_an_agent_that_ignores_being_asked_is_killed_in_each_program() {
     });
 }
 
-// C-56, Connections case 31: after Ctrl-C it has two seconds, not ten, and is seen to its end before the run is parked.
+// C-56, Connections case 31: after Ctrl-C, the agent has two seconds, not ten.
+// The run parks only after the agent's end.
 #[test]
 fn c56_after_ctrl_c_an_agent_that_ignores_being_asked_has_two_seconds() {
     let project = two_movements("claude");
@@ -76,7 +77,7 @@ fn c56_after_ctrl_c_an_agent_that_ignores_being_asked_has_two_seconds() {
     assert!(!is_alive(agent));
     let journal = project.journal();
     let failed: Vec<_> = journal.facts("failed").collect();
-    // Nobody had to be given up: it was ended in its time.
+    // The agent ended in time, so Saihai did not have to abandon it.
     assert_eq!(failed[0]["failure"]["message"], "stopped", "{outcome}");
 }
 

@@ -1,4 +1,4 @@
-//! When the work is done.
+//! Completion of a run of hats.
 
 use super::{RING, check, log, project, prompts, published, run};
 
@@ -15,7 +15,7 @@ fn the_closing_word_completes_whatever_hat_is_active() {
         "実装しました。LOOP_COMPLETE",
         "Everything is done LOOP_COMPLETE\n> as you asked",
     ] {
-        // The tester does not list it.
+        // The tester does not list this word.
         check(RING, &[reply], DONE);
     }
     let replies = ["EVENT: deploy.now", "LOOP_COMPLETE"];
@@ -67,14 +67,14 @@ fn the_last_iteration_may_complete() {
 fn completion_waits_for_the_required_events() {
     let hats = format!("required_events: [tests.passing]\n{RING}");
     let told = "The task cannot be finished before tests.passing was published.";
-    // Alone it is refused, and the same hat runs again.
+    // Alone, the word is refused, and the same hat runs again.
     let alone = project(&hats, &["LOOP_COMPLETE", "EVENT: tests.passing", "LOOP_COMPLETE"]);
     run(&alone).exits(0);
     assert_eq!(alone.journal().path_taken(), ["tester", "closer"]);
     assert!(prompts(&alone)[1].contains(told), "{}", prompts(&alone)[1]);
     assert_eq!(alone.journal().decisions("refused").count(), 1);
     assert!(log(&alone).contains("not done yet: `tests.passing` not published"), "{}", log(&alone));
-    // Beside an event the event leads on, and whoever takes it is told.
+    // With an event in the same reply, the run follows the event. Its receiver learns the missing events.
     let beside =
         project(&hats, &["LOOP_COMPLETE\nEVENT: tests.failing", "EVENT: tests.passing\nLOOP_COMPLETE"]);
     run(&beside).exits(0);
@@ -91,7 +91,7 @@ fn completion_waits_for_the_required_events() {
         ],
         "{explained}"
     );
-    // A refusal without an event is a reply without a result.
+    // A refused word without an event counts as a reply without a result.
     check(&hats, &["LOOP_COMPLETE"; 3], "tester; parked: limit stalled; 5");
     let both = [
         "LOOP_COMPLETE",
@@ -103,7 +103,7 @@ fn completion_waits_for_the_required_events() {
     check(&hats, &both, "tester coder; finished: completed complete; 0");
 }
 
-// A word of one's own that gives the work up (a file of ralph has it).
+// A custom word that cancels the work, from a file of ralph.
 #[test]
 fn a_word_can_cancel_the_run() {
     let hats = "event_loop: {cancellation_promise: GIVE_UP}\nhats:\n  a: {name: A, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n";

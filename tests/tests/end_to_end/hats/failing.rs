@@ -1,4 +1,4 @@
-//! Hats on agents that fail, hang or are killed, and on journals that were hurt.
+//! Hats on agents that fail, hang or die, and on damaged journals.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,19 +11,19 @@ use super::{RING, project, run};
 use crate::agents::stage::is_alive;
 use crate::support::PROGRAM;
 
-/// How an agent of a test speaks.
+/// The protocol of a test's agent.
 #[derive(Clone, Copy)]
 pub(super) enum Speaks {
     Text,
     Json,
 }
 
-/// The ring on a program of one's own: a shell script that is told in `$n` how often it was called before.
+/// Creates a project with the ring on a custom program. The shell script gets the number of earlier calls in `$n`.
 pub(super) fn with_agent(top: &str, script: &str) -> Project {
     with_agent_that(Speaks::Text, top, script)
 }
 
-/// The same on one that speaks so.
+/// Like [`with_agent`], with a chosen protocol.
 pub(super) fn with_agent_that(speaks: Speaks, top: &str, script: &str) -> Project {
     let protocol = match speaks {
         Speaks::Text => "text",
@@ -46,12 +46,12 @@ pub(super) fn ask(project: &Project) -> Invocation {
     project.saihai(["run", "orch", "The task."]).env("PATH", "/usr/bin:/bin")
 }
 
-/// How often the agent was called.
+/// Returns the number of calls of the agent.
 pub(super) fn calls(project: &Project) -> usize {
     project.read("calls").lines().count()
 }
 
-// HC-32: a reply sets the count to zero, so that the later failures do not add up to five.
+// HC-32: a reply resets the count, so the later failures do not add up to five.
 #[test]
 fn an_agent_may_fail_four_times_in_a_row_and_at_the_fifth_the_run_parks() {
     let both = [
@@ -74,7 +74,7 @@ fn an_agent_may_fail_four_times_in_a_row_and_at_the_fifth_the_run_parks() {
     });
 }
 
-// Labels are set by work alone, and tested there.
+// Only `work` sets labels, and its tests cover them.
 #[test]
 fn a_program_that_is_not_there_is_found_before_anything_is_made() {
     let project = Project::new(PROGRAM);
@@ -116,7 +116,7 @@ fn a_silent_agent_and_what_it_started_are_ended_and_it_is_asked_again() {
     assert_eq!(calls(&project), 2);
 }
 
-/// A run whose third turn is under way, the process that answers it, and what that has started.
+/// Starts a run up to its third turn. Returns the agent's process of that turn and its child.
 fn in_turn_three(project: &Project) -> (Live, [u32; 2]) {
     let mut live =
         project.saihai(["run", "orch", "The task.", "--json"]).env("PATH", "/usr/bin:/bin").start();
@@ -133,7 +133,7 @@ fn in_turn_three(project: &Project) -> (Live, [u32; 2]) {
     (live, [(); 2].map(|()| family.next().expect("two of them")))
 }
 
-/// Red, written, and then an agent that stays until it is ended and at its next call goes to the end.
+/// A script that hangs in its third call until it is ended. The following calls finish the run.
 const STAYS: &str = "case $n in
 0) echo 'EVENT: tests.failing two red';;
 1) echo 'EVENT: code.written all done';;
@@ -143,7 +143,7 @@ const STAYS: &str = "case $n in
 esac
 ";
 
-/// After `resume`: every finished turn was asked once, the third twice and with the same prompt.
+/// Resumes the run. Every finished turn ran once, and the third ran twice with the same prompt.
 fn goes_on(project: &Project) -> Outcome {
     let outcome = project.saihai(["resume", "last", "--json"]).env("PATH", "/usr/bin:/bin").run().exits(0);
     let journal = project.journal();
@@ -156,7 +156,7 @@ fn goes_on(project: &Project) -> Outcome {
     outcome
 }
 
-/// The same as [`STAYS`], of an agent that nobody interrupts.
+/// Like [`STAYS`], without the call that hangs.
 const UNDISTURBED: &str = "case $n in
 0) echo 'EVENT: tests.failing two red';;
 1) echo 'EVENT: code.written all done';;
@@ -165,8 +165,8 @@ const UNDISTURBED: &str = "case $n in
 esac
 ";
 
-// H-56, HC-35: the same hat, event, counters and cost as if nobody had interrupted it. That three seconds are enough is shown
-// where time can be held still (the driver's tests).
+// H-56, HC-35: hat, event, counters and cost are the same as without an interruption. The driver's tests, which
+// control time, show that three seconds are enough.
 #[test]
 fn after_ctrl_c_no_child_is_left_and_resume_begins_at_the_same_turn() {
     let calm = with_agent("", UNDISTURBED);
@@ -199,7 +199,8 @@ fn a_killed_run_is_shown_as_interrupted_and_goes_on() {
     goes_on(&project);
 }
 
-// H-62: owned by one, refused to others by its name, free after a kill, mended where it was torn, refused where damaged.
+// H-62: a run has one owner, whose id others see. It is free after a kill. A torn journal is repaired, a
+// damaged one refused.
 #[test]
 fn a_run_of_hats_has_one_owner_and_one_whole_journal() {
     let project = with_agent("", STAYS);
@@ -243,7 +244,7 @@ fn four_runs_at_once_of_a_thousand_events_are_four_whole_journals() {
     let directory = project.root().join(".saihai/runs");
     let mut routed = 0;
     for name in runs {
-        // The reader of the tests holds every line to its number, its append and its sum.
+        // The tests' journal reader checks the number, the append and the checksum of every line.
         let journal = saihai_tests::Journal::read(&directory.join(&name).join("journal.ndjson"));
         routed += journal.decisions("exited").count();
         project.saihai(["show", &name]).run().exits(0);
@@ -283,7 +284,7 @@ fn a_torn_journal_is_mended_and_a_damaged_one_is_refused_by_line() {
     assert!(outcome.stderr.contains("journal.ndjson`:2: "), "{outcome}");
 }
 
-// H-4: the journal is the event bus, the topic table the hats, and the engine the loop.
+// H-4: the journal is the event bus, the topic table holds the hats, and the engine is the loop.
 #[test]
 fn a_run_of_hats_is_kept_like_every_other() {
     let project = project(RING, &["EVENT: tests.passing", "LOOP_COMPLETE"]);

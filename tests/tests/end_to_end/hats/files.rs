@@ -1,11 +1,11 @@
-//! Files of hats, as their users have them and look at them.
+//! Files of hats: reading, checking, ejecting and drawing them.
 
 use saihai_tests::Project;
 
 use super::{RING, project, run};
 use crate::support::PROGRAM;
 
-/// Every key that a project of orchestrator-hybrid has, as its users write them.
+/// A file with every key of an orchestrator-hybrid project, as its users write them.
 const PUBLIC: &str = r#"
 version: "3.0"
 backend:
@@ -66,7 +66,7 @@ fn a_file_of_the_public_tool_loads_and_runs_unchanged() {
     warning[hats/no-effect]: `state.use_scratchpad` has no effect here
     warning[hats/no-effect]: `state.scratchpad_path` has no effect here
     ");
-    // It wants a working tree of its own, which takes a repository.
+    // The file requires a worktree, which needs a repository.
     for arguments in [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "--message", "first"]] {
         project.git(arguments).run().exits(0);
     }
@@ -90,7 +90,7 @@ fn a_file_of_the_public_tool_loads_and_runs_unchanged() {
     }
 }
 
-/// Severity and code of everything a check says, a line each.
+/// Returns the severity and the code of every diagnostic, one per line.
 fn codes(checked: &str) -> String {
     let first =
         |line: &&str| line.starts_with("error[") || line.starts_with("warning[") || line.starts_with("note[");
@@ -194,7 +194,7 @@ fn what_is_wrong_is_said_before_there_is_a_run() {
     for count in ["0", "-1", "1.5", "abc"] {
         sound.saihai(["run", "orch", "x", "--max-iterations", count]).run().exits(2);
     }
-    // A path is that file and no other.
+    // A path names exactly one file, with no search for others.
     sound.write("mine.yml", RING.replace("tester:", "first:"));
     let before = sound.snapshot();
     sound.saihai(["run", "nowhere.yml", "x", "--script", "script.yaml"]).run().exits(2);
@@ -216,14 +216,14 @@ fn a_file_is_of_hats_by_its_name_or_its_keys_and_read_by_the_rules_of_its_kind()
         (checked.code.expect("an exit code"), codes(&checked.stdout))
     };
     for file in ["orch.yml", "orch.yaml", ".orch.yml"] {
-        // No key says so; its name does.
+        // No key marks this file as hats; its name does.
         assert_eq!(check(file, "max_iterations: 3\n"), (0, String::new()), "{file}");
         assert_eq!(check(file, &whole), (0, String::new()), "{file}");
     }
     assert_eq!(check("ralph.yml", "core: {guardrails: [Be careful.]}\n"), (0, String::new()));
     assert_eq!(check("mine.yml", &whole), (0, String::new()));
     assert_eq!(check("mine.yml", "event_loop: {max_iterations: 3}\n"), (0, String::new()));
-    // Files of ralph need less of a hat.
+    // Files of ralph require fewer keys of a hat.
     for key in ["event_loop: {}", "cli: {}", "core: {}"] {
         assert_eq!(check("mine.yml", &format!("{key}\n{bare}")), (0, String::new()), "{key}");
     }
@@ -264,7 +264,7 @@ fn a_preset_is_ejected_once() {
     }
 }
 
-// As it is entered, not as a run begins.
+// The prompt shows the event that activates the hat, not the first event of the run.
 #[test]
 fn the_prompt_of_a_hat_is_shown_with_an_event_of_its_own() {
     let project = project(RING, &[]);
@@ -324,7 +324,7 @@ fn hats_are_drawn_with_the_topics_that_lead_from_one_to_the_other() {
     }
 }
 
-// What a run did that the file does not foresee is drawn by its own name.
+// Transitions that the file does not define appear under their own name.
 #[test]
 fn a_run_of_hats_is_drawn_with_the_ways_it_took() {
     let gated = format!("auto: true\ngates: {{pre-loop: false}}\n{RING}");

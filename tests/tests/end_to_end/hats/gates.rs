@@ -1,17 +1,17 @@
-//! Where a person is asked.
+//! Gates in runs of hats.
 
 use saihai_tests::Project;
 
 use super::{RING, check, project, prompts, run};
 
-/// Who said yes, in order.
+/// Returns the author of each approval, in order.
 fn approvals(project: &Project) -> Vec<String> {
     let journal = project.journal();
     let answers = journal.facts("answered").filter_map(|answer| answer["by"].as_str());
     answers.map(str::to_owned).collect()
 }
 
-// That a no leaves no pull request is tested with the work on issues.
+// The tests of `work` show that a declined gate leaves no pull request.
 #[test]
 fn without_a_terminal_a_gate_parks_the_run_and_a_no_ends_it_as_declined() {
     let gated = format!("gates: [tests.passing]\n{RING}");
@@ -41,7 +41,7 @@ fn without_a_terminal_a_gate_parks_the_run_and_a_no_ends_it_as_declined() {
 
 const REPLIES: [&str; 2] = ["EVENT: tests.passing", "LOOP_COMPLETE"];
 
-// Before the first turn, when the work is done, before a topic leads on; other names mean the same.
+// Gates ask before the first turn, at completion, or before a topic. Aliases behave the same.
 #[test]
 fn every_gate_asks_where_its_name_says() {
     let waits = |gates: &str, expected: &str| {
@@ -55,7 +55,7 @@ fn every_gate_asks_where_its_name_says() {
     }
     waits("tests.passing", "tester gate/tests.passing");
     for name in ["before-pr", "before_pr"] {
-        // `run` makes no pull request.
+        // `run` creates no pull request.
         let gates = format!("gates: [{name}]\n{RING}");
         check(&gates, &REPLIES, "tester closer; finished: completed complete; 0");
     }
@@ -68,7 +68,7 @@ fn every_gate_asks_where_its_name_says() {
     assert!(run(&wrong).exits(2).stderr.contains("hats/unreachable-gate"));
 }
 
-// What holds for the work on issues is tested there.
+// The tests of `work` cover the same rules for issues.
 #[test]
 fn auto_says_whether_gates_ask_that_nobody_listed() {
     check(RING, &REPLIES, "tester closer; finished: completed complete; 0");
@@ -85,7 +85,7 @@ fn auto_says_whether_gates_ask_that_nobody_listed() {
     assert_eq!(approvals(&typed), ["auto"; 2]);
 }
 
-// HC-43; the third approval, where a pull request is made, is tested with the work on issues.
+// HC-43; the tests of `work` cover the third approval, before a pull request.
 #[test]
 fn a_plain_file_never_waits_and_a_gate_waits_before_the_hat_behind_it() {
     let plain = project(RING, &REPLIES);
@@ -119,7 +119,7 @@ hats:
     assert_eq!(planned.journal().path_taken(), ["planner", "gate/plan.ready", "builder", "reviewer"]);
 }
 
-// H-57: a gate before the first topic asks behind the one before everything.
+// H-57: the gate before the first topic asks after the `pre-loop` gate.
 #[test]
 fn a_gate_before_the_first_topic_asks_too() {
     let gated = format!(
@@ -136,7 +136,7 @@ fn a_gate_before_the_first_topic_asks_too() {
     assert_eq!(project.journal().path_taken(), ["gate/pre-loop", "gate/task.start", "tester", "closer"]);
 }
 
-// H-47: what a refused completion lacks is told to the hat behind the gate.
+// H-47: the hat behind the gate learns the missing events of a refused completion.
 #[test]
 fn a_gate_swallows_no_reminder() {
     let gated = format!("gates: [tests.failing]\nrequired_events: [tests.passing]\n{RING}");
@@ -151,7 +151,7 @@ fn a_gate_swallows_no_reminder() {
     );
 }
 
-// I-43: also not for another run.
+// I-43: an agent cannot answer for another run either.
 #[test]
 fn an_agent_cannot_say_yes_for_a_person() {
     let project = project(&format!("gates: [pre-loop]\n{RING}"), &REPLIES);

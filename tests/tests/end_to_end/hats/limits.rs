@@ -1,4 +1,4 @@
-//! How far a run of hats goes.
+//! Limits of a run of hats.
 
 use super::failing::{ask, calls, with_agent};
 use super::{RING, check, project, prompts, published, run};
@@ -25,7 +25,7 @@ fn only_the_same_topic_message_and_text_three_times_in_a_row_is_stale() {
     let interrupted =
         ["EVENT: again", "EVENT: again", "EVENT: again 2", "EVENT: again", "EVENT: again", "LOOP_COMPLETE"];
     check(OWN, &interrupted, "tester tester tester tester tester tester; finished: completed complete; 0");
-    // Two hats that say the same in turn are not one hat that does.
+    // Two hats that alternate with equal replies are not one stale hat.
     let two = "hats:\n  a: {name: A, triggers: [task.start, again], publishes: [on], instructions: x}\n  b: {name: B, triggers: [on], publishes: [again], instructions: x}\n";
     let replies = [
         "EVENT: on",
@@ -65,13 +65,13 @@ fn a_hat_that_has_had_its_activations_is_replaced_once_by_whoever_asks_for_it() 
         assert!(told.contains("# Event\ntester.exhausted\n") && told.contains("\n> again\n"), "{told}");
     }
     stops(&with("*", "LOOP_COMPLETE"), &three, "exhausted", 2);
-    // The second time nobody takes its place.
+    // The second time, no hat takes the exhausted hat's place.
     let again =
         project(&with("tester.exhausted", "again"), &["EVENT: again 1", "EVENT: again 2", "EVENT: again 3"]);
     run(&again).exits(5);
     let engine = published(&again).into_iter().filter(|event| event.starts_with("engine"));
     assert_eq!((engine.count(), prompts(&again).len()), (1, 3));
-    // A turn that is made again because it reported nothing is no activation.
+    // A repeated turn after an empty report does not count as an activation.
     let reminded = ["ok", "EVENT: again 1", "ok", "LOOP_COMPLETE"];
     check(&bounded, &reminded, "tester tester; finished: completed complete; 0");
 }

@@ -1,4 +1,4 @@
-//! Hats as a person runs them: `orch.yml` in, a journal and an exit code out.
+//! Runs of hats through the program: `orch.yml` in, a journal and an exit code out.
 
 mod ending;
 mod failing;
@@ -50,7 +50,7 @@ fn run(project: &Project) -> Outcome {
     project.saihai(["run", "orch", "The task.", "--script", "script.yaml"]).run()
 }
 
-/// The way of a run on these replies: every stage entered, then the exit code.
+/// Runs the hats on these replies, and checks the entered stages, the outcome and the exit code.
 #[track_caller]
 fn check(hats: &str, replies: &[&str], expected: &str) {
     let project = project(hats, replies);
@@ -63,7 +63,7 @@ fn check(hats: &str, replies: &[&str], expected: &str) {
     assert_eq!(format!("{way}; {last}; {code}"), expected, "{story}\n{outcome}");
 }
 
-/// Every event of the last run as programs are told of it: who published it, what, and what came of it.
+/// Returns every event of the last run from the JSON log: source, topic, message and fate.
 fn published(project: &Project) -> Vec<String> {
     let log = project.saihai(["log", "last", "--json"]).run().exits(0).stdout;
     let objects = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object"));
@@ -76,17 +76,17 @@ fn published(project: &Project) -> Vec<String> {
     published.collect()
 }
 
-/// The log of the last run, as a person reads it.
+/// Returns the log of the last run in its form for people.
 fn log(project: &Project) -> String {
     project.saihai(["log", "last"]).run().exits(0).stdout
 }
 
-/// What every turn of the last run was told, in order.
+/// Returns the prompts of the last run, in order.
 fn prompts(project: &Project) -> Vec<String> {
     project.journal().prompts().into_iter().map(|(_, prompt)| prompt).collect()
 }
 
-/// What looked like a directive in the replies of the last run, and was none.
+/// Returns the near misses of the last run: texts that look like a directive but are none.
 fn near_misses(project: &Project) -> Vec<String> {
     let journal = project.journal();
     let read = journal.facts("replied").filter_map(|reply| reply["reading"]["near_misses"].as_array());

@@ -1,4 +1,4 @@
-//! Files of ralph as a person runs them.
+//! Runs of ralph's files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -40,7 +40,7 @@ fn a_ring_of_default_topics_stalls_and_what_is_misspelt_or_not_there_is_refused(
     }
 }
 
-// H-66: what each key becomes is tested where files are lowered; here a run goes by them.
+// H-66: the lowering tests cover each key; this test runs a file with all of them.
 #[test]
 fn a_collection_brings_its_task_its_words_and_its_limits() {
     let collection = "event_loop:
@@ -94,7 +94,7 @@ hats:
     assert!(prompts[2].contains("cannot be finished before built was published"), "{}", prompts[2]);
     assert!(prompts[3].contains("> the door\n\n- `built`: look first\n"), "{}", prompts[3]);
     assert!(log(&told).contains("iteration 4 of 4"), "{}", log(&told));
-    // The command line wins over the file; a word cancels; a limit holds.
+    // The command line overrides the file; a word cancels the run; a limit stops it.
     let typed = project(collection, &["STOP"]);
     let outcome =
         typed.saihai(["run", "ralph.yml", "Mine.", "--script", "script.yaml", "--json"]).run().exits(3);
@@ -112,7 +112,7 @@ hats:
     assert!(run(&both).run().exits(2).stderr.contains("hats/alias-conflict"));
 }
 
-// H-32: what a file says about its topics is not the last word of a prompt, so that repeating it publishes nothing.
+// H-32: the file's texts about topics do not end the prompt, so an agent that repeats them publishes nothing.
 #[test]
 fn an_agent_that_prints_what_its_file_says_of_topics_publishes_none_of_them() {
     let collection = "event_loop: {prompt: T, max_iterations: 3}
@@ -128,7 +128,7 @@ hats:
     assert_eq!(echoing.journal().path_taken(), ["a"]);
 }
 
-// H-66: whoever takes a topic is told what is said about it, by whatever trigger it is taken, and nothing about others.
+// H-66: the hat that takes a topic, by any trigger, reads the text about this topic and no other.
 #[test]
 fn what_is_said_about_a_topic_is_told_with_that_topic() {
     let collection = "event_loop: {prompt: T, max_iterations: 9}
@@ -157,7 +157,7 @@ hats:
     assert_eq!(told, ["- `task.start`: begin well", done, "", broken, "- `astray`: it went astray"]);
 }
 
-/// A program that writes down how it was started, and ends the work.
+/// Creates a project with a program that records its arguments and input, and then completes the run.
 fn with_program(cli: &str) -> Project {
     let project = project(
         &format!("cli: {{backend: custom, command: mine, {cli}}}\nevent_loop: {{prompt: T}}\n{HAT}"),
@@ -175,7 +175,7 @@ fn started(project: &Project, arguments: &[&str]) -> Invocation {
     project.saihai(["run", "ralph.yml"].iter().chain(arguments)).env("PATH", path)
 }
 
-// A file names a program only with the trust of whoever runs it, and the program is given its prompt as the file says.
+// A file may name a program only if the user trusts the file. The program gets its prompt as the file says.
 #[test]
 fn a_program_that_the_file_names_is_asked_once_the_file_is_trusted() {
     let project = with_program("args: [--quiet, work], prompt_flag: -p");
@@ -194,13 +194,13 @@ fn a_program_that_the_file_names_is_asked_once_the_file_is_trusted() {
     let prompt = project.journal().prompt("a");
     assert_eq!(project.read("arguments"), format!("<--quiet>\n<work>\n<-p>\n<{prompt}>\n"), "{outcome}");
     assert_eq!(project.read("input"), "");
-    // Changed, it is asked about again.
+    // A changed file needs trust again.
     let changed = project.read("ralph.yml").replace("--quiet", "--loud");
     project.write("ralph.yml", changed);
     started(&project, &[]).run().exits(2);
     started(&project, &["--trust-project"]).run().exits(0);
     assert!(project.read("arguments").starts_with("<--loud>\n"));
-    // It is held to nothing less than editing.
+    // Saihai cannot restrict the program to less than `edit`.
     let refused = started(&project, &["--trust-project", "--max-permission", "readonly"]).run().exits(2);
     assert!(refused.stderr.contains("provider/cannot-enforce"), "{refused}");
     let by_input = with_program("prompt_mode: stdin");
@@ -209,7 +209,7 @@ fn a_program_that_the_file_names_is_asked_once_the_file_is_trusted() {
     assert_eq!(by_input.read("arguments"), "");
 }
 
-// A run goes on with the program it began with.
+// A resumed run keeps its program.
 #[test]
 fn a_run_on_a_program_of_the_file_can_be_resumed() {
     let project = with_program("prompt_mode: stdin");
@@ -225,7 +225,7 @@ fn a_run_on_a_program_of_the_file_can_be_resumed() {
     resume.run().exits(0);
 }
 
-// H-68: warned of by `check`, refused by `run`, and taken with another provider.
+// H-68: `check` warns, `run` refuses, and another provider makes the file usable.
 #[test]
 fn a_backend_that_nobody_serves_is_refused_only_where_it_would_be_asked() {
     let file = format!("cli: {{backend: amp}}\nevent_loop: {{prompt: T}}\n{HAT}");

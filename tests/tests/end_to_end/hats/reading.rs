@@ -1,4 +1,4 @@
-//! What of a reply directs a run, as agents really give it.
+//! Directives in realistic replies of agents.
 
 use saihai_config::{Definition, Dialect, MemorySource, Options, Origin, Places, Settings, load};
 use saihai_model::{Exit, Part, Prompt, Stage, Text, Wanted, Workflow};
@@ -41,7 +41,7 @@ fn what_is_only_shown_is_no_event_and_the_reminder_says_why() {
     check(RING, &unclosed, "tester closer; finished: completed complete; 0");
 }
 
-// H-37: two lines are no echo, three are, and the last line of a reply is read in any case.
+// H-37: two lines are no echo, three lines are, and the last line of a reply always counts.
 #[test]
 fn three_lines_of_the_prompt_in_a_row_do_not_steer_and_the_last_line_does() {
     let two = "EVENT: tests.failing or EVENT: tests.passing\nNothing else.\nok";
@@ -54,7 +54,7 @@ fn three_lines_of_the_prompt_in_a_row_do_not_steer_and_the_last_line_does() {
     check(RING, &[&quoted, "LOOP_COMPLETE"], "tester closer; finished: completed complete; 0");
 }
 
-// H-35, HC-20: that the time grows with the length alone is measured by `cargo xtask bench`.
+// H-35, HC-20: `cargo xtask bench` shows that the time grows linearly with the length.
 #[test]
 fn an_event_is_found_behind_ten_megabytes_over_a_border_and_behind_broken_bytes() {
     let many = "head -c 10485760 /dev/zero | tr '\\0' 'x' | fold -w 100\necho\necho 'EVENT: tests.passing'";
@@ -67,7 +67,7 @@ fn an_event_is_found_behind_ten_megabytes_over_a_border_and_behind_broken_bytes(
     }
 }
 
-// H-35: the agent's own final text alone.
+// H-35: only the agent's own final text counts.
 #[test]
 fn neither_complaints_nor_tools_nor_thoughts_nor_failed_turns_direct_anything() {
     let complaining = "[ $n = 0 ] && echo 'EVENT: tests.failing' >&2\n[ $n = 0 ] && echo LOOP_COMPLETE && exit 1\n[ $n = 1 ] && echo 'EVENT: tests.passing' && echo LOOP_COMPLETE >&2 && exit 0\necho LOOP_COMPLETE\n";
@@ -111,7 +111,7 @@ fn a_closing_word_that_is_no_directive_is_a_near_miss() {
     assert_eq!(near_misses(&project), [miss]);
 }
 
-/// Hats of which something of every kind is said, and those that are built in.
+/// Hats with every kind of text, and the built-in presets.
 const SPOKEN: [&str; 8] = [
     RING,
     "preset: simple\n",
@@ -152,7 +152,7 @@ fn lowered(hats: &str) -> Workflow {
     loaded.workflow.expect("sound hats")
 }
 
-/// The words of a prompt, without what is filled in and without what the definition says.
+/// Returns the fixed words of a prompt, without values and without the definition's own text.
 fn words(prompt: &Prompt, stage: &Stage) -> Vec<String> {
     let parts = prompt.sections.iter().flat_map(|section| &section.body);
     let fixed = parts.filter_map(|part| match part {

@@ -1,4 +1,4 @@
-//! Replies that report nothing.
+//! Replies without a report.
 
 use super::{RING, check, project, prompts, run};
 
@@ -23,11 +23,11 @@ fn a_turn_that_reports_nothing_is_made_again_with_its_event_and_a_reminder() {
     );
     assert_eq!(reminder(&told[2]), expected);
     assert_eq!((reminder(&told[1]), reminder(&told[3])), (String::new(), String::new()), "once only");
-    // Nobody waits or polls: one turn follows the other.
+    // There is no wait and no poll: one turn follows the other.
     assert_eq!(project.journal().facts("woke").count(), 0);
 }
 
-// H-48: every near miss with its reason.
+// H-48: the reminder names every near miss with its reason.
 #[test]
 fn the_reminder_says_why_what_looked_like_a_report_did_not_count() {
     let reasons = |hats: &str, reply: &str| {
@@ -103,7 +103,7 @@ fn a_stalled_run_goes_on_when_a_person_says_so_with_its_counts_at_zero() {
     assert!(again.stdout.contains("limit `stalled` reached"), "{again}");
     assert_eq!(prompts(&silent).len(), 4, "two more, not one");
     silent.saihai(["resume", "last"]).run().exits(0);
-    // Stale, and exhausted: the same.
+    // The same applies to stale and exhausted runs.
     let own =
         "hats:\n  tester: {name: T, triggers: [task.start, again], publishes: [again], instructions: x}\n";
     let stale = project(own, &["EVENT: again"; 7]);
@@ -126,7 +126,7 @@ fn a_stalled_run_goes_on_when_a_person_says_so_with_its_counts_at_zero() {
         ["tester", "coder", "tester", "coder", "tester"],
         "the coder too"
     );
-    // Only an agent's directive resets the count: what the engine publishes by itself does not.
+    // Only an agent's directive resets the count; an event of the engine does not.
     let defaults = "event_loop: {}\nhats:\n  a: {name: A, triggers: [task.start, b.done], publishes: [a.done], default_publishes: a.done}\n  b: {name: B, triggers: [a.done], publishes: [b.done, LOOP_COMPLETE], default_publishes: b.done}\n";
     check(defaults, &["hm"; 5], "a b; parked: limit stalled; 5");
 }
@@ -159,7 +159,7 @@ fn a_default_topic_is_published_by_the_engine_after_a_reminder_and_proves_nothin
     let keyword =
         self::project(&hats.replace("default_publishes: a.done", "default_publishes: LOOP_COMPLETE"), &[]);
     assert!(run(&keyword).exits(2).stderr.contains("error[hats/keyword-trigger]"));
-    // It does not reset the count of silence: three replies without a report stall, whatever was published meanwhile.
+    // An event of the engine does not reset the count of silence: three replies without a report stall the run.
     let stalled = self::project(hats, &["hm", "hm", "hm"]);
     run(&stalled).exits(5);
     assert_eq!(stalled.journal().path_taken(), ["a", "b"]);

@@ -1,4 +1,4 @@
-//! Which hat is next.
+//! Selection of the next hat.
 
 use saihai_tests::{Journal, in_parallel};
 
@@ -23,7 +23,7 @@ fn hats_are_switched_by_the_last_event_until_the_closing_word() {
     closer code.written - taken tester code.written
     tester tests.failing - taken coder tests.failing
     ");
-    // The first event is the task, which stands in its own section and not again with the event.
+    // The first event is the task. The prompt shows its text in the task section only.
     let first = &prompts(&project)[0];
     assert!(first.contains("# Task\nThe task.\n") && first.contains("# Event\ntask.start\n\n#"), "{first}");
 }
@@ -70,13 +70,13 @@ fn a_topic_that_nobody_takes_goes_to_the_default_hat_or_to_no_hat() {
     assert_eq!(with.journal().path_taken(), ["tester", "default"]);
     assert!(with.journal().prompt("default").contains("# Hat: D\nx\n"));
     assert!(log(&with).contains(told), "{}", log(&with));
-    // Without hats nobody is missed.
+    // Without hats, an event that no hat takes is not reported.
     let simple = project("preset: simple\n", &replies);
     run(&simple).exits(0);
     assert!(!log(&simple).contains("nobody takes"), "{}", log(&simple));
 }
 
-// A gate on its way does not make somebody take it, nor is it said to.
+// A gate on a topic does not count as a hat that takes it.
 #[test]
 fn a_gated_topic_that_nobody_takes_is_orphaned_all_the_same() {
     let hats =
@@ -133,7 +133,7 @@ fn an_undeclared_topic_routes_unless_scopes_are_enforced() {
     assert_eq!(free.journal().path_taken(), ["tester", "tester"]);
     assert!(log(&free).contains("`code.written` was not declared by whoever published it"), "{}", log(&free));
     let strict = format!("enforce_hat_scope: true\n{RING}");
-    // The word that ends the run is not in the tester's scope either, and ends it all the same.
+    // The completion word is outside the tester's scope too, but it still ends the run.
     let held = project(&strict, &["EVENT: code.written", "LOOP_COMPLETE"]);
     run(&held).exits(0);
     assert_eq!(held.journal().path_taken(), ["tester"]);
@@ -178,7 +178,7 @@ fn the_log_lists_every_event_for_programs() {
         project.saihai(["answer", "last", "yes"]).run().exits(0);
         project.saihai(["resume", "last"]).run().exits(code);
     }
-    // A gate neither publishes nor takes: hats do, by their triggers.
+    // The log names hats and their triggers as source and target, not gates.
     insta::assert_snapshot!(published(&project).join("\n"), @r"
     start task.start The task. taken tester task.start (gate/pre-loop)
     tester tests.failing two red taken coder tests.failing (gate/tests.failing)

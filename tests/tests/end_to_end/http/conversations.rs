@@ -10,7 +10,7 @@ movements:
   - {name: review, session_key: mine, session: continue, rules: [{condition: fine, next: COMPLETE}]}
 ";
 
-/// What was said, message by message, in one interface or the other.
+/// Returns the text of each message, for either interface.
 fn texts(body: &Value) -> Vec<String> {
     let text = |message: &Value| {
         let content = &message["content"];
@@ -19,7 +19,7 @@ fn texts(body: &Value) -> Vec<String> {
     body["messages"].as_array().expect("messages").iter().map(text).collect()
 }
 
-// C-81, C-83: two movements in one session, each answer with its tokens and, by the settings, its price.
+// C-81, C-83: two movements share a session. Each answer has its tokens, and its price from the settings.
 #[test]
 fn two_movements_share_a_session() {
     for provider in ["openai", "anthropic"] {
@@ -51,7 +51,7 @@ fn two_movements_share_a_session() {
     }
 }
 
-// C-82: the model looks at a file, and what it saw is in the record.
+// C-82: the model reads a file, and the record has the content it saw.
 #[test]
 fn a_turn_looks_at_the_project() {
     for provider in ["openai", "anthropic"] {
@@ -73,7 +73,7 @@ fn a_turn_looks_at_the_project() {
     }
 }
 
-// C-29, C-32: a session whose file is gone is begun anew, and the run goes on.
+// C-29, C-32: if the file of a session is missing, a new session starts and the run continues.
 #[test]
 fn a_lost_session_is_begun_anew() {
     let world = World::new(

@@ -1,4 +1,4 @@
-//! Services that are reached by HTTP, with a scripted one on the loopback in their place (C-80 – C-83).
+//! Providers over HTTP, with a scripted server on the loopback (C-80 – C-83).
 
 mod conversations;
 mod trouble;
@@ -9,19 +9,19 @@ use saihai_tests::{Answer, ApiServer, Project};
 
 use crate::support::PROGRAM;
 
-/// A key that must appear nowhere but in the header meant for it.
+/// A key that may appear only in its own header.
 const KEY: &str = "sk-of-the-test-0123456789";
 
-/// A service, and a project whose person has set it as their provider.
+/// A server, and a project with user settings that make it the provider.
 struct World {
     server: ApiServer,
     project: Project,
-    /// The variable that holds the key.
+    /// Name of the variable with the key.
     key: &'static str,
 }
 
 impl World {
-    /// The interface is `openai` or `anthropic`; the definition is a piece.
+    /// Creates a project with a piece. The provider is `openai` or `anthropic`.
     fn new(provider: &str, definition: &str, answers: impl IntoIterator<Item = Answer>) -> Self {
         let server = ApiServer::start(|_| answers);
         let project = Project::new(PROGRAM);

@@ -12,7 +12,7 @@ fn classes(world: &World) -> Vec<String> {
     journal.facts("failed").map(class).collect()
 }
 
-// C-33, Connections case 21: a rate limit is waited for and asked again.
+// C-33, Connections case 21: after a rate limit, Saihai waits and repeats the request.
 #[test]
 fn too_many_requests_are_asked_again() {
     let world = World::new("openai", ONCE, [Answer::slow_down(0), Answer::text("Done.\n[STEP:0]")]);
@@ -23,7 +23,7 @@ fn too_many_requests_are_asked_again() {
     assert_eq!(asked[0].body, asked[1].body, "the same prompt, byte for byte");
 }
 
-// C-81, Connections case 41: what was cut is not taken for an answer.
+// C-81, Connections case 41: a truncated reply is not an answer.
 #[test]
 fn a_cut_answer_is_asked_again() {
     let world =
@@ -32,7 +32,7 @@ fn a_cut_answer_is_asked_again() {
     assert_eq!(classes(&world), ["transient"]);
 }
 
-// C-33: a refused key is asked once, and the run parks.
+// C-33: Saihai tries a refused key once, and the run parks.
 #[test]
 fn a_refused_key_parks_the_run_at_once() {
     let said =
@@ -57,7 +57,7 @@ fn a_used_up_quota_parks_the_run() {
     assert_eq!(world.server.asked().len(), 1);
 }
 
-// C-56: an interrupted turn ends at once, and goes on later.
+// C-56: an interrupted turn ends immediately, and the run can continue later.
 #[test]
 fn an_interrupted_turn_leaves_the_server_and_is_asked_again_later() {
     let world = World::new("openai", ONCE, [Answer::endless(), Answer::text("Done.\n[STEP:0]")]);
@@ -72,7 +72,7 @@ fn an_interrupted_turn_leaves_the_server_and_is_asked_again_later() {
     assert_eq!(world.server.asked().len(), 2);
 }
 
-// C-12: a key that is not there is said before anything is begun.
+// C-12: Saihai reports a missing key before the run starts.
 #[test]
 fn a_missing_key_is_said_before_the_first_turn() {
     let world = World::new("openai", ONCE, [Answer::text("never said")]);
@@ -83,7 +83,7 @@ fn a_missing_key_is_said_before_the_first_turn() {
     assert!(world.project.begun().is_empty());
 }
 
-// C-42, C-43, Connections case 7: what cannot be held to its permission is refused by `check` and at the start.
+// C-42, C-43, Connections case 7: `check` and `run` refuse a provider that cannot enforce the permission.
 #[test]
 fn a_turn_that_edits_is_refused_before_the_first_turn() {
     let edits = ONCE.replace("name: work,", "name: work, edit: true,");

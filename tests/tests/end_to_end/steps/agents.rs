@@ -1,4 +1,4 @@
-//! Agents are found, listed and looked at.
+//! Finding, listing and showing step agents.
 
 use insta::assert_snapshot;
 
@@ -117,7 +117,7 @@ fn an_agent_is_drawn_rehearsed_and_its_prompts_are_shown() {
     assert!(listed.contains("  Tailor & Son: Takes measure and makes a quote.\n"), "{listed}");
 }
 
-/// Nothing of it stands in the project.
+/// The project contains no file of a built-in agent.
 #[test]
 fn a_built_in_agent_names_its_prompts_by_their_place_in_it() {
     let project = tailor();
@@ -128,7 +128,7 @@ fn a_built_in_agent_names_its_prompts_by_their_place_in_it() {
     assert!(told.contains(r#""file":"prompts/iterate/verify/task/f_default.md""#), "{told}");
 }
 
-// S-6: what is not written and not listed here is an error, as the tests of each table show.
+// S-6: any other missing value is an error, as the tests of each table show.
 #[test]
 fn the_defaults_of_the_format_are_listed_with_their_places() {
     let shown = tailor().saihai(["config", "steps"]).run().exits(0).stdout;

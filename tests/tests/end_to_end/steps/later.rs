@@ -1,4 +1,4 @@
-//! An agent of the later format: gates that replies go through, and validators before the end.
+//! Agents of the later format: gates for replies, and validators before the end.
 
 use insta::assert_snapshot;
 use saihai_tests::{Outcome, Project};
@@ -75,7 +75,7 @@ fn coat(change: impl FnOnce(&mut Value)) -> Project {
     project
 }
 
-/// A run on these replies.
+/// Runs the agent on these replies.
 fn run(project: &Project, replies: &[(&str, &str)], more: &[&str]) -> Outcome {
     let mut script = "script: 1\nreplies:\n".to_owned();
     for (step, text) in replies {
@@ -93,7 +93,7 @@ const CUT: (&str, &str) = (
 const SEWN: (&str, &str) = ("sew", "{\"intent\": \"pass\", \"fit\": \"good\"}");
 const CLOSED: (&str, &str) = ("close", "{\"intent\": \"done\"}");
 
-/// Why a run failed, as it was told.
+/// Returns the error line of a failed run.
 fn why(failed: &Outcome) -> &str {
     failed.stderr.lines().find(|line| line.starts_with("error")).unwrap_or(&failed.stderr)
 }
@@ -142,7 +142,7 @@ fn replies_say_what_follows_and_hand_on_what_they_found() {
     let jump = ("cut", "{\"next_action\": {\"action\": \"jump\", \"target\": \"close\"}}");
     run(&project, &[CUT, bad, jump, CLOSED], &["--trust-project"]).exits(0);
     assert_eq!(prompts(&project), ["Cut a coat.", "Sew the wool.", "Cut a coat.", "Close."]);
-    // A step may be called by a number, and the reply may write it as one.
+    // A step's name may be a number, and a reply may write it as a number.
     let project = coat(|registry| {
         let close =
             registry["steps"].as_object_mut().and_then(|steps| steps.remove("close")).expect("a step");
@@ -156,7 +156,7 @@ fn replies_say_what_follows_and_hand_on_what_they_found() {
     assert_eq!(prompts(&project), ["Cut a coat.", "Close."]);
 }
 
-// The intents that hand the work to somebody else, and what goes with it.
+// The intents `handoff` and `escalate`, and the fields they pass on.
 #[test]
 fn a_step_hands_on_its_work_and_what_it_found_and_a_verification_can_escalate() {
     let handing = || {

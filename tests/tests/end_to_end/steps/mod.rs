@@ -1,4 +1,4 @@
-//! Step agents as a person meets them: files in a directory, flags of their own, and what is said about both.
+//! Step agents on the command line: their files, their own flags, and messages about both.
 
 mod agents;
 mod later;
@@ -13,7 +13,7 @@ use crate::support::PROGRAM;
 const AGENT: &str = ".agent/tailor/agent.json";
 const REGISTRY: &str = ".agent/tailor/steps_registry.json";
 
-/// The agent of the format's own example: measure, then quote until the check passes.
+/// Creates the agent of the format's own example: measure, then quote until the check passes.
 fn tailor() -> Project {
     let project = Project::new(PROGRAM);
     project.write(AGENT, agent().to_string()).write(REGISTRY, registry().to_string());

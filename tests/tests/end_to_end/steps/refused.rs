@@ -1,11 +1,11 @@
-//! What is wrong with an agent, or with what was typed: told at once, before anything happens.
+//! Mistakes in an agent or on the command line: reported before a run starts.
 
 use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{AGENT, REGISTRY, agent, registry, tailor};
 
-/// What is said on stderr; nothing may have been begun.
+/// Returns stderr of a refused run, and checks that no run started.
 fn refused(project: &saihai_tests::Project, arguments: &[&str]) -> String {
     let outcome = project.saihai(["run", "tailor"].iter().chain(arguments)).run().exits(2);
     assert!(!project.root().join(".saihai/runs").exists(), "{outcome}");
@@ -127,7 +127,7 @@ fn a_fall_back_is_a_warning_and_forbidden_where_strict() {
     assert!(line.is_some(), "{table}");
 }
 
-// S-49, case 23: the fall-back of all prompts is told and forbidden like that of one.
+// S-49, case 23: the warning and the ban also apply to the fallback of all prompts.
 #[test]
 fn the_fall_back_of_all_prompts_is_a_warning_and_forbidden_where_strict() {
     let mut agent = agent();
@@ -164,7 +164,7 @@ fn a_step_that_reads_the_task_needs_one() {
     "#);
 }
 
-// S-12: whoever asks what an agent takes is told, beside the flags that every run has.
+// S-12: the help lists the agent's own flags after the flags of every run.
 #[test]
 fn the_help_of_a_command_lists_the_flags_of_the_agent_it_is_about() {
     for command in ["run", "rehearse", "prompt"] {

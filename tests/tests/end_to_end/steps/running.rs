@@ -1,4 +1,4 @@
-//! An agent runs: its flags, its prompts, its gates.
+//! Runs of a step agent: its flags, prompts and gates.
 
 use insta::assert_snapshot;
 use saihai_tests::{Outcome, Project, story};
@@ -101,7 +101,7 @@ fn parameters_are_flags_or_settings() {
     check(&["--customer", "{uv-customer} $&"], "Measure {uv-customer} $&.\n");
 }
 
-// S-12: each type as it is typed, what is not typed, and a variable that only a step declares.
+// S-12: flags of each type, omitted flags, and a variable that only a step declares.
 #[test]
 fn flags_are_read_by_the_types_of_their_parameters() {
     let mut agent = super::agent();

@@ -1,4 +1,4 @@
-//! How a step agent goes from step to step: the order of an iteration, steps that fail, inputs and names.
+//! Transitions of a step agent: the order of an iteration, failing steps, inputs and names.
 
 use saihai_tests::{Project, story};
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ fn machine(steps: &Value, replies: &[(&str, &str)]) -> Project {
     agent(&completes("stepMachine", &json!({})), &json!({}), steps, &said(replies))
 }
 
-/// Replies for these steps in order; `step#judge` is its check.
+/// Returns replies for these steps in order; `step#judge` is the step's check.
 fn said(replies: &[(&str, &str)]) -> String {
     let line = |(step, text): &(&str, &str)| format!("  - {{for: '{step}', text: {}}}\n", Value::from(*text));
     replies.iter().map(line).collect()
 }
 
-/// What happened, each event by its name and what it is about.
+/// Returns the events of the last run by name and subject.
 fn happened(project: &Project) -> Vec<String> {
     let events = project.saihai(["log", "last", "--json"]).run().exits(0).json();
     let named = events.iter().filter_map(|line| {
@@ -33,8 +33,8 @@ fn happened(project: &Project) -> Vec<String> {
     named.collect()
 }
 
-// S-24, S-35: the entry step; reply, output and its correction, action, check, transition, completion, and only then the
-// limit. One thing at a time, and nothing once it is complete.
+// S-24, S-35: an iteration has a fixed order: reply, output and its correction, action, check, transition,
+// completion, limit. Only one of these happens at a time, and nothing follows the completion.
 #[test]
 fn an_iteration_does_everything_in_its_order() {
     let steps = json!({
@@ -66,7 +66,7 @@ fn an_iteration_does_everything_in_its_order() {
     assert_eq!(happened(&project), expected);
 }
 
-/// Asks a check these answers, one after the other. Whether it passed, how often it was asked, and what came with it.
+/// Runs a step with these answers to its check. Returns whether it passed, the number of questions, and the project.
 fn checked(answers: &[&str]) -> (bool, usize, Project) {
     let steps = json!({
         "a": {"outputSchema": {"height": {"type": "number"}},
@@ -114,7 +114,7 @@ fn a_check_is_read_by_its_form_and_never_by_a_word_in_it() {
     }
 }
 
-// S-40: a step that ends the flow is worked first, one that fails goes its way, and none goes to itself for ever.
+// S-40: a terminal step does its work first. A failed step takes its own exit, and no step repeats for ever.
 #[test]
 fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_it_had_not() {
     let project = machine(&json!({"a": {"terminal": true}}), &[("a", "done")]);
@@ -155,7 +155,7 @@ fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_i
     assert_eq!(returned(&project), expected);
 }
 
-// S-41, case 21: outputs of all steps before are there; what is required and missing ends the run before the turn.
+// S-41, case 21: a step sees the outputs of all earlier steps. A missing required input ends the run before the turn.
 #[test]
 fn a_step_sees_the_outputs_of_all_before_it_and_is_not_asked_without_what_it_needs() {
     let steps = json!({
@@ -186,7 +186,7 @@ fn a_step_sees_the_outputs_of_all_before_it_and_is_not_asked_without_what_it_nee
     assert_eq!(returned(&project)["error"], json!("MissingRequiredInput: a.height"));
 }
 
-// S-11 while it runs, case 18: what no step declares is compared when it comes.
+// S-11 at run time, case 18: undeclared outputs are compared when they arrive.
 #[test]
 fn an_output_that_would_be_a_second_source_of_a_variable_fails_its_step() {
     let steps = json!({"a": {"next": "a_b"}, "a_b": {"next": "c"}, "c": {"terminal": true}});
@@ -221,7 +221,7 @@ fn an_output_that_would_be_a_second_source_of_a_variable_fails_its_step() {
     run(&project, &[]).exits(0);
 }
 
-// Case 29: a run that waits out a rate limit keeps nobody else from running.
+// Case 29: a run that waits for a rate limit does not block other runs.
 #[test]
 fn a_rate_limit_is_waited_out_while_other_runs_go_on() {
     let replies =
@@ -239,7 +239,7 @@ fn a_rate_limit_is_waited_out_while_other_runs_go_on() {
     assert!(began.elapsed() >= std::time::Duration::from_secs(7));
 }
 
-// Without a check the turns of a visit are counted as well.
+// The turns of a visit also count without a check.
 #[test]
 fn a_step_without_a_check_goes_on_after_its_turns() {
     let steps = json!({"a": {"next": "b", "iterations": {"min": 2}}, "b": {"terminal": true}});

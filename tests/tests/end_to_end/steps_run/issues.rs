@@ -1,4 +1,4 @@
-//! Step agents and the issues they are about: a state that is waited for, blocks that reach GitHub, and what closing does.
+//! Step agents and their issues: waiting for a state, blocks that reach GitHub, and the effects of closing.
 
 use saihai_connect::forge::testing::{ForgeServer, ForgeState, Wrong};
 use saihai_tests::{Invocation, Outcome, Project};
@@ -36,7 +36,7 @@ fn an_issue_that_is_closed_needs_no_turn_and_an_open_one_is_looked_at_after_each
     run(&project, &server).exits(0);
     let expected = json!({"success": true, "completionReason": "Issue #12 is closed", "iterations": 0});
     assert_eq!(returned(&project), expected);
-    // The task, before the first turn, and after it.
+    // One look for the task, one before the first turn, and one after it.
     server.goes_wrong("GET", "/repos/me/tool/issues/12", Wrong::Body(open), 3);
     run(&project, &server).exits(0);
     let expected = json!({"success": true, "completionReason": "Issue #12 is closed", "iterations": 2});
@@ -85,13 +85,13 @@ fn acting(replies: &[Value]) -> Project {
     agent(&once, &more, &for_ever(), &blocks(replies))
 }
 
-// Case 33: a forge that never answers is tried so often and no more, and costs no iteration.
+// Case 33: Saihai retries a failing forge a limited number of times, which costs no iteration.
 #[test]
 fn a_forge_that_fails_for_ever_parks_the_run() {
     let (server, project) = (forge(), waiting(&for_ever()));
     let look = "/repos/me/tool/issues/12";
     let open = json!({"number": 12, "title": "Sew a coat", "body": "x", "state": "open"}).to_string();
-    // The task, and before the first turn.
+    // One look for the task, and one before the first turn.
     server.goes_wrong("GET", look, Wrong::Body(open), 2);
     server.goes_wrong("GET", look, Wrong::Status(503, "busy".to_owned()), 1_000);
     project.write("../home/.config/saihai/config.toml", "[retry]\ntransient = 2\n");
@@ -154,7 +154,7 @@ fn what_may_have_been_done_is_told_and_not_done_again() {
     assert!(error.ends_with("whether it was done is unknown, and it is not done again"), "{result}");
 }
 
-/// An agent of the later format with one step, which closes.
+/// Creates an agent of the later format with one closing step.
 fn closing(action: &str) -> Project {
     let project =
         agent(&completes("stepMachine", &json!({})), &json!({}), &json!({"a": {"terminal": true}}), "");
@@ -205,7 +205,7 @@ fn closing_closes_or_labels_the_issue_once_before_the_run_is_complete() {
     check("label-only", &["done"], false, 2, "Flow completed at a");
 }
 
-// With the forge `local` nothing leaves the machine: the issue is looked at, and stays as it is.
+// With the forge `local`, nothing leaves the machine: Saihai reads the issue and does not change it.
 #[test]
 fn what_closes_an_issue_is_refused_where_nothing_may_leave_the_machine() {
     let (server, project) = (forge(), closing("label-and-close"));
@@ -249,7 +249,7 @@ fn git(project: &Project, arguments: &[&str]) {
     assert!(done.status.success(), "{arguments:?}: {done:?}");
 }
 
-/// An agent that writes a file, in a repository, with an issue in a folder.
+/// Creates an agent that writes a file, in a repository with an issue in a folder.
 fn in_a_repository(worktree: &Value) -> Project {
     let more = json!({
         "worktree": worktree,
@@ -280,7 +280,7 @@ fn an_agent_says_whether_it_works_in_a_working_tree_of_its_own_and_where() {
     check(json!({"enabled": true}), ".worktrees/issue-12");
     check(json!({"enabled": true, "root": "trees"}), "trees/issue-12");
     check(json!({"enabled": false}), ".");
-    // Flags over `config.json` over `agent.json`.
+    // Flags override `config.json`, which overrides `agent.json`.
     let project = in_a_repository(&json!({"enabled": false, "root": "trees"}));
     project.write(".agent/it/config.json", r#"{"worktree": {"enabled": true, "root": "machine"}}"#);
     project.saihai(on_issue).run().exits(0);

@@ -1,4 +1,4 @@
-//! Step agents while they run: limits, retries, outputs, completion, actions. S-24–S-73.
+//! Running step agents: limits, retries, outputs, completion, actions. S-24–S-73.
 
 mod flow;
 mod issues;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::PROGRAM;
 
-/// An agent `it`: its completion and what else its file says, its steps, and a prompt for each step and check.
+/// Creates an agent `it` from its completion, further keys and steps, with a prompt for each step and check.
 fn agent(behavior: &Value, more: &Value, steps: &Value, replies: &str) -> Project {
     let project = Project::new(PROGRAM);
     let mut file = json!({
@@ -61,7 +61,7 @@ fn run(project: &Project, more: &[&str]) -> Outcome {
     project.saihai(arguments.iter().chain(more).copied()).run()
 }
 
-/// What the loop returned, without its summaries, of which there is one for each iteration (S-26).
+/// Returns the loop's result without its summaries, and checks that each iteration has one summary (S-26).
 fn returned(project: &Project) -> Value {
     let shown = project.saihai(["show", "last", "--json"]).run().exits(0).json();
     let mut returned = shown[0]["loop"].clone();
@@ -78,7 +78,7 @@ fn summaries(project: &Project) -> Value {
 
 const ANY: &str = "  - {text: 'a reply', times: \"*\"}\n";
 
-/// Two steps that lead to each other for ever.
+/// Returns two steps that lead to each other for ever.
 fn for_ever() -> Value {
     json!({"a": {"next": "b"}, "b": {"next": "a"}})
 }
@@ -295,7 +295,7 @@ fn in_phases() -> Value {
     json!({"actions": {"enabled": true, "types": ["project-plan", "phase-advance", "review-result"]}})
 }
 
-/// A run of an agent with phases, one block a reply.
+/// Creates an agent with phases, with one block per reply.
 fn phases(kinds: &[Value]) -> Project {
     let replies: String = kinds.iter().map(|block| blocks(std::slice::from_ref(block))).collect();
     let phases = completes("phaseCompletion", &json!({"maxIterations": kinds.len()}));

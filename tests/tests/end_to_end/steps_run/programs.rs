@@ -1,4 +1,4 @@
-//! Step agents on agent programs, each played by the fake agent.
+//! Step agents on agent programs. The fake agent plays each program.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn two_steps(more: &Value) -> Project {
     agent(&completes("stepMachine", &json!({})), &json!({}), &steps, "")
 }
 
-// S-22: a provider's own way to say things reaches nobody behind the connection; the tidy test holds the layers apart.
+// S-22: a provider's own format never leaves the connection layer; the tidy test keeps the layers apart.
 #[test]
 fn two_programs_that_speak_differently_come_to_one_summary() {
     let told = ["claude", "codex"].map(|name| {
@@ -45,7 +45,7 @@ fn two_programs_that_speak_differently_come_to_one_summary() {
     assert_eq!((&told[0][0]["errors"], &told[0][1]["errors"]), (&json!([]), &json!([])));
 }
 
-// S-58, case 30: for a check and for a step alike.
+// S-58, case 30: this applies to checks and to steps.
 #[test]
 fn a_session_that_is_lost_is_begun_anew_once_with_what_was_said_in_it() {
     let steps = json!({
@@ -71,7 +71,7 @@ fn a_session_that_is_lost_is_begun_anew_once_with_what_was_said_in_it() {
     assert_eq!(summaries(&project).as_array().map(Vec::len), Some(2), "no iteration more");
 }
 
-// S-58, case 30: a session that is lost as soon as it is begun is not begun for ever.
+// S-58, case 30: if each new session is lost immediately, Saihai does not start sessions for ever.
 #[test]
 fn a_session_that_is_lost_twice_is_given_up() {
     let lost = "  - {fail: {class: session_lost, message: 'no such session'}, times: '*'}\n";
@@ -91,7 +91,7 @@ fn a_session_that_is_lost_twice_is_given_up() {
     assert_eq!(result["iterations"], json!(2), "the one that failed counts");
 }
 
-// S-56, S-57: where it works, who it is and what it may use are said with every query, and its own words win.
+// S-56, S-57: every query gets its directory, persona and tools. The step's own values override the agent's.
 #[test]
 fn every_query_is_told_where_it_works_and_what_holds_for_it() {
     let project = two_steps(&json!({"systemPromptPath": "prompts/own.md", "allowedTools": []}));

@@ -1,4 +1,4 @@
-//! What a run of a step agent returns: its transitions, its reasons, and several at once.
+//! Results of a run of a step agent: its transitions, its reasons, and parallel runs.
 
 use rustix::process::Signal;
 use saihai_tests::{At, Fault, Project};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ANY, agent, completes, for_ever, phases, returned, run};
 
-/// Every transition of the last run, without what differs from run to run.
+/// Returns every transition of the last run, without values that differ between runs.
 fn transitions(project: &Project) -> Vec<Value> {
     let mut told = project.saihai(["explain", "last", "--json"]).run().exits(0).json();
     for one in &mut told {
@@ -17,7 +17,7 @@ fn transitions(project: &Project) -> Vec<Value> {
     told
 }
 
-// S-38: stay, move, complete and fail, each committed with its step, its iteration, its verdict and its reason.
+// S-38: stay, move, complete and fail. Each is recorded with its step, iteration, verdict and reason.
 #[test]
 fn a_check_that_passed_or_failed_leads_where_it_says_and_is_recorded_with_its_reason() {
     let steps = json!({
@@ -52,7 +52,7 @@ fn a_check_that_passed_or_failed_leads_where_it_says_and_is_recorded_with_its_re
     assert_eq!(transitions(&project), expected);
 }
 
-// S-70: each is a loop of its own; nothing is locked between them, and neither git nor a forge is needed.
+// S-70: each run is an independent loop. There are no locks between them, and they need neither git nor a forge.
 #[test]
 fn several_agents_are_several_runs_at_the_same_time() {
     let budget = completes("iterationBudget", &json!({"maxIterations": 20}));
@@ -119,7 +119,7 @@ fn a_catalogue_asks_in_the_words_of_each_phase() {
     assert_eq!(returned(&project)["completionReason"], json!("Phase reached: complete"));
 }
 
-/// Why the last run has not succeeded; the error is never empty where it has not, and there is none where it has.
+/// Returns the completion reason of the last run, and checks that exactly the failed runs have an error.
 fn reason(project: &Project) -> String {
     let returned = returned(project);
     let error = returned["error"].as_str().unwrap_or_default();
@@ -127,7 +127,7 @@ fn reason(project: &Project) -> String {
     returned["completionReason"].as_str().unwrap_or_default().to_owned()
 }
 
-// S-26: every reason there is, each with its exit code.
+// S-26: every possible reason, with its exit code.
 #[test]
 fn a_run_always_returns_whether_it_succeeded_and_why_not() {
     let machine = |steps: Value, replies: &str| {
@@ -164,7 +164,7 @@ fn a_run_always_returns_whether_it_succeeded_and_why_not() {
     let log = full.home().join("operations.log");
     full.saihai(["run", "it", "--script", "script.yaml"]).fault(&Fault::note(&log)).run().exits(0);
     let late = At::noted(&log).len() as u64 * 2 / 3;
-    // A disk that takes nothing more takes no word about it either: only who drove the run can tell.
+    // A full disk cannot record its own failure: only the process that drives the run can report it.
     let fault = Fault::fail_from(late, "ENOSPC");
     let told = full.saihai(["run", "it", "--script", "script.yaml", "--json"]).fault(&fault).run().exits(4);
     assert_eq!(told.result()["reason"], json!("storage"), "{told}");
@@ -178,7 +178,7 @@ fn a_run_always_returns_whether_it_succeeded_and_why_not() {
     assert_eq!(reason(&asking), "cancelled");
 }
 
-// S-26: what completes a run is said by a reply; neither one that failed nor one that says nothing is any.
+// S-26: only a reply can complete a run; a failed or empty reply does not count.
 #[test]
 fn nothing_is_a_success_to_which_nobody_replied() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE"}));
@@ -193,7 +193,7 @@ fn nothing_is_a_success_to_which_nobody_replied() {
     }
 }
 
-// S-25, case 42: a run is started by one process and stopped once; what only waits is not stopped.
+// S-25, case 42: one process starts a run, and a run stops once. A waiting run is not stopped.
 #[test]
 fn a_run_is_started_once_and_stopped_once_and_then_only_forked() {
     let steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});

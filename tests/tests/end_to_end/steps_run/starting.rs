@@ -1,4 +1,4 @@
-//! What is opened for a run of a step agent and in which order, and what its log says.
+//! The start of a step agent's run: the order of its preparations, and its log.
 
 use saihai_connect::forge::testing::{ForgeServer, ForgeState};
 use saihai_tests::{FakeAgent, Project};
@@ -11,13 +11,13 @@ fn logged(directory: &str) -> Value {
     json!({"logging": {"directory": directory, "format": "jsonl", "maxFiles": 5}})
 }
 
-/// Nothing may be left of a run that could not be begun.
+/// Returns whether a refused run left nothing behind.
 fn is_clean(project: &Project) -> bool {
     !project.root().join("tmp/logs").exists() && project.begun().is_empty()
 }
 
-// S-21: prompts and completion handler, then the bridge to the agent, then what actions reach; what fails first is told,
-// the next is not even opened, and nothing is left behind.
+// S-21: the order is prompts and completion handler, then the connection to the agent, then the targets of
+// actions. Saihai reports the first failure, does not open the next resource, and leaves nothing behind.
 #[test]
 fn what_a_run_needs_is_opened_in_its_order_and_left_as_it_was_where_one_fails() {
     let mut state = ForgeState::default();
@@ -76,7 +76,7 @@ fn what_a_run_needs_is_opened_in_its_order_and_left_as_it_was_where_one_fails() 
     assert_eq!((logs(&project).len(), project.runs().len()), (1, 1), "now all of it is there");
 }
 
-/// The lines of the only log, each as its level and message.
+/// Returns the lines of the only log, each with its level and message.
 fn levels(project: &Project) -> Vec<(String, String)> {
     let [only] = logs(project).try_into().expect("one run, one log");
     let text = super::log(project, &only);
@@ -115,7 +115,7 @@ fn a_failure_that_no_retry_mends_is_one_error_in_the_log_and_the_result_and_noth
     assert_eq!(returned["iterations"], json!(1), "no iteration that went on");
 }
 
-// S-18: what `config.json` says of logs stands above the agent's own words.
+// S-18: the log settings of `config.json` override the agent's own.
 #[test]
 fn how_many_logs_are_kept_is_said_by_config_json() {
     let steps = json!({"a": {"terminal": true}});
@@ -127,7 +127,7 @@ fn how_many_logs_are_kept_is_said_by_config_json() {
     assert_eq!((logs(&project).len(), project.runs().len()), (1, 2));
 }
 
-// S-18: details are left out of the agent's log where `config.json` wants it brief, and only there.
+// S-18: with `verbose: false` in `config.json`, and only then, the agent's log has no details.
 #[test]
 fn a_log_that_is_not_verbose_has_no_details() {
     let steps = json!({"a": {"terminal": true}});

@@ -1,4 +1,4 @@
-//! What the prompts of a step agent, its handlers and its actions are told.
+//! Inputs of a step agent's prompts, handlers and actions.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{ANY, agent, blocks, completes, for_ever, run, summaries};
 
-/// Every variable of Saihai's own, in one line.
+/// All variables that Saihai defines, in one line.
 const ALL: &str = "{uv-task}|{uv-agent_name}|{uv-step}|{uv-iteration}|{uv-completed_iterations}|{uv-max_iterations}|{uv-remaining}|{uv-previous_response}|{uv-previous_summary}|{uv-check_message}|{uv-check_count}|{uv-max_checks}|{uv-completion_keyword}|{uv-phase}|{uv-issue_number}";
 
 // S-52
@@ -46,7 +46,7 @@ fn every_variable_of_saihais_own_has_its_value_and_a_task_nobody_shows_is_added(
     }
 }
 
-/// An agent program that keeps nothing between two turns, and says what is in the files `1`, `2`, … one after the other.
+/// Installs an agent program without memory between turns, which prints the files `1`, `2`, … one after the other.
 fn forgetful(project: &Project, protocol: &str, replies: &[&str]) {
     for (index, reply) in replies.iter().enumerate() {
         fs::write(project.home().join(format!("{}", index + 1)), reply).expect("a reply");
@@ -97,7 +97,7 @@ fn a_provider_without_sessions_is_told_what_was_said_before_each_prompt_that_goe
     assert!(heard(&project, 3).contains(&carried), "{}", heard(&project, 3));
 }
 
-// S-62: what it is told, all of it.
+// S-62: the complete input of a handler.
 #[test]
 fn a_handler_is_told_everything_by_its_name() {
     let custom = completes("custom", &json!({"handlerPath": "handler.sh"}));
@@ -180,7 +180,7 @@ fn blocks_are_found_by_their_fence_and_type_and_what_only_looks_like_one_is_told
     assert_eq!(summaries(&project).as_array().map(Vec::len), Some(2), "detected though actions are off");
 }
 
-// What an iteration said and did is what all its replies said and did.
+// The texts and actions of an iteration are those of all its replies.
 #[test]
 fn what_a_correction_says_belongs_to_its_iteration() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "ALL SEWN"}));
@@ -209,7 +209,7 @@ fn add(content: &str) -> String {
     format!("```action\n{}\n```\n", json!({"type": "add", "content": content}))
 }
 
-// A reply is all its messages, as they stand in its summary.
+// A reply consists of all its messages, as in its summary.
 #[test]
 fn a_word_and_a_block_count_in_whichever_message_of_a_reply_they_stand() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "ALL SEWN"}));
@@ -227,7 +227,7 @@ fn a_word_and_a_block_count_in_whichever_message_of_a_reply_they_stand() {
     assert_eq!((project.read("output.md").as_str(), &told[0]["errors"]), ("earlier later", &json!([])));
 }
 
-// S-60: a word alone on a line of an earlier message counts, although the last message has it in a sentence.
+// S-60: a word alone on a line of an earlier message counts. The last message has it in a sentence.
 #[test]
 fn a_keyword_alone_on_a_line_of_an_earlier_message_counts() {
     let keyword = completes("keywordSignal", &json!({"completionKeyword": "DONE", "match": "line"}));
