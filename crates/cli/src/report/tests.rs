@@ -263,7 +263,8 @@ fn failures_retries_and_limits_are_told_with_their_numbers() {
         Entry::Decision(Decision::Finished { ending: Ending::Failed("no_match".into()) }),
     ]), @r"
     Detail  call `verify.1.1.2` for `verify/レビュー` (work)
-    Warning `verify/レビュー` failed (rate_limited): slow \x1b[31mdown\nplease
+    Warning `verify/レビュー` failed (rate_limited): slow \x1b[31mdown …
+    Detail    please
     Step    `verify/レビュー` is tried again, attempt 2, in 5 s, by `codex`, in a new session
     Head    parked: limit `max_iterations` reached
     Detail  another process has taken the run over

@@ -242,6 +242,7 @@ async fn the_result_of_a_run_has_everything_the_command_line_shows() {
                 1500000,
             ),
         ),
+        unpriced: {},
         report_directory: "/.takt/reports/20260206-085600-make-it-so",
         reports: [
             "plan.md",
