@@ -150,11 +150,13 @@ async fn talk(
             }
             () = mouth.speak() => {}
             status = &mut ended => return status.map_or_else(|error| Over::Failed(lost(&error)), Over::Exited),
-            over = limits.over() => match over {
-                // It prints whole messages only, and one is on its way.
-                Over::Silence(_) if limits.is_spoken_to(family.since_received()) => {}
-                over => return over,
-            },
+            over = limits.over() => {
+                // It may print whole messages only, and one is on its way.
+                let is_silence = matches!(over, Over::Silence(_));
+                if !(is_silence && limits.is_spoken_to(family.since_received())) {
+                    return over;
+                }
+            }
         }
     }
 }
