@@ -8,6 +8,7 @@ mod length;
 mod linted;
 mod purity;
 mod vendors;
+mod words;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ pub use length::files_are_chapters;
 pub use linted::suites_left_out_are_linted;
 pub use purity::pure_layers_touch_nothing;
 pub use vendors::vendors_stay_in_their_modules;
+pub use words::comments_are_plain;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {

@@ -53,6 +53,11 @@ fn suites_left_out_are_linted() {
 }
 
 #[test]
+fn comments_are_plain() {
+    assert_none(&tidy::comments_are_plain(&SOURCES));
+}
+
+#[test]
 fn dialects_stay_in_configuration() {
     assert_none(&tidy::dialects_stay_in_configuration(&SOURCES));
 }

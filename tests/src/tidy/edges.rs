@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::Violation;
 
-const PURE: [&str; 5] =
-    ["saihai-model", "saihai-json-schema", "saihai-judge", "saihai-engine", "saihai-config"];
+const PURE: [&str; 6] =
+    ["saihai-model", "saihai-json-schema", "saihai-judge", "saihai-engine", "saihai-config", "saihai-view"];
 
 /// Cargo metadata of the workspace and all its dependencies.
 pub struct Metadata {
@@ -227,6 +227,8 @@ mod tests {
             ("saihai-judge", &["between"]),
             ("saihai-engine", &[]),
             ("saihai-config", &[]),
+            ("saihai-json-schema", &[]),
+            ("saihai-view", &[]),
             ("between", &["tokio"]),
             ("tokio", &[]),
         ]);

@@ -13,6 +13,4 @@ pub use run_result::{RunResult, ToldSummary, failure_words};
 pub use spending::Spending;
 
 #[cfg(test)]
-mod result_tests;
-#[cfg(test)]
 mod tests;

@@ -1,3 +1,5 @@
+mod results;
+
 use saihai_model::{
     Alarm, AnswerForm, Destination, Join, Method, Monitor, Prompt, Question, QuestionSession, Script,
     ScriptReply, Target, Usage, Usd, Variable, Wants, Watch, Workflow,

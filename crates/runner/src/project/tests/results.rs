@@ -7,8 +7,8 @@ use saihai_model::{
 use saihai_view::{ActionResult, RunView};
 use serde_json::json;
 
-use super::ToldSummary;
-use super::run_result::told;
+use crate::project::ToldSummary;
+use crate::project::run_result::told;
 use crate::testing::{Project, drive, fixed, script, stage, turn, workflow};
 use crate::{Going, LoadedRun};
 
