@@ -114,7 +114,7 @@ fn programs_and_services_end_in_every_way() {
     assert!(last_words.len() > 4000, "{}", last_words.len());
     insta::assert_snapshot!(results(&told), @r#"
     {"agent":"broken","assessments":0,"cached":false,"class":"crashed","exit_code":7,"findings":0,"message":"command failed (exit code 7): 1997\n1998\n1999\n2000\nthe end","status":"error","stderr":null}
-    {"agent":"full","assessments":1,"cached":false,"findings":1,"reason":"output_limit","status":"truncated","usage":{"input":100,"output":20}}
+    {"agent":"full","assessments":1,"cached":false,"findings":1,"reason":"output_limit","status":"truncated","usage":{"cached":40,"input":100,"output":20,"reasoning":5}}
     {"agent":"sound","assessments":1,"cached":false,"findings":0,"status":"success"}
     {"agent":"streamed","assessments":1,"cached":false,"findings":1,"status":"timeout","timeout_seconds":2}
     {"agent":"stuck","assessments":0,"cached":false,"findings":0,"status":"timeout","timeout_seconds":1}
