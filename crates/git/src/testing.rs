@@ -13,11 +13,17 @@ pub struct Repository {
     root: PathBuf,
 }
 
+impl Default for Repository {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Repository {
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().canonicalize().unwrap().join("repository");
-        std::fs::create_dir(&root).unwrap();
+        let directory = tempfile::tempdir().expect("a repository for tests");
+        let root = directory.path().canonicalize().expect("a repository for tests").join("repository");
+        std::fs::create_dir(&root).expect("a repository for tests");
         let repository = Self { directory, root };
         repository.git(&["init", "--quiet", "--initial-branch=main"]);
         repository
@@ -25,14 +31,17 @@ impl Repository {
 
     /// Returns the directory of its files. Its parent has room for files outside the repository.
     pub fn root(&self) -> &Path {
-        debug_assert!(self.root.starts_with(self.directory.path().canonicalize().unwrap()));
+        debug_assert!(
+            self.root.starts_with(self.directory.path().canonicalize().expect("a repository for tests"))
+        );
         &self.root
     }
 
     pub fn write(&self, path: &str, text: &str) -> &Self {
         let file = self.root.join(path);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
+        std::fs::create_dir_all(file.parent().expect("a repository for tests"))
+            .expect("a repository for tests");
+        std::fs::write(file, text).expect("a repository for tests");
         self
     }
 
@@ -49,7 +58,7 @@ impl Repository {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .status()
-            .unwrap();
+            .expect("a repository for tests");
         assert!(status.success(), "git {arguments:?}");
         self
     }

@@ -98,7 +98,7 @@ impl Blobs {
         let missing = |error: io::Error| {
             if error.kind() == io::ErrorKind::NotFound { Bad::Missing } else { Bad::Unreadable(error) }
         };
-        let file = File::open(&self.path(hash)).map_err(missing)?;
+        let file = File::open(self.path(hash)).map_err(missing)?;
         let found = file.metadata().map_err(Bad::Unreadable)?.len();
         if found == bytes { Ok((file, found)) } else { Err(Bad::Length { expected: bytes, found }) }
     }

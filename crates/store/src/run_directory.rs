@@ -164,7 +164,7 @@ impl RunDirectory {
     }
 
     fn line_naming(&self, hash: &str) -> Option<u64> {
-        let text = std::fs::read(&self.journal()).ok()?;
+        let text = std::fs::read(self.journal()).ok()?;
         let found = text.windows(hash.len()).position(|window| window == hash.as_bytes())?;
         Some(1 + text[..found].iter().filter(|byte| **byte == b'\n').count() as u64)
     }

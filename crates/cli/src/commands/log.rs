@@ -84,7 +84,7 @@ impl<'a> Teller<'a> {
         })?;
         written?;
         streams.out.flush()?;
-        Ok(torn.map(|torn| saihai::Warning::torn(&self.directory, torn).to_string()))
+        Ok(torn.map(|torn| saihai::Warning::torn(self.directory, torn).to_string()))
     }
 
     fn record(&mut self, record: &Record, streams: &mut Streams) -> std::io::Result<()> {
@@ -183,7 +183,7 @@ impl<'a> ProgressObject<'a> {
 async fn follow(teller: &mut Teller<'_>, streams: &mut Streams) -> Result<(), Error> {
     let mut signals = Signals::listen()?;
     loop {
-        let over = !matches!(saihai::run_state(&teller.directory)?, State::Running { .. });
+        let over = !matches!(saihai::run_state(teller.directory)?, State::Running { .. });
         // Check for the end before the last read, so that the final records are not missed.
         teller.look_on(streams)?;
         teller.tell(streams)?;

@@ -80,11 +80,11 @@ impl Repository {
     }
 
     fn is_copy_changed(&self, worktree: &Worktree, path: &str) -> bool {
-        let copy = match std::fs::read(&worktree.path().join(path)) {
+        let copy = match std::fs::read(worktree.path().join(path)) {
             Ok(copy) => copy,
             Err(error) => return error.kind() != io::ErrorKind::NotFound,
         };
-        std::fs::read(&self.root.join(path)).map_or(true, |original| original != copy)
+        std::fs::read(self.root.join(path)).map_or(true, |original| original != copy)
     }
 
     /// Removes the branch of an item if it is checked out nowhere and a merge target contains it.

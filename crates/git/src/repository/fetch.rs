@@ -107,7 +107,7 @@ impl Repository {
         remote.fetch(&private, &flags)?;
         // Git shortened the list of the private directory. Remove the same entries from the repository's
         // list.
-        let left = lines(&std::fs::read(&private.path(SHALLOW)).unwrap_or_default());
+        let left = lines(&std::fs::read(private.path(SHALLOW)).unwrap_or_default());
         self.take_off(&ends.difference(&left).cloned().collect())
     }
 

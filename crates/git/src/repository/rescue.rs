@@ -153,7 +153,7 @@ impl Repository {
             let name = name.to_string_lossy();
             if name == "index" || name.starts_with("sharedindex.") {
                 let copied =
-                    std::fs::read(&entry.path()).and_then(|index| std::fs::write(private.path(&name), index));
+                    std::fs::read(entry.path()).and_then(|index| std::fs::write(private.path(&name), index));
                 copied.map_err(Error::file("copy", &entry.path()))?;
             }
         }
@@ -163,7 +163,7 @@ impl Repository {
     /// Returns the reflog of HEAD: each line has the commits before and after a move, or only the one after.
     fn log_of(&self, worktree: &Worktree) -> Result<Vec<u8>, Error> {
         if !self.common.join("reftable").is_dir() {
-            return Ok(std::fs::read(&worktree.directory().join("logs/HEAD")).unwrap_or_default());
+            return Ok(std::fs::read(worktree.directory().join("logs/HEAD")).unwrap_or_default());
         }
         // With reftable the log is not a file. The repository's configuration could name any program for
         // checking signatures.

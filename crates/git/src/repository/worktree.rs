@@ -207,7 +207,7 @@ impl Repository {
 /// Returns true during a rebase or bisection of a branch. HEAD is detached then, but returns to the branch.
 fn is_underway(state: &Path, branch: &str) -> bool {
     let names = ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
-    names.iter().filter_map(|name| std::fs::read(&state.join(name)).ok()).any(|text| {
+    names.iter().filter_map(|name| std::fs::read(state.join(name)).ok()).any(|text| {
         let text = String::from_utf8_lossy(&text);
         let text = text.trim_end();
         text == branch || text.strip_prefix("refs/heads/") == Some(branch)

@@ -126,7 +126,7 @@ impl Shelf<'_> {
     }
 
     fn was_put_aside(&self, call: &CallId, found: &Found) -> Option<Text> {
-        let text = std::fs::read(&self.note(call, found)).ok()?;
+        let text = std::fs::read(self.note(call, found)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
