@@ -1,7 +1,7 @@
 //! Programs that also support the Agent Client Protocol, driven through it.
 
 use saihai_tests::{Answer, RealAgent};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cases::{DONE, EDIT, READONLY};
 use crate::scene::Scene;
@@ -50,6 +50,27 @@ macro_rules! each_speaks {
 }
 
 each_speaks! { gemini copilot }
+
+// C-41, C-45: leaving plan mode asks us, and we refuse.
+#[test]
+fn gemini_gains_nothing_by_plan_mode_in_a_read_only_turn() {
+    let agent = RealAgent::named("gemini");
+    let scene = Scene::new(agent, READONLY, |root, _| {
+        let command = format!("touch '{}'", root.join("run.txt").display());
+        [
+            Answer::tool("enter_plan_mode", json!({"reason": "to plan"})),
+            Answer::tool("write_file", json!({"file_path": "plan.md", "content": "Do it."})),
+            Answer::tool("exit_plan_mode", json!({"plan_filename": "plan.md"})),
+            (agent.run)(&command),
+            Answer::text(DONE),
+        ]
+    })
+    .through_acp(agent);
+    let outcome = scene.run().run();
+    assert!(scene.here.server.asked().len() > 1, "the model did try: {outcome}");
+    assert!(!scene.here.project.root().join("run.txt").exists(), "{outcome}");
+    assert!(!scene.here.project.root().join("plan.md").exists(), "{outcome}");
+}
 
 fn a_plain_turn(agent: &'static RealAgent) {
     let scene = Scene::new(agent, READONLY, |_, _| [Answer::text(DONE)]).through_acp(agent);
