@@ -163,3 +163,21 @@ async fn a_variable_that_would_allow_everything_reaches_nobody() {
     let seen = given.map(|(name, _)| call.variable(name));
     assert_eq!(seen, [None, Some("/home"), Some("1")]);
 }
+
+// C-43: a program of tomorrow may have tools that this version does not know.
+#[test]
+fn a_tool_that_we_do_not_know_in_a_read_only_turn_is_shown_and_recorded() {
+    let check = |keys: &str, expected: bool| {
+        let project = one("copilot", keys, "");
+        let tools = json!([{"name": "teleport", "input": {}, "output": "gone"}]);
+        let fake = fake(&project, "copilot", &json!([{"text": DONE, "tools": tools}]));
+        let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);
+        assert_eq!(outcome.stderr.contains("copilot called `teleport`"), expected, "{outcome}");
+        let journal = project.journal();
+        let replied = journal.facts("replied").next().expect("a reply");
+        let warnings = replied["reading"]["warnings"].to_string();
+        assert_eq!(warnings.contains("copilot called `teleport`"), expected, "{replied}");
+    };
+    check("edit: false", true);
+    check("edit: true", false);
+}
