@@ -73,6 +73,11 @@ impl Fault {
     pub fn note(log: &Path) -> Self {
         Self(format!("log={}", log.display()))
     }
+
+    /// No fault. Logs every opening of a journal for reading to a file.
+    pub fn note_reads(log: &Path) -> Self {
+        Self(format!("reads={}", log.display()))
+    }
 }
 
 impl fmt::Display for Fault {

@@ -132,6 +132,15 @@ impl Invocation {
         Self { command: self.with_surroundings(command), ..self }
     }
 
+    /// Writes stderr to stdout too, in the order of a terminal.
+    #[must_use]
+    pub fn with_one_output(self) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(self.command.get_program());
+        command.args(self.command.get_args());
+        Self { command: self.with_surroundings(command), ..self }
+    }
+
     /// Copies working directory and variables to another command.
     fn with_surroundings(&self, mut command: Command) -> Command {
         command.env_clear();

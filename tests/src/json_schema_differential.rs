@@ -233,7 +233,7 @@ fn both_read_patterns_alike() {
 
 #[test]
 fn every_schema_we_publish_is_one_and_is_supported() {
-    let texts = [saihai::JOURNAL_SCHEMA, saihai::review::REPORT_SCHEMA, crate::published::OUTPUT];
+    let texts = [saihai::JOURNAL_SCHEMA, saihai_review::REPORT_SCHEMA, crate::published::OUTPUT];
     let written = texts.map(|text| serde_json::from_str(text).expect("a schema is JSON"));
     let made = SCHEMAS.into_iter().filter_map(|(name, _)| schema(name));
     let replies = OutputSchema::ALL.into_iter().map(OutputSchema::json);

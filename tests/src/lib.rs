@@ -20,6 +20,7 @@ mod published;
 mod real_agent;
 mod story;
 mod terminal;
+mod terminal_picture;
 pub mod tidy;
 mod workload;
 
@@ -35,5 +36,6 @@ pub use project::{Project, Snapshot};
 pub use published::{wrong_line, wrong_output, wrong_report};
 pub use real_agent::{RealAgent, Surroundings};
 pub use story::story;
-pub use terminal::{Terminal, screen};
+pub use terminal::{StyledCharacter, Terminal, screen, styled_screen};
+pub use terminal_picture::picture;
 pub use workload::{End, Workload, in_parallel};

@@ -21,7 +21,7 @@ pub(crate) enum Block {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     command: String,
-    /// stdout and then stderr, as on a terminal.
+    /// Both outputs in the order of a terminal (U-23).
     pub(crate) output: String,
 }
 
@@ -103,8 +103,14 @@ pub fn updated(text: &str, project: &Project) -> Result<String, String> {
         match Block::of(0, info, content.clone()) {
             Some(Block::Console { steps, .. }) => {
                 for step in steps {
-                    let seen = step.seen(project)?.replace(&project.root().display().to_string(), "[..]");
-                    page.push_str(&format!("$ {}\n{}", step.command, lasting(&seen)));
+                    let seen = step.seen(project)?;
+                    // A page that still matches keeps its `[..]`, such as those for durations in tables.
+                    let output = if matches(&step.output, &seen) {
+                        step.output
+                    } else {
+                        lasting(&seen.replace(&project.root().display().to_string(), "[..]"))
+                    };
+                    page.push_str(&format!("$ {}\n{output}", step.command));
                 }
             }
             Some(Block::File { path, content }) => {
@@ -122,7 +128,7 @@ pub fn updated(text: &str, project: &Project) -> Result<String, String> {
 /// they would end the block.
 fn lasting(seen: &str) -> String {
     let line = |line: &str| match line {
-        fence if fence.starts_with("```") => "[..]\n".to_owned(),
+        fence if fence.trim_start().starts_with("```") => "[..]\n".to_owned(),
         line => without_duration(&without_time(line.trim_end())) + "\n",
     };
     seen.lines().map(line).collect()
@@ -162,8 +168,19 @@ fn without_duration(line: &str) -> String {
             let after = rest.find(',').map_or("", |at| &rest[at..]);
             format!("{who} replied in [..]{after}")
         }
-        None => line.to_owned(),
+        None => match figures(line) {
+            Some((run, rest)) => format!("{run}[..]{rest}"),
+            None => line.to_owned(),
+        },
     }
+}
+
+/// Splits the figures of a run around its elapsed time: `run RUN: `, `12 ms`, `, 2 turns`.
+fn figures(line: &str) -> Option<(&str, &str)> {
+    let start = line.strip_prefix("run ")?.find(": ")? + "run : ".len();
+    let (run, rest) = line.split_at(start);
+    rest.starts_with(|c: char| c.is_ascii_digit()).then_some(())?;
+    Some((run, &rest[rest.find(',')?..]))
 }
 
 impl Block {
@@ -182,7 +199,10 @@ impl Block {
 pub(crate) fn steps(content: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in content.lines() {
-        match (line.strip_prefix("$ "), steps.last_mut()) {
+        // Output may look like a command too: a program's own line is shown with `$`.
+        let command = line.strip_prefix("$ ");
+        let command = command.filter(|line| line.starts_with("saihai ") || line.starts_with("git "));
+        match (command, steps.last_mut()) {
             (Some(command), _) => steps.push(Step { command: command.to_owned(), output: String::new() }),
             (None, Some(step)) => {
                 step.output.push_str(line);
@@ -198,17 +218,18 @@ impl Step {
     /// Runs the command and returns its output as on a terminal.
     fn seen(&self, project: &Project) -> Result<String, String> {
         let words = words(&self.command);
-        let outcome = match words.split_first() {
-            Some((program, arguments)) if program == "saihai" => project.saihai(arguments).run(),
-            Some((program, arguments)) if program == "git" => project.git(arguments).run(),
+        let invocation = match words.split_first() {
+            Some((program, arguments)) if program == "saihai" => project.saihai(arguments),
+            Some((program, arguments)) if program == "git" => project.git(arguments),
             _ => return Err(format!("`{}` is no call of saihai or git", self.command)),
         };
+        let outcome = invocation.with_one_output().run();
         let end = match outcome.code {
             Some(0) => String::new(),
             Some(code) => format!("? {code}\n"),
             None => "? killed\n".to_owned(),
         };
-        Ok(without_numbers(&(outcome.stdout + &outcome.stderr + &end), &project.runs()))
+        Ok(without_numbers(&(outcome.stdout + &end), &project.runs()))
     }
 
     fn run(&self, project: &Project) -> Result<(), String> {

@@ -120,7 +120,8 @@ impl Project {
     /// Returns names and contents of the reports of the only run, in order.
     pub fn reports(&self) -> Vec<(String, String)> {
         let run = self.run_directory();
-        let directory = self.root().join(".takt/reports").join(run.file_name().expect("a run has a name"));
+        let reports = if self.root().join(".takt").is_dir() { ".takt/reports" } else { ".saihai/reports" };
+        let directory = self.root().join(reports).join(run.file_name().expect("a run has a name"));
         let entries = fs::read_dir(&directory).expect("a run has a report directory");
         let mut reports: Vec<(String, String)> = entries
             .map(|entry| {
@@ -177,6 +178,14 @@ impl Drop for Project {
 #[derive(PartialEq, Eq)]
 pub struct Snapshot {
     files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Snapshot {
+    /// Returns the files that differ in another snapshot, or are missing in one of both.
+    pub fn differences(&self, other: &Self) -> Vec<PathBuf> {
+        let all: std::collections::BTreeSet<&PathBuf> = self.files.keys().chain(other.files.keys()).collect();
+        all.into_iter().filter(|path| self.files.get(*path) != other.files.get(*path)).cloned().collect()
+    }
 }
 
 impl fmt::Debug for Snapshot {

@@ -23,7 +23,7 @@ pub fn wrong_output(object: &Value) -> Vec<String> {
 /// Returns the errors of a review report.
 pub fn wrong_report(report: &Value) -> Vec<String> {
     static SCHEMA: OnceLock<JsonSchema> = OnceLock::new();
-    complaints(SCHEMA.get_or_init(|| compiled(saihai::review::REPORT_SCHEMA)), report)
+    complaints(SCHEMA.get_or_init(|| compiled(saihai_review::REPORT_SCHEMA)), report)
 }
 
 /// Returns the errors of a journal line.

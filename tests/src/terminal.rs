@@ -15,8 +15,7 @@ use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr
 use crate::Invocation;
 use crate::invocation::WATCHDOG;
 
-/// An invocation whose stdin, stdout and stderr are one terminal of 80 columns. Dropping it kills
-/// the process.
+/// An invocation whose stdin, stdout and stderr are one terminal. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Terminal {
     shown: String,
@@ -27,8 +26,13 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Starts it on a terminal of 80 columns.
     pub fn start(invocation: Invocation) -> Self {
-        let (ours, theirs) = open();
+        Self::start_with_columns(invocation, 80)
+    }
+
+    pub fn start_with_columns(invocation: Invocation, columns: u16) -> Self {
+        let (ours, theirs) = open(columns);
         let (mut command, shown) = invocation.into_command();
         let side = || Stdio::from(theirs.try_clone().expect("another handle"));
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn();
@@ -104,7 +108,7 @@ impl Drop for Terminal {
 }
 
 /// Opens a pseudo-terminal without echo.
-fn open() -> (OwnedFd, OwnedFd) {
+fn open(columns: u16) -> (OwnedFd, OwnedFd) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&ours).expect("the right to use it");
     unlockpt(&ours).expect("the right to open it");
@@ -118,31 +122,48 @@ fn open() -> (OwnedFd, OwnedFd) {
     let mut modes = tcgetattr(&theirs).expect("its modes");
     modes.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&theirs, OptionalActions::Now, &modes).expect("its modes can be set");
-    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&ours, size).expect("its size can be set");
     (ours, theirs)
 }
 
+/// A character on the screen with its select-graphic-rendition codes, for example `1;32`.
+pub type StyledCharacter = (char, String);
+
 /// Returns the screen lines after this output. Interprets only the escape sequences that Saihai
 /// uses.
 pub fn screen(written: &str) -> Vec<String> {
-    let mut lines: Vec<Vec<char>> = vec![Vec::new()];
+    styled_screen(written)
+        .into_iter()
+        .map(|line| line.into_iter().map(|(letter, _)| letter).collect())
+        .collect()
+}
+
+/// Like [`screen`], with the style of each character.
+pub fn styled_screen(written: &str) -> Vec<Vec<StyledCharacter>> {
+    let mut lines: Vec<Vec<StyledCharacter>> = vec![Vec::new()];
+    let mut style = String::new();
     let (mut row, mut column) = (0, 0);
     let mut characters = written.chars();
     while let Some(character) = characters.next() {
         match character {
             '\u{1b}' => {
-                let (kind, number) = sequence(&mut characters);
+                let (kind, numbers) = sequence(&mut characters);
                 match kind {
-                    'A' => row -= number,
+                    'A' => row -= numbers.parse().unwrap_or(1),
                     'J' => lines.truncate(row + 1),
-                    'K' | 'm' => {}
+                    'K' | ']' => {}
+                    'm' if matches!(numbers.as_str(), "" | "0") => style.clear(),
+                    'm' if style.is_empty() => style = numbers,
+                    'm' => style = format!("{style};{numbers}"),
                     other => panic!("a sequence we do not use: {other:?}"),
                 }
                 if matches!(kind, 'J' | 'K') {
                     lines[row].truncate(column);
                 }
             }
+            // The bell.
+            '\u{7}' => {}
             '\r' => column = 0,
             '\n' => {
                 row += 1;
@@ -150,22 +171,31 @@ pub fn screen(written: &str) -> Vec<String> {
             }
             other => {
                 lines[row].truncate(column);
-                lines[row].push(other);
+                lines[row].push((other, style.clone()));
                 column += 1;
             }
         }
     }
-    lines.into_iter().map(|line| line.into_iter().collect()).collect()
+    lines
 }
 
-/// Returns the final letter and the number of an escape sequence, after its escape character.
-fn sequence(characters: &mut std::str::Chars<'_>) -> (char, usize) {
-    assert_eq!(characters.next(), Some('['), "a sequence we do not use");
-    let mut number = String::new();
+/// Returns the final letter and the numbers of an escape sequence, after its escape character.
+fn sequence(characters: &mut std::str::Chars<'_>) -> (char, String) {
+    match characters.next() {
+        Some('[') => {}
+        // A desktop notification, up to its end.
+        Some(']') => {
+            let end = characters.by_ref().position(|character| character == '\u{1b}');
+            assert!(end.is_some() && characters.next() == Some('\\'), "a notification ends");
+            return (']', String::new());
+        }
+        other => panic!("a sequence we do not use: {other:?}"),
+    }
+    let mut numbers = String::new();
     loop {
         match characters.next().expect("a sequence ends") {
-            letter if letter.is_ascii_alphabetic() => return (letter, number.parse().unwrap_or(1)),
-            other => number.push(other),
+            letter if letter.is_ascii_alphabetic() => return (letter, numbers),
+            other => numbers.push(other),
         }
     }
 }

@@ -6,6 +6,7 @@ mod edges;
 mod leftovers;
 mod length;
 mod linted;
+mod messages;
 mod purity;
 mod vendors;
 mod words;
@@ -19,9 +20,10 @@ pub use edges::{Metadata, edges_are_as_drawn, pure_crates_build_without_tokio};
 pub use leftovers::nothing_unfinished_is_left;
 pub use length::files_are_chapters;
 pub use linted::suites_left_out_are_linted;
+pub use messages::messages_are_not_parsed;
 pub use purity::pure_layers_touch_nothing;
 pub use vendors::vendors_stay_in_their_modules;
-pub use words::comments_are_plain;
+pub use words::{comments_are_plain, strings_are_plain};
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {

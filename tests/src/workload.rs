@@ -61,7 +61,7 @@ impl Workload {
     }
 
     pub fn answer(&self) -> Invocation {
-        self.project.saihai(["answer", "last", "Mention the migration."])
+        self.project.saihai(["answer", "last", "Mention the migration.", "--no-resume"])
     }
 
     pub fn resume(&self) -> Invocation {

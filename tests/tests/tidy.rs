@@ -58,6 +58,16 @@ fn comments_are_plain() {
 }
 
 #[test]
+fn strings_are_plain() {
+    assert_none(&tidy::strings_are_plain(&SOURCES));
+}
+
+#[test]
+fn messages_are_not_parsed() {
+    assert_none(&tidy::messages_are_not_parsed(&SOURCES));
+}
+
+#[test]
 fn dialects_stay_in_configuration() {
     assert_none(&tidy::dialects_stay_in_configuration(&SOURCES));
 }

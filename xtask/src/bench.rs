@@ -9,7 +9,15 @@ use crate::cargo;
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     cargo::cargo(&["build", "--release", "--package", "saihai-cli"])?;
-    cargo::cargo(&["build", "--release", "--package", "saihai-tests", "--no-default-features", "--bins"])?;
+    cargo::cargo(&[
+        "build",
+        "--release",
+        "--package",
+        "saihai-tests",
+        "--no-default-features",
+        "--features=tools",
+        "--bins",
+    ])?;
     let release = cargo::target_directory()?.join("release");
     let program = |name: &str| release.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let status = Command::new(program("saihai-bench"))

@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask test`, `bench`, `coverage`, `real-agents`, `real-model`,
+//! Project tasks: `cargo xtask test`, `bench`, `coverage`, `docs`, `real-agents`, `real-model`,
 //! `record-agents`, `time-agents`.
 //!
 //! Each task runs a few cargo commands and reports facts that cargo does not:
@@ -11,6 +11,7 @@
 mod bench;
 mod cargo;
 mod coverage;
+mod docs;
 mod real_agents;
 mod real_model;
 mod test;
@@ -25,8 +26,9 @@ usage: cargo xtask TASK
 
   test [--real-agents]              every test, and the check of the release binary; with the flag also the
                                     vendors' agent programs, against a scripted API and without a network
-  bench [--only T-n]                the laws of cost, as ratios, with the law beside each
+  bench [--only T-n]                the laws of cost, as ratios, each with its law
   coverage [--area A] [--all]       requirements that no test names, by area
+  docs                              build the documentation site and check its links
   real-agents [--latest] [NAME…]    only the suite of the vendors' agent programs, or its tests of these names;
                                     with the flag at the newest versions that npm has
   real-model [NAME…]                only a real, small model on the loopback, for the providers by HTTP
@@ -51,6 +53,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "test" => test::run(rest),
         "bench" => bench::run(rest),
         "coverage" => coverage::run(rest),
+        "docs" => docs::run(rest),
         "real-agents" => real_agents::test(rest).map(|()| ExitCode::SUCCESS),
         "record-agents" => real_agents::record(rest),
         "time-agents" => real_agents::time(),

@@ -49,7 +49,7 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
 pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
     let (installation, confinement) = prepare(AgentVersions::Pinned)?;
     let recorder = cargo::executable(
-        &["build", "--package", "saihai-tests", "--example", "record_agents"],
+        &["build", "--package", "saihai-tests", "--features=tools", "--example", "record_agents"],
         "record_agents",
     )?;
     installation.take_in(&recorder, "record_agents")?;
@@ -71,7 +71,7 @@ pub(crate) fn record(arguments: &[String]) -> Result<ExitCode> {
 /// Measures the start-up time of a program.
 pub(crate) fn time() -> Result<ExitCode> {
     let (installation, confinement) = prepare(AgentVersions::Pinned)?;
-    let build = ["build", "--package", "saihai-tests", "--example", "time_agents"];
+    let build = ["build", "--package", "saihai-tests", "--features=tools", "--example", "time_agents"];
     installation.take_in(&cargo::executable(&build, "time_agents")?, "time_agents")?;
     let status = confinement.run("time_agents", &[])?;
     ensure!(status.success(), "the measurement failed ({status})");

@@ -13,7 +13,7 @@ pub struct Id {
 }
 
 /// Letters of the areas, in display order.
-pub const AREAS: &str = "PHSRICKTD";
+pub const AREAS: &str = "PHSRICKTDUXVNBE";
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,7 +23,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         [only] if only == "--real-agents" => true,
         _ => bail!("`test` takes `--real-agents` and nothing else; for one test: cargo test -p CRATE NAME"),
     };
-    cargo::cargo(&["test", "--workspace"])?;
+    // Many tests wait for processes and timers, so that twice as many as there are cores keep the machine busy.
+    let threads = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2).to_string();
+    cargo::cargo_with(&["test", "--workspace"], &[("RUST_TEST_THREADS", Path::new(&threads))])?;
     the_release_binary_has_no_faults()?;
     if real_agents {
         real_agents::test(&[])?;

@@ -3,54 +3,42 @@
 use std::io;
 
 use saihai::StoreError;
+use saihai_connect::Unavailable;
+use saihai_model::ExitStatus;
 
+use crate::project::Project;
 use crate::terminal::Streams;
-
-/// Exit codes of commands. The exit codes of runs are in `saihai_model::exit_code`.
-pub(crate) mod exit {
-    pub(crate) const DONE: u8 = 0;
-    /// A generated rehearsal missed an exit, a strict script has unused replies, or a limited review has findings.
-    pub(crate) const FAILED: u8 = 1;
-    /// Usage, settings or definition error, unknown run, run owned by another process, or damaged journal.
-    pub(crate) const USAGE: u8 = 2;
-    pub(crate) const INTERRUPTED: u8 = 3;
-    /// A provider, a program or the disk failed.
-    pub(crate) const UNAVAILABLE: u8 = 4;
-    /// A person has to act first.
-    pub(crate) const WAITING: u8 = 6;
-    pub(crate) const BUG: u8 = 70;
-}
 
 /// A reason to end a command early.
 #[derive(Debug)]
-pub(crate) enum Error {
+pub(crate) enum CommandError {
     /// The reader of stdout is gone: exit silently.
     ClosedPipe,
-    Said(u8),
+    Said(ExitStatus),
     /// The message still has to be printed.
-    Refused(Refusal),
+    Refused(CommandRefusal),
 }
 
 /// A failure, its reason, and the next steps.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) exit: u8,
+pub(crate) struct CommandRefusal {
+    pub(crate) exit: ExitStatus,
     pub(crate) message: String,
     pub(crate) hints: Vec<String>,
 }
 
-impl Error {
+impl CommandError {
     /// Creates an error for an invalid request.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::with_exit(exit::USAGE, message)
+        Self::with_exit(ExitStatus::Usage, message)
     }
 
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
-        Self::with_exit(exit::UNAVAILABLE, message)
+        Self::with_exit(ExitStatus::Unavailable, message)
     }
 
-    pub(crate) fn with_exit(exit: u8, message: impl Into<String>) -> Self {
-        Self::Refused(Refusal { exit, message: message.into(), hints: Vec::new() })
+    pub(crate) fn with_exit(exit: ExitStatus, message: impl Into<String>) -> Self {
+        Self::Refused(CommandRefusal { exit, message: message.into(), hints: Vec::new() })
     }
 
     #[must_use]
@@ -61,11 +49,19 @@ impl Error {
         self
     }
 
-    /// Prints the error on stderr and returns the exit code.
-    pub(crate) fn say(self, streams: &mut Streams) -> u8 {
+    /// Returns the message without hints.
+    pub(crate) fn message(&self) -> &str {
         match self {
-            Self::ClosedPipe => exit::DONE,
-            Self::Said(code) => code,
+            Self::Refused(refusal) => &refusal.message,
+            Self::ClosedPipe | Self::Said(_) => "it cannot be said why",
+        }
+    }
+
+    /// Prints the error on stderr and returns the exit status.
+    pub(crate) fn say(self, streams: &mut Streams) -> ExitStatus {
+        match self {
+            Self::ClosedPipe => ExitStatus::Done,
+            Self::Said(status) => status,
             Self::Refused(refusal) => {
                 streams.error(&refusal.message, &refusal.hints);
                 refusal.exit
@@ -75,7 +71,7 @@ impl Error {
 }
 
 /// Handles failed writes to stdout. Other I/O errors are converted at their origin, which knows the path.
-impl From<io::Error> for Error {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self::ClosedPipe
@@ -85,9 +81,9 @@ impl From<io::Error> for Error {
     }
 }
 
-impl From<StoreError> for Error {
+impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        saihai::Error::from(error).into()
+        saihai::DriverError::from(error).into()
     }
 }
 
@@ -107,39 +103,63 @@ pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     text
 }
 
-impl From<saihai::Error> for Error {
-    fn from(error: saihai::Error) -> Self {
-        use saihai::{Error as Runner, State};
-        let said = Self::with_exit(error.exit_code(), sentence(&error));
-        match &error {
+/// Returns the shortest name to type for a run.
+fn typed_name(run: &str) -> String {
+    Project::find().map_or_else(|_| run.to_owned(), |project| project.runs().short_name(run))
+}
+
+impl From<saihai::DriverError> for CommandError {
+    fn from(error: saihai::DriverError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&saihai::DriverError> for CommandError {
+    fn from(error: &saihai::DriverError) -> Self {
+        use saihai::DriverError as Runner;
+        use saihai_view::RunState;
+        let status = match error {
+            Runner::Store(StoreError::Io { .. }) => ExitStatus::Unavailable,
+            // A provider that is not there, and not merely mistyped (C-12).
+            Runner::Unavailable(names) if names.iter().any(Unavailable::is_missing) => {
+                ExitStatus::Unavailable
+            }
+            Runner::Stuck { .. } => ExitStatus::Bug,
+            _ => ExitStatus::Usage,
+        };
+        let hint = match error {
             Runner::Store(StoreError::Owned { run, .. }) => {
-                said.hint(format!("`saihai log {run} -f` follows it, `saihai cancel {run}` ends it"))
+                let run = typed_name(run);
+                format!("`saihai log {run} -f` follows it, `saihai cancel {run}` ends it")
             }
             Runner::Store(StoreError::NoSuchRun { .. } | StoreError::AmbiguousRun { .. }) => {
-                said.hint("`saihai runs` lists them")
+                "`saihai runs` lists them".to_owned()
             }
-            Runner::Over { run, .. } => said.hint(format!("`saihai fork {run}` makes a new run out of it")),
-            Runner::GateClosed { run, .. } => said.hint(format!("`saihai resume {run}` goes on with that")),
+            Runner::Over { run, .. } => {
+                format!("`saihai fork {}` creates a new run from it", typed_name(run))
+            }
+            Runner::GateClosed { run, .. } => {
+                format!("`saihai resume {}` continues with that", typed_name(run))
+            }
             Runner::NoGate { run, state } => match &**state {
-                State::Running { .. } => said.hint(format!("`saihai log {run} -f` follows it")),
-                State::Ready => said.hint(format!("continue with `saihai resume {run}`")),
-                State::Interrupted | State::Parked { .. } => {
-                    said.hint(format!("run `saihai resume {run}` first; if it asks again, answer then"))
+                RunState::Running { .. } => format!("`saihai log {} -f` follows it", typed_name(run)),
+                RunState::Ready => format!("continue with `saihai resume {}`", typed_name(run)),
+                RunState::Interrupted | RunState::Parked { .. } => {
+                    format!("run `saihai resume {}` first; if it asks again, answer then", typed_name(run))
                 }
-                State::Ended { .. } => said,
+                RunState::Ended { .. } => String::new(),
             },
-            Runner::NotTaken { .. } => said.hint(
-                "it takes answers from processes that it can see: answer where it runs, as the same user, and not from an agent's shell",
-            ),
-            Runner::Diverged { run, .. } => {
-                said.hint(format!("go on with the version that began it, or `saihai fork {run}`"))
+            Runner::NotTaken { .. } => {
+                "it takes answers from processes that it can see: answer where it runs, \
+                                        as the same user, and not from an agent's shell"
+                    .to_owned()
             }
-            Runner::Store(_)
-            | Runner::WrongAnswer { .. }
-            | Runner::NoFork { .. }
-            | Runner::Unsound(_)
-            | Runner::Unavailable(_)
-            | Runner::Stuck { .. } => said,
-        }
+            Runner::Diverged { run, .. } => {
+                format!("continue it with the version that started it, or `saihai fork {}`", typed_name(run))
+            }
+            _ => String::new(),
+        };
+        let refused = Self::with_exit(status, sentence(error));
+        if hint.is_empty() { refused } else { refused.hint(hint) }
     }
 }

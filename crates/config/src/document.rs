@@ -3,22 +3,17 @@
 //! Readers walk this tree instead of deserialising into structs. A deserialiser stops at the first
 //! error; readers report all errors at once.
 
-mod char_index;
-mod core_schema;
 mod json;
-mod node;
-mod problem;
 mod toml;
 mod yaml;
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use node::{Entry, Node, Value};
-use problem::{Problem, Problems};
+use serde_json::{Number, Value as Json};
 
 use crate::diagnostic::{
-    Area, Diagnostic, Diagnostics, DocumentPath, Location, SourceFile, Span, Step, quoted,
+    Area, Diagnostic, Diagnostics, DocumentPath, Location, PathStep, SourceFile, Span, quoted,
 };
 use crate::fields::Cursor;
 use crate::source::{ReadError, Source};
@@ -89,7 +84,7 @@ impl Document {
         let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
         let file = Arc::new(SourceFile::new(area, name, text.as_ref()));
         let read = match first_not_utf8(bytes, &text) {
-            Some(span) => Err(Problem::syntax(span, "the file is not UTF-8").label("not a character")),
+            Some(span) => Err(ParseProblem::syntax(span, "the file is not UTF-8").label("not a character")),
             None => match format {
                 Format::Yaml => yaml::parse(file.text()),
                 Format::Json => json::parse(file.text()),
@@ -111,16 +106,31 @@ impl Document {
         Cursor::new(self)
     }
 
+    /// Returns all texts, to detect the language. Comments and keys do not count.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        fn collect<'d>(node: &'d Node, texts: &mut Vec<&'d str>) {
+            match &node.value {
+                Value::Text(text) => texts.push(text),
+                Value::List(items) => items.iter().for_each(|item| collect(item, texts)),
+                Value::Map(entries) => entries.iter().for_each(|entry| collect(&entry.value, texts)),
+                _ => {}
+            }
+        }
+        let mut texts = Vec::new();
+        collect(&self.root, &mut texts);
+        texts
+    }
+
     /// Returns the location of the value at a path, or of its nearest existing parent.
     pub fn locate(&self, path: &DocumentPath) -> Location {
         let mut node = &self.root;
         let mut span = node.span;
         for step in path.steps() {
             let next = match (step, &node.value) {
-                (Step::Key(key), Value::Map(entries)) => {
+                (PathStep::Key(key), Value::Map(entries)) => {
                     entries.iter().find(|entry| *entry.key == **key).map(|entry| &entry.value)
                 }
-                (Step::Index(index), Value::List(items)) => items.get(*index),
+                (PathStep::Index(index), Value::List(items)) => items.get(*index),
                 _ => None,
             };
             let Some(next) = next else { break };
@@ -158,7 +168,169 @@ fn first_not_utf8(bytes: &[u8], text: &str) -> Option<Span> {
 }
 
 /// A tree with its recoverable errors, or the error that stopped the parser.
-type Parsed = Result<(Node, Vec<Problem>), Problem>;
+type ParsedTree = Result<(Node, Vec<ParseProblem>), ParseProblem>;
+
+/// A value and its byte range. Cloning is cheap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    pub value: Value,
+    /// Byte range of the value. An aliased value has the range of its anchor.
+    pub span: Span,
+}
+
+/// A value. Lists and mappings are shared, so an alias costs nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Integer(i128),
+    Float(f64),
+    Text(Arc<str>),
+    Date(Arc<str>),
+    List(Arc<[Node]>),
+    /// Mapping in file order, without duplicate keys.
+    Map(Arc<[MapEntry]>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapEntry {
+    pub key: Arc<str>,
+    pub key_span: Span,
+    pub value: Node,
+}
+
+impl Value {
+    /// Returns the kind for messages, such as `a list`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "true or false",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number",
+            Self::Text(_) => "text",
+            Self::Date(_) => "a date",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a mapping",
+        }
+    }
+}
+
+impl Node {
+    /// Returns the value of a key, if this is a mapping.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| *entry.key == *key).map(|entry| &entry.value),
+            _ => None,
+        }
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        if let Value::Text(text) = &self.value { Some(text) } else { None }
+    }
+
+    pub fn as_integer(&self) -> Option<i64> {
+        if let Value::Integer(number) = self.value { i64::try_from(number).ok() } else { None }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "what is asked for as a number may be rounded as one")]
+    pub fn as_number(&self) -> Option<f64> {
+        match self.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(bool) = self.value { Some(bool) } else { None }
+    }
+
+    pub fn as_list(&self) -> Option<&[Node]> {
+        if let Value::List(items) = &self.value { Some(items) } else { None }
+    }
+
+    /// Converts the value to JSON. Infinity and NaN, which JSON lacks, become null.
+    pub fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Integer(value) => integer(*value),
+            Value::Float(value) => Number::from_f64(*value).map_or(Json::Null, Json::Number),
+            Value::Text(text) | Value::Date(text) => Json::String(text.to_string()),
+            Value::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
+            Value::Map(entries) => Json::Object(
+                entries.iter().map(|entry| (entry.key.to_string(), entry.value.to_json())).collect(),
+            ),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "JSON has no larger whole numbers, and says so by rounding")]
+fn integer(value: i128) -> Json {
+    let number = i64::try_from(value).map(Number::from).or_else(|_| u64::try_from(value).map(Number::from));
+    match number {
+        Ok(number) => Json::Number(number),
+        Err(_) => Number::from_f64(value as f64).map_or(Json::Null, Json::Number),
+    }
+}
+
+/// A parser error without its file.
+#[derive(Debug)]
+struct ParseProblem {
+    slug: &'static str,
+    span: Span,
+    message: String,
+    label: Option<&'static str>,
+    hint: Option<&'static str>,
+    /// Location of the first key, if this one is a duplicate.
+    first: Option<Span>,
+}
+
+impl ParseProblem {
+    fn new(slug: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self { slug, span, message: message.into(), label: None, hint: None, first: None }
+    }
+
+    fn syntax(span: Span, message: impl Into<String>) -> Self {
+        Self::new("syntax", span, message)
+    }
+
+    fn duplicate_key(key: &str, span: Span, first: Option<Span>) -> Self {
+        let message = format!("the key {} is given twice", quoted(key));
+        let problem = Self::new("duplicate-key", span, message).label("given again").hint("keep one of them");
+        Self { first, ..problem }
+    }
+
+    fn too_deep(span: Span) -> Self {
+        Self::new("too-large", span, format!("nested more than {DEEPEST} levels deep"))
+    }
+
+    fn label(self, label: &'static str) -> Self {
+        Self { label: Some(label), ..self }
+    }
+
+    fn hint(self, hint: &'static str) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
+    fn diagnostic(self, file: &Arc<SourceFile>) -> Diagnostic {
+        let at = |span| Location { file: Arc::clone(file), span: Some(span), path: DocumentPath::root() };
+        let mut diagnostic = at(self.span).error(self.slug, self.message);
+        diagnostic.label = self.label.map(str::to_owned);
+        diagnostic.hint = self.hint.map(str::to_owned);
+        match self.first {
+            Some(span) => diagnostic.also(&at(span), "first given here"),
+            None => diagnostic,
+        }
+    }
+}
+
+/// Adds a recoverable error. Keeps no more of them than can be listed.
+fn report(problems: &mut Vec<ParseProblem>, problem: ParseProblem) {
+    if problems.len() <= Diagnostics::MOST {
+        problems.push(problem);
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -6,32 +6,30 @@
 //! the same tables.
 
 mod cursor;
-mod duration;
-mod kind;
-mod object;
-
-pub use cursor::Cursor;
-pub(crate) use duration::duration_of;
-pub use duration::{BadDuration, parse_duration};
-pub use kind::Kind;
-pub use object::{Field, Object};
+mod table;
 
 use indexmap::IndexMap;
 use saihai_model::Millis;
 
 use self::cursor::called;
-use crate::diagnostic::{Area, Diagnostics, Located, Location, did_you_mean, list_of, quoted};
+pub(crate) use self::cursor::duration_of;
+pub use self::cursor::{BadDuration, Cursor, parse_duration};
+use self::table::RefusedKey;
+pub use self::table::{Field, Object, ValueKind};
+use crate::diagnostic::{Area, Diagnostics, Located, Location, list_of, quoted};
 
 /// Keys of one mapping, checked against its table.
 #[derive(Debug, Clone)]
 pub struct Fields<'d> {
     cursor: Cursor<'d>,
     object: &'static Object,
-    given: IndexMap<&'static str, Given<'d>>,
+    given: IndexMap<&'static str, FieldValue<'d>>,
+    /// Keys that an unknown key probably stands for. They are not reported as missing too.
+    meant: Vec<&'static str>,
 }
 
 #[derive(Debug, Clone)]
-struct Given<'d> {
+struct FieldValue<'d> {
     spelling: &'static str,
     key: Location,
     value: Cursor<'d>,
@@ -61,10 +59,10 @@ impl<'d> Fields<'d> {
     }
 
     fn open(cursor: &Cursor<'d>, object: &'static Object, diagnostics: &mut Diagnostics) -> Option<Self> {
-        if !cursor.must_be(&Kind::Object(object), diagnostics) {
+        if !cursor.must_be(&ValueKind::Object(object), diagnostics) {
             return None;
         }
-        let mut fields = Self { cursor: cursor.clone(), object, given: IndexMap::new() };
+        let mut fields = Self { cursor: cursor.clone(), object, given: IndexMap::new(), meant: Vec::new() };
         for (key, value) in cursor.entries() {
             fields.take(key, value, diagnostics);
         }
@@ -74,7 +72,7 @@ impl<'d> Fields<'d> {
     /// Returns the missing required keys.
     fn missing(&self) -> Vec<&'static str> {
         let required = self.object.fields.iter().filter(|field| field.required).map(|field| field.name);
-        required.filter(|name| !self.has(name)).collect()
+        required.filter(|name| self.is_missing(name)).collect()
     }
 
     fn say_missing(&self, names: &[&str], diagnostics: &mut Diagnostics) {
@@ -90,6 +88,11 @@ impl<'d> Fields<'d> {
         let is = if names.len() == 1 { "is" } else { "are" };
         let label = format!("{listed} {is} missing here");
         diagnostics.push(at.error("missing-key", message).label(label).maybe_hint(hint));
+    }
+
+    /// Returns true if a key is absent and no unknown key looks like it. A misspelt key is one error, not two.
+    pub fn is_missing(&self, name: &str) -> bool {
+        !self.has(name) && !self.meant.contains(&name)
     }
 
     /// Returns true if a key is present, valid or not.
@@ -119,6 +122,13 @@ impl<'d> Fields<'d> {
     /// Returns all known keys of the mapping, in file order.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.given.keys().copied()
+    }
+
+    /// Returns the locations of the keys without effect: idle ones, and refused ones that are off.
+    pub fn idle_keys(&self) -> impl Iterator<Item = &Location> {
+        let is_idle =
+            |name: &str| self.object.field(name).is_some_and(|field| field.idle || field.unless_off);
+        self.given.iter().filter(move |(name, _)| is_idle(name)).map(|(_, given)| &given.key)
     }
 
     pub fn location(&self) -> Location {
@@ -191,35 +201,40 @@ impl<'d> Fields<'d> {
         Fields::read(&self.any(name)?, object, diagnostics)
     }
 
-    fn given(&self, name: &str) -> Option<&Given<'d>> {
+    fn given(&self, name: &str) -> Option<&FieldValue<'d>> {
         debug_assert!(self.object.field(name).is_some(), "`{name}` is in no table of {}", self.object.title);
         self.given.get(name)
     }
 
-    fn known_instead_of(&self, key: &str) -> String {
-        did_you_mean(key, self.object.known()).unwrap_or_else(|| {
-            format!("{} has the keys {}", self.object.title, list_of(self.object.known(), "and"))
-        })
+    fn hint_for_unknown(&self, meant: &[(&'static Field, &'static str)]) -> String {
+        if meant.is_empty() {
+            return format!("{} has the keys {}", self.object.title, list_of(self.object.known(), "and"));
+        }
+        format!("did you mean {}?", list_of(meant.iter().map(|(_, spelling)| *spelling), "or"))
     }
 
     fn take(&mut self, key: Located<String>, value: Cursor<'d>, diagnostics: &mut Diagnostics) {
         let Some((field, spelling)) = self.object.find(&key.value) else {
-            let hint = diagnostics.has_room().then(|| self.known_instead_of(&key.value));
+            // Comparing words is slow, so a list that is already full gets no more suggestions.
+            let has_room = diagnostics.has_room();
+            let meant = if has_room { self.object.meant_by(&key.value) } else { Vec::new() };
+            self.meant.extend(meant.iter().map(|(field, _)| field.name));
+            let hint = has_room.then(|| self.hint_for_unknown(&meant));
             let message = format!("unknown key {}", called(&key.at, &key.value));
             let label = format!("not a key of {}", self.object.title);
             diagnostics.push(key.error("unknown-key", message).label(label).maybe_hint(hint));
             return;
         };
-        if let Kind::Refused(why) = field.kind {
+        if let ValueKind::Refused(refused) = field.kind {
             if field.unless_off && value.is_off() {
                 // The reader of the file reports that the key has no effect.
-                self.given.insert(field.name, Given { spelling, key: key.at, value, right: true });
+                self.given.insert(field.name, FieldValue { spelling, key: key.at, value, right: true });
                 return;
             }
             let slug = field.slug.unwrap_or("not-supported");
-            let diagnostic = key.error(slug, format!("{} {why}", called(&key.at, spelling)));
-            // H-63: the other reasons already contain an alternative.
-            let is_bare = key.at.file.area() == Area::Hats && !why.contains(':') && !why.contains(',');
+            let diagnostic = key.error(slug, format!("{} {}", called(&key.at, spelling), refused.words()));
+            // H-63: every other reason contains an alternative.
+            let is_bare = key.at.file.area() == Area::Hats && refused == RefusedKey::Unsupported;
             diagnostics.push(diagnostic.maybe_hint(is_bare.then(|| "remove it".to_owned())));
             return;
         }
@@ -230,7 +245,7 @@ impl<'d> Fields<'d> {
             return;
         }
         let right = value.must_be(&field.kind, diagnostics);
-        self.given.insert(field.name, Given { spelling, key: key.at, value, right });
+        self.given.insert(field.name, FieldValue { spelling, key: key.at, value, right });
     }
 }
 

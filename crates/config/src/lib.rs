@@ -22,44 +22,41 @@ mod document;
 mod fields;
 mod hats;
 pub mod issues;
-mod language;
 mod lowering;
 mod piece;
 pub mod review;
 mod scaffold;
 mod schema;
 mod script;
-mod script_file;
 mod settings;
 mod source;
 mod steps;
-mod validated;
 
+pub use check::{Unsound, ValidatedDefinition};
 pub use definition::{
-    Definition, DefinitionFlag, Dialect, Listed, Loaded, Options, Origin, Places, Standing, TextUse, find,
-    flags, list, load,
+    Definition, DefinitionFlag, DefinitionStanding, Dialect, ListedDefinition, LoadedDefinition, Options,
+    Origin, ProjectPaths, TextUse, find, flags, list, load,
 };
 pub use diagnostic::{
-    Area, Code, Colour, Diagnostic, Diagnostics, DocumentPath, Located, Location, Position, Severity,
-    SourceFile, Span, Step, did_you_mean, list_of, nearest, quoted, to_github, to_human, to_json, to_sarif,
+    Area, Colour, Diagnostic, DiagnosticCode, Diagnostics, DocumentPath, Located, Location, PathStep,
+    Position, Severity, SourceFile, Span, did_you_mean, list_of, nearest, quoted, quoted_path, to_github,
+    to_human, to_json, to_sarif,
 };
 pub use document::{
-    DEEPEST, Document, Entry, Format, LARGEST_EXPANDED, LARGEST_FILE, Node, Value, cannot_read,
+    DEEPEST, Document, Format, LARGEST_EXPANDED, LARGEST_FILE, MapEntry, Node, Value, cannot_read,
 };
-pub use fields::{BadDuration, Cursor, Field, Fields, Kind, Object, parse_duration};
+pub use fields::{BadDuration, Cursor, Field, Fields, Object, ValueKind, parse_duration};
 pub use hats::ORCH;
-pub use language::Language;
+pub use lowering::Language;
 pub use piece::PIECE;
 pub use scaffold::{FIRST, NewFile, eject, scaffold};
 pub use schema::{SCHEMAS, schema};
-pub use script::{SCRIPT, load_script, read_script};
-pub use script_file::{of_target, script_file, script_yaml};
+pub use script::{SCRIPT, load_script, of_target, read_script, script_file, script_yaml};
 pub use settings::{
-    BUILT_IN_PROVIDERS, BadBudget, CleanUp, Comments, ForgeKind, LimitSettings, ListedSetting,
+    BUILT_IN_PROVIDERS, BadBudget, CheckCommands, CleanUp, Comments, ForgeKind, LimitSettings, ListedSetting,
     ReviewAgentSettings, ReviewSettings, SETTINGS, SessionDefault, SettingFlag, SettingOrigin, Settings,
     SettingsFrom, TRUST_FILE, Trust, TrustRequest, Use, Variables, WorkGate, WorkSettings, parse_budget,
     project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, RememberedSource, Source, plain};
 pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY, all_format_defaults, format_defaults};
-pub use validated::{Unsound, ValidatedDefinition};

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::definition::BuiltIn;
-use crate::{Definition, Dialect, Language, Origin, Places, Source, review, schema};
+use crate::definition::BuiltInDefinition;
+use crate::{Definition, Dialect, Language, Origin, ProjectPaths, Source, review, schema};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
@@ -28,7 +28,7 @@ pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
     let mut files = vec![
         file("config.toml", settings),
         file("pieces/first.yaml", first),
-        file(".gitignore", "/batches/\n/cache/\n/runs/\n"),
+        file(".gitignore", "/batches/\n/cache/\n/reports/\n/runs/\n"),
     ];
     for name in ["piece", "settings"] {
         let schema = schema(name).and_then(|schema| serde_json::to_string_pretty(&schema).ok());
@@ -44,7 +44,7 @@ pub const FIRST: &str = "first";
 /// so it takes precedence over the built-in one.
 pub fn eject(
     source: &dyn Source,
-    places: &Places,
+    places: &ProjectPaths,
     definition: &Definition,
     language: Language,
 ) -> Option<Vec<NewFile>> {
@@ -54,7 +54,7 @@ pub fn eject(
             copies.filter(|_| definition.origin == Origin::BuiltIn).find(|file| names(file, definition));
         return copy.map(|file| vec![file]);
     }
-    let built_in = BuiltIn::of(definition)?;
+    let built_in = BuiltInDefinition::of(definition)?;
     let text = built_in.text(language).to_owned();
     match definition.dialect {
         Dialect::Piece => {

@@ -3,23 +3,14 @@
 //! Each layer overrides the previous one: defaults, user file, project file, `SAIHAI_…` variables,
 //! flags. Layers merge key by key, and each value keeps its origin.
 
-mod budget;
 mod enforcement;
-mod environment;
-mod later;
-mod layer;
-mod listing;
 mod load;
-mod provider;
-mod provider_check;
-mod ref_name;
-mod reserved;
+mod providers;
 mod review;
 mod tables;
 mod trust;
 mod values;
 mod work;
-mod work_check;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -29,19 +20,15 @@ use saihai_model::{
     Budget, Millis, OwnProvider, Permission, ProviderKind, ProviderName, ProviderSettings, Retry, Usd,
 };
 
-pub use budget::{BadBudget, parse_budget};
-pub use environment::{Variables, project_root};
-pub use listing::ListedSetting;
-pub use load::{SettingFlag, SettingsFrom};
-pub use review::{ReviewAgentSettings, ReviewSettings};
-pub use tables::{BUILT_IN_PROVIDERS, SETTINGS};
-pub use trust::{TRUST_FILE, Trust, TrustRequest};
-pub use values::SettingOrigin;
-pub use work::{CleanUp, Comments, ForgeKind, WorkGate, WorkSettings};
-
+pub use self::load::{BadBudget, SettingFlag, SettingsFrom, Variables, parse_budget, project_root};
+pub use self::review::{ReviewAgentSettings, ReviewSettings};
+pub use self::tables::{BUILT_IN_PROVIDERS, SETTINGS};
+pub use self::trust::{TRUST_FILE, Trust, TrustRequest};
+pub use self::values::{ListedSetting, SettingOrigin};
+use self::values::{Setting, SettingValues, provider_of, settings_table};
+pub use self::work::{CleanUp, Comments, ForgeKind, WorkGate, WorkSettings};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, list_of};
-use crate::language::Language;
-use values::{Setting, Values, provider_of};
+use crate::lowering::Language;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -55,6 +42,10 @@ pub struct Settings {
     pub default_session: SessionDefault,
     /// Ask a judge if a reply has no status tag.
     pub judge_fallback: bool,
+    /// Commands that show if the work is right.
+    pub checks: CheckCommands,
+    /// Program that hears of gates and ends of runs, with its arguments.
+    pub notify: Vec<String>,
     pub limits: LimitSettings,
     pub budget: Budget,
     /// Longest wait that Saihai performs without being asked to.
@@ -63,22 +54,43 @@ pub struct Settings {
     pub review: ReviewSettings,
     pub work: WorkSettings,
     retry: Retry,
-    values: Values,
+    values: SettingValues,
     untrusted: Vec<Setting>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitSettings {
-    /// Upper bound of the iterations of step agents, overriding their own limits.
-    pub hard_iterations: u32,
-    pub run_timeout: Option<Millis>,
-    /// Maximum number of parallel turns in a stage.
-    pub concurrency: Option<u32>,
+settings_table! {
+    pub struct LimitSettings = LIMITS("`limits`") {
+        hard_iterations: u32 = Integer { min: 1, max: 100_000 }, default "100",
+            "upper limit for the iterations of step agents";
+        run_timeout: Option<Millis> = Duration { zero: false },
+            "how long a run may be driven; also ends the turn under way";
+        concurrency: Option<u32> = Integer { min: 1, max: 1024 },
+            "how many turns of one stage are asked at the same time";
+    }
 }
 
-impl Default for LimitSettings {
-    fn default() -> Self {
-        Self { hard_iterations: 100, run_timeout: None, concurrency: None }
+/// Commands that show if the work is right.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CheckCommands {
+    /// Shell lines, in order.
+    pub commands: Vec<String>,
+    /// The project's settings file, if it sets them. A run then needs trust in it.
+    pub written: Option<String>,
+}
+
+impl CheckCommands {
+    /// Joins the commands into one shell line that stops at the first failure.
+    pub fn line(&self) -> String {
+        match self.commands.as_slice() {
+            [only] => only.clone(),
+            several => {
+                // A comment at the end of a line must not hide the bracket.
+                let end = |line: &str| if line.contains('#') { "\n" } else { "" };
+                let apart: Vec<String> =
+                    several.iter().map(|line| format!("({line}{})", end(line))).collect();
+                apart.join(" && ")
+            }
+        }
     }
 }
 
@@ -97,6 +109,7 @@ pub enum Use<'a> {
     Provider(&'a str),
     Work,
     Distributed,
+    Notify,
 }
 
 impl Default for Settings {
@@ -106,9 +119,11 @@ impl Default for Settings {
             language: Language::default(),
             strict: false,
             max_permission: None,
-            reports_dir: PathBuf::from(".takt/reports"),
+            reports_dir: PathBuf::from(".saihai/reports"),
             default_session: SessionDefault::default(),
             judge_fallback: true,
+            checks: CheckCommands::default(),
+            notify: Vec::new(),
             limits: LimitSettings::default(),
             budget: Budget::default(),
             short_wait: Retry::SHORT_WAIT,
@@ -116,7 +131,7 @@ impl Default for Settings {
             review: ReviewSettings::default(),
             work: WorkSettings::default(),
             retry: Retry::default(),
-            values: Values::default(),
+            values: SettingValues::default(),
             untrusted: Vec::new(),
         }
     }
@@ -162,29 +177,24 @@ impl Settings {
         described.or_else(|| ProviderKind::named(name).map(ProviderSettings::new))
     }
 
+    /// Returns a provider and its fallbacks, in the order in which they answer.
+    pub(crate) fn with_fallbacks(&self, name: &ProviderName) -> Vec<ProviderName> {
+        let mut all = vec![name.clone()];
+        let fallback = |name: &ProviderName| self.provider(name.as_str())?.fallback;
+        while let Some(next) = all.last().and_then(fallback).filter(|next| !all.contains(next)) {
+            all.push(next);
+        }
+        all
+    }
+
     /// Returns the default model of a provider.
     pub fn model_of(&self, provider: &ProviderName) -> Option<String> {
         self.provider(provider.as_str())?.model
     }
 
-    /// Returns the time limit of one attempt.
-    pub fn turn_timeout_of(&self, provider: &ProviderName) -> Option<Millis> {
-        self.provider(provider.as_str())?.turn_timeout
-    }
-
     /// Returns the assumed cost of a turn until an actual cost is known.
     pub fn price_of(&self, provider: &ProviderName) -> Option<Usd> {
         self.provider(provider.as_str())?.price.turn
-    }
-
-    /// Returns the system prompt for definitions without a role (C-22).
-    pub fn system_prompt_of(&self, provider: &ProviderName) -> Option<String> {
-        self.provider(provider.as_str())?.system_prompt
-    }
-
-    /// Returns the tools that agents see if the definition names none (C-22).
-    pub fn tools_of(&self, provider: &ProviderName) -> Option<Vec<String>> {
-        self.provider(provider.as_str())?.tools
     }
 
     /// Returns the script file from the settings.
@@ -202,8 +212,9 @@ impl Settings {
         for name in providers {
             let Some(provider) = self.provider(name.as_str()) else { continue };
             if budget.usd.is_some() && !provider.reports_cost() && provider.price.is_unset() {
-                let message =
-                    format!("a budget in `usd` cannot be kept: `{name}` does not say what its turns cost");
+                let message = format!(
+                    "a budget in `usd` is not possible: `{name}` does not report the cost of its turns"
+                );
                 let others = if provider.reports_tokens() {
                     "`tokens`, `turns` or `minutes`"
                 } else {
@@ -248,19 +259,12 @@ impl Settings {
     fn concerns(&self, used: Use<'_>, setting: &Setting) -> bool {
         let path = &setting.at.path;
         match used {
+            Use::Notify => path.key_at(0) == Some("notify"),
             Use::Work => path.key_at(0) == Some("work"),
             Use::Distributed => path.key_at(0) == Some("distributed"),
             Use::Provider(name) => {
-                let mut reached = vec![name];
-                while let Some(next) = reached
-                    .last()
-                    .and_then(|last| self.providers.get(*last))
-                    .and_then(|one| one.fallback.as_ref())
-                    && !reached.contains(&next.as_str())
-                {
-                    reached.push(next.as_str());
-                }
-                provider_of(path).is_some_and(|provider| reached.contains(&provider))
+                let reached = self.with_fallbacks(&name.into());
+                provider_of(path).is_some_and(|provider| reached.iter().any(|name| name.as_str() == provider))
             }
         }
     }

@@ -1,10 +1,10 @@
 //! The interface that every agent program implements.
 //!
-//! Each program has one module of pure code. It says what to start for an ask ([`Agent::invocation`]), what
-//! each printed line means ([`Listener::output`]) and what the result is ([`Listener::end`]). `attempt` does
-//! the rest for all of them: it starts the process, feeds it, watches deadlines, redacts output and ends the
-//! process tree. So a vendor's flags, event names and status codes are in one file (C-2), and its tests need
-//! no process.
+//! Each program has one module of pure code. It says what to start for an ask ([`AgentProgram::invocation`]),
+//! what each printed line means ([`AgentListener::output`]) and what the result is ([`AgentListener::end`]).
+//! `attempt` does the rest for all of them: it starts the process, feeds it, watches deadlines, redacts
+//! output and ends the process tree. So a vendor's flags, event names and status codes are in one file (C-2),
+//! and its tests need no process.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use saihai_model::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// An agent program. It has no state: the state of one ask is in its [`Listener`] (C-4).
-pub(crate) trait Agent: Send + Sync {
-    fn profile(&self) -> &'static Profile;
+/// An agent program. It has no state: the state of one ask is in its [`AgentListener`] (C-4).
+pub(crate) trait AgentProgram: Send + Sync {
+    fn profile(&self) -> &'static AgentProfile;
 
-    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure>;
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<AgentInvocation, Failure>;
 
     /// Returns true if a silent process is a stuck one, so that `idle_timeout` applies (C-36).
     fn speaks_while_working(&self, settings: &ProviderSettings) -> bool {
@@ -40,16 +40,16 @@ pub(crate) trait Agent: Send + Sync {
     }
 
     /// Returns a check that must pass before the first ask, if it needs a process.
-    fn probe(&self, ask: &Ask, settings: &ProviderSettings) -> Option<Probe> {
+    fn probe(&self, ask: &Ask, settings: &ProviderSettings) -> Option<StartupCheck> {
         let _ = (ask, settings);
         None
     }
 
-    fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener>;
+    fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn AgentListener>;
 
     /// Returns the input for a process that stayed after an earlier turn of this session, and a new listener
     /// (C-67). Returns `None` for programs that never stay.
-    fn going_on(&self, ask: &Ask, known: &Acquaintance) -> Option<(String, Box<dyn Listener>)> {
+    fn going_on(&self, ask: &Ask, known: &IdleAgentFacts) -> Option<(String, Box<dyn AgentListener>)> {
         let _ = (ask, known);
         None
     }
@@ -76,12 +76,12 @@ pub(crate) trait Agent: Send + Sync {
 pub(crate) struct LoginProbe {
     pub(crate) arguments: &'static [&'static str],
     /// Interprets the output of the check.
-    pub(crate) read: fn(&Probed) -> Login,
+    pub(crate) read: fn(&ProbeOutput) -> Login,
 }
 
 /// The output of a program that was asked for its version or login.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Probed {
+pub(crate) struct ProbeOutput {
     /// Exit code; absent if a signal ended the program.
     pub(crate) code: Option<i32>,
     /// Standard output, followed by standard error.
@@ -101,7 +101,7 @@ pub enum Login {
 
 /// Constant facts about an agent program.
 #[derive(Debug)]
-pub(crate) struct Profile {
+pub(crate) struct AgentProfile {
     pub(crate) kind: ProviderKind,
     /// The usual name of the program; empty if the settings must name one.
     pub(crate) program: &'static str,
@@ -120,7 +120,7 @@ pub(crate) struct Profile {
 
 /// A program start: arguments, environment, files and input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Invocation {
+pub(crate) struct AgentInvocation {
     /// Arguments after the program's name.
     pub(crate) arguments: Vec<String>,
     /// Variables that override everything except the user's own `env`.
@@ -133,10 +133,10 @@ pub(crate) struct Invocation {
 
 /// A short run that shows if a program is safe to use for an ask. It does not run again after it passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Probe {
+pub(crate) struct StartupCheck {
     /// Arguments after the program's name.
     pub(crate) arguments: Vec<String>,
-    /// Variables to set, as in an [`Invocation`].
+    /// Variables to set, as in an [`AgentInvocation`].
     pub(crate) environment: Vec<(String, String)>,
     /// A line that standard output must contain.
     pub(crate) expected: String,
@@ -144,18 +144,19 @@ pub(crate) struct Probe {
     pub(crate) otherwise: String,
 }
 
-pub(crate) trait Listener: Send {
+pub(crate) trait AgentListener: Send {
     /// Handles a line of standard output, including its line end if there is one. Skips lines it does not
     /// understand (C-53).
-    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next;
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep;
 
     /// Handles a line of standard error.
-    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
         let _ = (line, tell);
-        Next::GoOn
+        ListenerStep::GoOn
     }
 
-    /// Returns true if standard input stays open for [`Next::Say`]. It is closed at the end of the turn.
+    /// Returns true if standard input stays open for [`ListenerStep::Say`]. It is closed at the end of the
+    /// turn.
     fn is_spoken_with(&self) -> bool {
         false
     }
@@ -167,7 +168,7 @@ pub(crate) trait Listener: Send {
     }
 
     /// Returns facts for the next turn, if the process stays for it (C-67).
-    fn stays(&self) -> Option<Acquaintance> {
+    fn stays(&self) -> Option<IdleAgentFacts> {
         None
     }
 
@@ -180,14 +181,14 @@ pub(crate) trait Listener: Send {
         None
     }
 
-    /// Returns the result. If a stop, a deadline or an abort came before [`Next::Done`], only the reported
-    /// usage counts. The exit is then the signal we sent.
-    fn end(self: Box<Self>, end: &End) -> ProviderAnswer;
+    /// Returns the result. If a stop, a deadline or an abort came before [`ListenerStep::Done`], only the
+    /// reported usage counts. The exit is then the signal we sent.
+    fn end(self: Box<Self>, end: &ProcessEnd) -> ProviderAnswer;
 }
 
 /// Facts about a process that stays for another turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Acquaintance {
+pub(crate) struct IdleAgentFacts {
     /// The name that the program reported.
     pub(crate) name: String,
     /// Number of prompts it has had.
@@ -196,7 +197,7 @@ pub(crate) struct Acquaintance {
 
 /// The reaction to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum ListenerStep {
     GoOn,
     /// Send this text and keep listening; only if standard input stays open.
     Say(String),
@@ -207,15 +208,15 @@ pub(crate) enum Next {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct End {
-    pub(crate) exit: Exit,
+pub(crate) struct ProcessEnd {
+    pub(crate) exit: ProcessExit,
     /// The first and the last part of standard error (C-52).
     pub(crate) complaints: String,
 }
 
 /// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ProcessExit {
     /// The process exited with this code.
     Code(i32),
     /// A signal that was not ours ended the process.
@@ -224,7 +225,7 @@ pub(crate) enum Exit {
     AfterDone,
 }
 
-impl Exit {
+impl ProcessExit {
     /// Returns true if the exit allows a reply.
     pub(crate) fn is_fine(self) -> bool {
         match self {
@@ -276,7 +277,7 @@ pub(crate) fn unique_id(ask: &Ask) -> String {
 }
 
 /// Returns a warning if a read-only turn used tools that we do not know to be read-only (C-43).
-pub(crate) fn unknown_tools(profile: &Profile, ask: &Ask, reply: &Reply) -> Option<String> {
+pub(crate) fn unknown_tools(profile: &AgentProfile, ask: &Ask, reply: &Reply) -> Option<String> {
     if ask.permission != Permission::ReadOnly || profile.known_tools.is_empty() {
         return None;
     }
@@ -295,35 +296,12 @@ pub(crate) fn unknown_tools(profile: &Profile, ask: &Ask, reply: &Reply) -> Opti
     ))
 }
 
-/// Maps an HTTP status to a class (C-32).
-pub(crate) fn class_of_status(status: u16) -> FailureClass {
-    match status {
-        401 | 403 => FailureClass::Auth,
-        402 => FailureClass::Quota,
-        429 => FailureClass::RateLimited,
-        408 | 409 | 500..=599 => FailureClass::Transient,
-        400 | 404 | 413 | 422 => FailureClass::BadRequest,
-        _ => FailureClass::Crashed,
-    }
-}
-
-/// Converts a provider's wait in seconds. Nonsense and waits of more than a month count as absent (C-34).
-pub(crate) fn wait_of_seconds(seconds: f64) -> Option<Millis> {
-    const LONGEST: f64 = 31.0 * 24.0 * 60.0 * 60.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked on the same line"
-    )]
-    (0.0..=LONGEST).contains(&seconds).then(|| Millis((seconds * 1000.0).ceil() as u64))
-}
-
 /// Describes an unexpected end of a program: its exit and its last output.
-pub(crate) fn abrupt(profile: &Profile, what: &str, end: &End) -> Failure {
+pub(crate) fn abrupt(profile: &AgentProfile, what: &str, end: &ProcessEnd) -> Failure {
     let how = match end.exit {
-        Exit::Code(code) => format!("exit code {code}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
-        Exit::AfterDone => "ended by us".to_owned(),
+        ProcessExit::Code(code) => format!("exit code {code}"),
+        ProcessExit::Signal(signal) => format!("signal {signal}"),
+        ProcessExit::AfterDone => "ended by us".to_owned(),
     };
     let last: Vec<&str> =
         end.complaints.lines().rev().filter(|line| !line.trim().is_empty()).take(5).collect();
@@ -367,41 +345,5 @@ mod tests {
         assert_eq!(unknown_tools(profile, &ask(), &known), None);
         let any = crate::agents::of(ProviderKind::Command).unwrap().profile();
         assert_eq!(unknown_tools(any, &ask(), &reply), None);
-    }
-
-    // C-32
-    #[test]
-    fn statuses_have_classes() {
-        use FailureClass::{Auth, BadRequest, Crashed, Quota, RateLimited, Transient};
-        let statuses = [200, 302, 400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 503, 529];
-        let expected = [
-            Crashed,
-            Crashed,
-            BadRequest,
-            Auth,
-            Quota,
-            Auth,
-            BadRequest,
-            Transient,
-            Transient,
-            BadRequest,
-            Crashed,
-            BadRequest,
-            RateLimited,
-            Transient,
-            Transient,
-            Transient,
-        ];
-        assert_eq!(statuses.map(class_of_status), expected);
-    }
-
-    // C-34
-    #[test]
-    fn a_wait_that_makes_no_sense_is_none() {
-        let all = [30.0, 0.0, 11.0541, -1.0, f64::NAN, f64::INFINITY, 2_678_401.0].map(wait_of_seconds);
-        assert_eq!(
-            all,
-            [Some(Millis(30_000)), Some(Millis(0)), Some(Millis(11_055)), None, None, None, None]
-        );
     }
 }

@@ -12,13 +12,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use saihai_model::{Permission, ProviderKind, ProviderName, ProviderSettings};
 use tokio::task::JoinSet;
 
-use crate::agent::{Agent, Login, LoginProbe, Probed};
-use crate::environment::{self, Given};
+use crate::agent::{AgentProgram, Login, LoginProbe, ProbeOutput};
+use crate::process::{AgentEnvironment, allowed_variables};
 use crate::{Connections, agents, process};
 
 /// The result for one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct ProviderReport {
     pub name: ProviderName,
     pub kind: ProviderKind,
     /// The program we looked for; none if the provider needs or names none.
@@ -35,7 +35,7 @@ pub struct Examined {
     pub full: bool,
 }
 
-impl Examined {
+impl ProviderReport {
     pub fn is_there(&self) -> bool {
         self.path.is_some() || !needs_program(self.kind)
     }
@@ -47,12 +47,12 @@ const LIMIT: Duration = Duration::from_secs(10);
 const MOST: u64 = 64 * 1024;
 
 /// Checks every configured or built-in provider concurrently. Returns them in the order of their names.
-pub async fn examine(with: &Connections) -> Vec<Examined> {
+pub async fn examine(with: &Connections) -> Vec<ProviderReport> {
     let mut examining = JoinSet::new();
     for (name, settings) in candidates(with) {
         let environment = with.environment.clone();
         let root = with.root;
-        examining.spawn(async move { Patient { name, settings, environment, root }.examine().await });
+        examining.spawn(async move { ProviderCheckup { name, settings, environment, root }.examine().await });
     }
     let mut all = examining.join_all().await;
     all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -64,7 +64,7 @@ pub async fn examine(with: &Connections) -> Vec<Examined> {
 pub async fn remote(git: &Path, directory: &Path, name: &str, with: &Connections) -> Option<String> {
     let directory = directory.to_str()?;
     let arguments = ["-C", directory, "config", "--get-regexp", r"^remote\..*\.url$"];
-    let said = probe(git, &arguments, environment::allowed(&with.environment, &[])).await?;
+    let said = probe(git, &arguments, allowed_variables(&with.environment, &[])).await?;
     let remotes = || said.output.lines().filter_map(|line| line.split_once(' '));
     let key = format!("remote.{name}.url");
     let named = remotes().find(|(this, _)| *this == key);
@@ -76,8 +76,8 @@ pub async fn remote(git: &Path, directory: &Path, name: &str, with: &Connections
 pub async fn program(name: &str, with: &Connections) -> Option<(PathBuf, Option<String>)> {
     let path = with.environment.iter().find(|(this, _)| this == "PATH").map(|(_, path)| path.as_os_str());
     let file = process::find(name, path).ok()?;
-    let said = probe(&file, &["--version"], environment::allowed(&with.environment, &[])).await;
-    Some((file, said.and_then(|said| version(&said.output))))
+    let said = probe(&file, &["--version"], allowed_variables(&with.environment, &[])).await;
+    Some((file, said.and_then(|said| said.version())))
 }
 
 /// Returns the configured providers and the built-in ones.
@@ -116,20 +116,20 @@ fn needs_program(kind: ProviderKind) -> bool {
     }
 }
 
-struct Patient {
+struct ProviderCheckup {
     name: ProviderName,
     settings: ProviderSettings,
     environment: Vec<(OsString, OsString)>,
     root: bool,
 }
 
-impl Patient {
-    async fn examine(self) -> Examined {
+impl ProviderCheckup {
+    async fn examine(self) -> ProviderReport {
         let kind = self.settings.kind;
         let Some(agent) = agents::of(kind) else {
             let (login, full) = (self.key(keys_of(kind)), self.settings.can_enforce(Permission::Full));
             let (name, program) = (self.name, self.settings.program);
-            return Examined {
+            return ProviderReport {
                 name,
                 kind,
                 program,
@@ -146,13 +146,13 @@ impl Patient {
         let path = self.variable("PATH");
         let file = if program.is_empty() { None } else { process::find(&program, path).ok() };
         let version = match &file {
-            Some(file) => self.ask(agent, file, &["--version"]).await.and_then(|said| version(&said.output)),
+            Some(file) => self.ask(agent, file, &["--version"]).await.and_then(|said| said.version()),
             None => None,
         };
         let login = self.login(agent, file.as_deref()).await;
         let is_refused = self.root && agent.refuses_root(Permission::Full, &self.settings);
         let full = self.settings.can_enforce(Permission::Full) && !is_refused;
-        Examined {
+        ProviderReport {
             kind,
             program: Some(program).filter(|program| !program.is_empty()),
             path: file,
@@ -166,7 +166,7 @@ impl Patient {
     }
 
     /// Returns the login that the program reports, or else checks for a key.
-    async fn login(&self, agent: &dyn Agent, file: Option<&Path>) -> Login {
+    async fn login(&self, agent: &dyn AgentProgram, file: Option<&Path>) -> Login {
         let said = match (agent.login(), file) {
             (Some(LoginProbe { arguments, read }), Some(file)) => {
                 self.ask(agent, file, arguments).await.map_or(Login::Unknown, |said| read(&said))
@@ -192,9 +192,9 @@ impl Patient {
         self.environment.iter().find(|(this, _)| this == name).map(|(_, value)| value.as_os_str())
     }
 
-    async fn ask(&self, agent: &dyn Agent, file: &Path, arguments: &[&str]) -> Option<Probed> {
+    async fn ask(&self, agent: &dyn AgentProgram, file: &Path, arguments: &[&str]) -> Option<ProbeOutput> {
         let (ours, settings) = (self.environment.as_slice(), &self.settings);
-        let given = Given { ours, agents: agent.profile().environment, settings, set: &[] };
+        let given = AgentEnvironment { ours, agents: agent.profile().environment, settings, set: &[] };
         probe(file, arguments, given.all()).await
     }
 }
@@ -205,7 +205,7 @@ pub(crate) async fn probe(
     file: &Path,
     arguments: &[&str],
     environment: Vec<(OsString, OsString)>,
-) -> Option<Probed> {
+) -> Option<ProbeOutput> {
     let mut command = Command::new(file);
     command.args(arguments).env_clear().envs(environment).current_dir(std::env::temp_dir());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -215,7 +215,7 @@ pub(crate) async fn probe(
         let output = child.stdout.take().map(read).unwrap_or_default();
         let complaints = child.stderr.take().map(read).unwrap_or_default();
         let status = child.wait().ok()?;
-        Some(Probed { code: status.code(), output: output + &complaints })
+        Some(ProbeOutput { code: status.code(), output: output + &complaints })
     });
     if let Ok(said) = tokio::time::timeout(LIMIT, &mut said).await {
         return said.ok()?;
@@ -250,6 +250,14 @@ fn keys_of(kind: ProviderKind) -> &'static [&'static str] {
     }
 }
 
+impl ProbeOutput {
+    /// Returns the version that a program reports. The output of a program that fails, such as a traceback, names
+    /// other versions.
+    fn version(&self) -> Option<String> {
+        version(&self.output).filter(|_| self.code == Some(0))
+    }
+}
+
 /// Finds the first three numbers with dots between them.
 pub(crate) fn version(text: &str) -> Option<String> {
     let words = text.split(|character: char| !(character.is_ascii_digit() || character == '.'));
@@ -263,7 +271,20 @@ pub(crate) fn version(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::version;
+    use super::{ProbeOutput, version};
+
+    // U-20
+    #[test]
+    fn a_program_that_fails_has_no_version() {
+        let output = "Traceback (most recent call last):\n  File \"/opt/python3.11.2/agent.py\"\n".to_owned();
+        let check = |code, expected: Option<&str>| {
+            let said = ProbeOutput { code, output: output.clone() };
+            assert_eq!(said.version().as_deref(), expected);
+        };
+        check(Some(0), Some("3.11.2"));
+        check(Some(1), None);
+        check(None, None);
+    }
 
     // C-86
     #[test]

@@ -15,38 +15,34 @@
 //! Deliberately absent: retries, waiting, and any memory of a run except the position in a script. Sessions
 //! are not kept between asks either. A provider classifies a failure, and the engine decides what follows.
 
-mod acp;
 mod agent;
 mod agents;
-mod asking;
+mod api_error;
 mod attempt;
 mod clock;
-mod command_line;
 mod doctor;
-mod environment;
 pub mod forge;
 mod http;
-mod lenient;
-mod metering;
 mod process;
+mod program_turn;
 mod providers;
 mod redact;
 mod script;
 mod structured;
 #[cfg(test)]
 mod testing;
-mod told_cost;
-mod tool_log;
 mod tree;
 
 pub use agent::Login;
 pub use agents::{code_of_project, known_tools};
-pub use asking::Asking;
 pub use clock::{Clock, NoTime, RealTime, Sleep};
-pub use command_line::{CommandEnd, CommandLine, CommandOutput, Surroundings};
-pub use doctor::{Examined, examine, program, remote};
+pub use doctor::{ProviderReport, examine, program, remote};
 pub use http::Unreachable;
-pub use process::{Containment, NotFound, Turn, absolute_places, find, launcher, sweep};
-pub use providers::{Connections, Providers, Unavailable};
+pub use process::{CommandEnd, CommandLine, CommandOutput, CommandSurroundings};
+pub use process::{Containment, CurrentTurn, NotFound, absolute_places, find, launcher, sweep};
+pub use providers::{Asking, Connections, Providers, Unavailable};
 pub use redact::{Redaction, Redactor, SHORTEST_SECRET};
-pub use script::{Accounts, Asked, BadScript, Left, Missing, Player, Taken};
+pub use script::{
+    BadScript, MissingReply, ScriptAccounts, ScriptAsk, ScriptChoice, ScriptPlayer, UnscriptedProgram,
+    UnusedReply,
+};

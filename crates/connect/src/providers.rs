@@ -6,21 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use saihai_model::{
-    Ask, CallId, Choice, Failure, FailureClass, Millis, ProviderKind, ProviderName, ProviderSettings,
-    Refusal, Script, StageId, Workflow,
+    Ask, CallId, Choice, Failure, FailureClass, Millis, ProgramExit, Progress, ProviderAnswer, ProviderKind,
+    ProviderName, ProviderRefusal, ProviderSettings, Reply, Script, Stage, StageId, Workflow,
 };
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
-use crate::agents;
-use crate::asking::Asking;
-use crate::attempt::{Attempt, Installed, Means, Staying};
+use crate::agent::AgentProgram;
+use crate::attempt::{AgentAttempt, AttemptResources, IdleAgents, InstalledAgent};
+use crate::clock::GracePeriod;
 use crate::clock::{Clock, RealTime};
-use crate::forge::{ForgePlace, ForgeToken, ForgeViewer};
-use crate::http::{Service, Unreachable, Web};
-use crate::process::{self, Grace};
+use crate::forge::{ForgeRepository, ForgeToken, ForgeViewer};
+use crate::http::{HttpTurn, ModelService, Unreachable, WebAccess};
+use crate::process::CommandSurroundings;
+use crate::program_turn::ProgramTurn;
 use crate::redact::Redactor;
-use crate::script::{Accounts, Asked, BadScript, Scripted};
+use crate::script::{BadScript, ScriptAccounts, ScriptAsk, ScriptPerformance, ScriptProvider};
+use crate::{agents, process};
 
 /// Everything needed to open the providers of a run.
 #[derive(Clone)]
@@ -36,7 +38,7 @@ pub struct Connections {
     /// Time between the request to end a program and the kill. `hurry` shortens it.
     pub grace: Millis,
     /// The repository on a forge that models may read.
-    pub forge: Option<ForgePlace>,
+    pub forge: Option<ForgeRepository>,
     /// Models may fetch pages of the public web.
     pub web: bool,
     /// Our own environment. A program gets only the allowed part of it.
@@ -144,17 +146,19 @@ impl Unavailable {
 
 /// The providers of a run, by name. The owner of the run owns this too.
 pub struct Providers {
-    found: BTreeMap<ProviderName, Found>,
-    script: Option<Scripted>,
-    staying: Staying,
-    grace: Grace,
+    found: BTreeMap<ProviderName, OpenedProvider>,
+    script: Option<ScriptProvider>,
+    staying: IdleAgents,
+    grace: GracePeriod,
+    /// The environment of programs that do turns.
+    surroundings: CommandSurroundings,
 }
 
-enum Found {
+enum OpenedProvider {
     Script,
-    Agent(Arc<Installed>),
+    Agent(Arc<InstalledAgent>),
     /// A service on the network.
-    Http(Box<Service>),
+    Http(Box<ModelService>),
 }
 
 impl Providers {
@@ -162,9 +166,9 @@ impl Providers {
     pub fn open(workflow: &Workflow, with: Connections) -> Result<Self, Vec<Unavailable>> {
         let mut unavailable = Vec::new();
         let mut found = BTreeMap::new();
-        let grace = Grace::new(with.grace);
-        let staying = Staying::new(&grace, &with.clock);
-        let search = Search::new(&with, &grace, &staying);
+        let grace = GracePeriod::new(with.grace);
+        let staying = IdleAgents::new(&grace, &with.clock);
+        let search = ProviderSearch::new(&with, &grace, &staying);
         for name in reachable(workflow) {
             match search.look_up(&name) {
                 Ok(one) => drop(found.insert(name, one)),
@@ -175,18 +179,25 @@ impl Providers {
             unavailable.extend(not_for_root(workflow, &found));
         }
         unavailable.extend(without_model(workflow, &found));
-        let wants_script = found.values().any(|one| matches!(one, Found::Script));
+        let has_programs = workflow.stages.values().flat_map(Stage::turns).any(|turn| turn.program.is_some());
+        let wants_script = found.values().any(|one| matches!(one, OpenedProvider::Script))
+            || (has_programs && with.script.is_some());
+        let surroundings = CommandSurroundings::of(&with).with_grace(&grace);
         let script = match (wants_script, with.script.is_some()) {
             (false, _) => None,
             (true, false) => {
                 unavailable.push(Unavailable::NoScript);
                 None
             }
-            (true, true) => {
-                Scripted::open(with, &grace).map_err(|bad| unavailable.push(Unavailable::BadScript(bad))).ok()
-            }
+            (true, true) => ScriptProvider::open(with, &grace)
+                .map_err(|bad| unavailable.push(Unavailable::BadScript(bad)))
+                .ok(),
         };
-        if unavailable.is_empty() { Ok(Self { found, script, staying, grace }) } else { Err(unavailable) }
+        if unavailable.is_empty() {
+            Ok(Self { found, script, staying, grace, surroundings })
+        } else {
+            Err(unavailable)
+        }
     }
 
     /// Returns the missing providers of a workflow. It opens nothing. A missing script does not count,
@@ -199,22 +210,47 @@ impl Providers {
 
     /// Passes an ask to its provider. Call this in the order of the asks.
     pub fn ask(&mut self, ask: Ask) -> Asking {
+        if ask.program.is_some() {
+            return self.run_program(ask);
+        }
         match (self.found.get(&ask.provider), &mut self.script) {
-            (Some(Found::Script), Some(scripted)) => scripted.ask(ask),
-            (Some(Found::Agent(_) | Found::Http(_)), _) if !Path::new(&ask.directory).is_dir() => {
+            (Some(OpenedProvider::Script), Some(scripted)) => {
+                scripted.ask(ask).expect("a script gives only programs back")
+            }
+            (Some(OpenedProvider::Agent(_) | OpenedProvider::Http(_)), _)
+                if !Path::new(&ask.directory).is_dir() =>
+            {
                 Asking::refused(gone(&ask.directory).into())
             }
-            (Some(Found::Agent(installed)), _) => {
+            (Some(OpenedProvider::Agent(installed)), _) => {
                 let stayed = self.staying.take(&ask);
-                Asking::attempt(Attempt::new(ask, Arc::clone(installed), stayed))
+                Asking::attempt(AgentAttempt::new(ask, Arc::clone(installed), stayed))
             }
-            (Some(Found::Http(service)), _) => Asking::http(service.ask(ask)),
+            (Some(OpenedProvider::Http(service)), _) => Asking::http(service.ask(ask)),
             // `open` has looked up all reachable providers, so this ask belongs to another workflow.
-            (Some(Found::Script), None) | (None, _) => Asking::refused(Refusal::from(Failure::new(
-                FailureClass::Missing,
-                format!("provider `{}` was not opened for this run", ask.provider),
-            ))),
+            (Some(OpenedProvider::Script), None) | (None, _) => {
+                Asking::refused(ProviderRefusal::from(Failure::new(
+                    FailureClass::Missing,
+                    format!("provider `{}` was not opened for this run", ask.provider),
+                )))
+            }
         }
+    }
+
+    /// Runs the program of a turn, unless the script has a reply for it. Rehearsals run none.
+    fn run_program(&mut self, ask: Ask) -> Asking {
+        let ask = match &mut self.script {
+            Some(scripted) => match scripted.ask(ask) {
+                Ok(asking) => return asking,
+                Err(ask) => *ask,
+            },
+            None => ask,
+        };
+        if self.surroundings.dry || ask.rehearsal {
+            return Asking(AskRoute::Rehearsed);
+        }
+        let command = ask.program.as_deref().cloned().unwrap_or_default();
+        Asking(AskRoute::Program(Box::new(ProgramTurn::new(ask, command, self.surroundings.clone()))))
     }
 
     /// Ends processes whose session is over (C-67), without waiting for them.
@@ -235,8 +271,9 @@ impl Providers {
 
     /// Replays an ask from before this process took over the run, so that later asks get the same replies.
     /// Call it for every `Asked` of the journal, in order, together with [`Self::ended`].
-    pub fn already_asked(&mut self, provider: &ProviderName, asked: &Asked<'_>) {
-        if let (Some(Found::Script), Some(scripted)) = (self.found.get(provider), &mut self.script) {
+    pub fn already_asked(&mut self, provider: &ProviderName, asked: &ScriptAsk<'_>) {
+        let is_scripted = matches!(self.found.get(provider), Some(OpenedProvider::Script));
+        if let Some(scripted) = self.script.as_mut().filter(|_| is_scripted || asked.program.is_some()) {
             scripted.already_asked(asked);
         }
     }
@@ -248,14 +285,14 @@ impl Providers {
         }
     }
 
-    /// Returns true if a replay needs the real prompt in [`Asked::prompt`].
+    /// Returns true if a replay needs the real prompt in [`ScriptAsk::prompt`].
     pub fn reads_prompts(&self) -> bool {
-        self.script.as_ref().is_some_and(Scripted::reads_prompts)
+        self.script.as_ref().is_some_and(ScriptProvider::reads_prompts)
     }
 
     /// Returns the unused replies of a script and the asks without a reply, for the end of the run.
-    pub fn accounts(&self) -> Accounts {
-        self.script.as_ref().map(Scripted::accounts).unwrap_or_default()
+    pub fn accounts(&self) -> ScriptAccounts {
+        self.script.as_ref().map(ScriptProvider::accounts).unwrap_or_default()
     }
 }
 
@@ -263,17 +300,17 @@ impl Providers {
 /// A script needs the directory only for actions of a reply.
 pub(crate) fn gone(directory: &str) -> Failure {
     let words = format!(
-        "the directory `{directory}` is gone; a worktree of ours is made again from its branch when the run goes on"
+        "the directory `{directory}` is missing; `saihai resume` recreates a worktree of Saihai from its branch"
     );
     Failure::new(FailureClass::Missing, words)
 }
 
 /// Returns the providers that refuse to work for root, each with the first stage that needs it (C-44).
-fn not_for_root(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> Vec<Unavailable> {
+fn not_for_root(workflow: &Workflow, found: &BTreeMap<ProviderName, OpenedProvider>) -> Vec<Unavailable> {
     let mut refusing: BTreeMap<&ProviderName, &StageId> = BTreeMap::new();
     for (id, stage) in &workflow.stages {
-        for turn in stage.turns() {
-            if let Some(Found::Agent(installed)) = found.get(&turn.provider)
+        for turn in stage.agent_turns() {
+            if let Some(OpenedProvider::Agent(installed)) = found.get(&turn.provider)
                 && installed.agent.refuses_root(turn.permission, &installed.settings)
             {
                 refusing.entry(&turn.provider).or_insert(id);
@@ -287,14 +324,14 @@ fn not_for_root(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> V
     refusing.into_iter().map(named).collect()
 }
 
-struct Search<'a> {
+struct ProviderSearch<'a> {
     with: &'a Connections,
-    means: Arc<Means>,
+    means: Arc<AttemptResources>,
 }
 
-impl<'a> Search<'a> {
-    fn new(with: &'a Connections, grace: &Grace, staying: &Staying) -> Self {
-        let means = Arc::new(Means {
+impl<'a> ProviderSearch<'a> {
+    fn new(with: &'a Connections, grace: &GracePeriod, staying: &IdleAgents) -> Self {
+        let means = Arc::new(AttemptResources {
             clock: Arc::clone(&with.clock),
             grace: grace.clone(),
             environment: with.environment.clone(),
@@ -305,19 +342,23 @@ impl<'a> Search<'a> {
         Self { with, means }
     }
 
-    fn look_up(&self, name: &ProviderName) -> Result<Found, Unavailable> {
+    fn look_up(&self, name: &ProviderName) -> Result<OpenedProvider, Unavailable> {
         let settings = self.settings(name)?;
         if settings.kind == ProviderKind::Script {
-            return Ok(Found::Script);
+            return Ok(OpenedProvider::Script);
         }
-        if let Some(service) = Service::open(name, &settings, &self.with.environment, &self.means.redactor) {
+        if let Some(service) =
+            ModelService::open(name, &settings, &self.with.environment, &self.means.redactor)
+        {
             let forge = self.with.forge.clone();
-            let web = if self.with.web { Web::Open } else { Web::Closed };
+            let web = if self.with.web { WebAccess::Open } else { WebAccess::Closed };
             let viewer = forge.map(|place| ForgeViewer::new(place, &self.with.environment));
-            return Ok(Found::Http(Box::new(service?.viewing(viewer, web))));
+            return Ok(OpenedProvider::Http(Box::new(service?.viewing(viewer, web))));
         }
         match agents::of(settings.kind) {
-            Some(agent) => self.install(name, agent, settings).map(|found| Found::Agent(Arc::new(found))),
+            Some(agent) => {
+                self.install(name, agent, settings).map(|found| OpenedProvider::Agent(Arc::new(found)))
+            }
             None => Err(Unavailable::NotInThisVersion { name: name.clone() }),
         }
     }
@@ -340,9 +381,9 @@ impl<'a> Search<'a> {
     fn install(
         &self,
         name: &ProviderName,
-        agent: &'static dyn Agent,
+        agent: &'static dyn AgentProgram,
         settings: ProviderSettings,
-    ) -> Result<Installed, Unavailable> {
+    ) -> Result<InstalledAgent, Unavailable> {
         let profile = agent.profile();
         let program = settings.program.as_deref().unwrap_or(profile.program);
         if program.is_empty() {
@@ -357,7 +398,7 @@ impl<'a> Search<'a> {
             // The install command is only right for the usual program.
             install: (program == profile.program).then(|| profile.install.to_owned()),
         })?;
-        Ok(Installed {
+        Ok(InstalledAgent {
             agent,
             settings,
             program: file,
@@ -368,9 +409,9 @@ impl<'a> Search<'a> {
 }
 
 /// Returns services that need a model name but would get none from a turn, a question or a setting.
-fn without_model(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> Vec<Unavailable> {
+fn without_model(workflow: &Workflow, found: &BTreeMap<ProviderName, OpenedProvider>) -> Vec<Unavailable> {
     let unset = found.iter().filter(|(name, one)| {
-        let Found::Http(service) = one else { return false };
+        let OpenedProvider::Http(service) = one else { return false };
         let falls_to_it = workflow.retry.fallback.iter().any(|(_, to)| to == *name);
         let mut models = models_of(workflow, name);
         service.needs_a_model() && (falls_to_it || models.any(|model| model.is_none()))
@@ -381,7 +422,7 @@ fn without_model(workflow: &Workflow, found: &BTreeMap<ProviderName, Found>) -> 
 /// Returns the model name of each turn and question for a provider.
 fn models_of<'a>(workflow: &'a Workflow, name: &'a ProviderName) -> impl Iterator<Item = &'a Option<String>> {
     workflow.stages.values().flat_map(move |stage| {
-        let turns = stage.turns().iter().filter(move |turn| turn.provider == *name).map(|turn| &turn.model);
+        let turns = stage.agent_turns().filter(move |turn| turn.provider == *name).map(|turn| &turn.model);
         let choices = stage.turns().iter().filter_map(|turn| turn.reads.choice.as_ref());
         let questions = choices.chain(stage.exit.question()).filter_map(Choice::question);
         let asked = questions.filter(move |question| question.provider.as_ref() == Some(name));
@@ -392,7 +433,7 @@ fn models_of<'a>(workflow: &'a Workflow, name: &'a ProviderName) -> impl Iterato
 fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {
     let mut names = BTreeSet::new();
     for stage in workflow.stages.values() {
-        names.extend(stage.turns().iter().map(|turn| turn.provider.clone()));
+        names.extend(stage.agent_turns().map(|turn| turn.provider.clone()));
         let choices = stage.turns().iter().filter_map(|turn| turn.reads.choice.as_ref());
         let questions = choices.chain(stage.exit.question()).filter_map(Choice::question);
         names.extend(questions.filter_map(|question| question.provider.clone()));
@@ -414,6 +455,55 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
 
 fn install_line(install: Option<&str>) -> String {
     install.map(|line| format!("; install it with `{line}`")).unwrap_or_default()
+}
+
+/// An ask that its provider has accepted but not started.
+#[must_use = "nothing is asked until it is answered"]
+pub struct Asking(AskRoute);
+
+enum AskRoute {
+    Refused(Box<ProviderRefusal>),
+    Script(Box<ScriptPerformance>),
+    Agent(Box<AgentAttempt>),
+    Http(Box<HttpTurn>),
+    Program(Box<ProgramTurn>),
+    /// A program that does not run, because this is a rehearsal. It counts as successful.
+    Rehearsed,
+}
+
+impl Asking {
+    pub(crate) fn refused(refusal: ProviderRefusal) -> Self {
+        Self(AskRoute::Refused(Box::new(refusal)))
+    }
+
+    pub(crate) fn scripted(performance: ScriptPerformance) -> Self {
+        Self(AskRoute::Script(Box::new(performance)))
+    }
+
+    pub(crate) fn attempt(attempt: AgentAttempt) -> Self {
+        Self(AskRoute::Agent(Box::new(attempt)))
+    }
+
+    pub(crate) fn http(turn: HttpTurn) -> Self {
+        Self(AskRoute::Http(Box::new(turn)))
+    }
+
+    /// Runs the ask and enforces its deadline. If `stop` is cancelled it returns soon, as cancelled unless
+    /// the reply was already complete. Dropping the future ends everything it started.
+    pub async fn answer(
+        self,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: CancellationToken,
+    ) -> ProviderAnswer {
+        match self.0 {
+            AskRoute::Refused(refusal) => Err(*refusal),
+            AskRoute::Script(performance) => performance.answer(progress, stop).await,
+            AskRoute::Agent(attempt) => attempt.answer(progress, stop).await,
+            AskRoute::Http(turn) => turn.answer(progress, stop).await,
+            AskRoute::Program(turn) => turn.answer(progress, stop).await,
+            AskRoute::Rehearsed => Ok(Reply { exit: Some(ProgramExit::Code(0)), ..Reply::default() }),
+        }
+    }
 }
 
 #[cfg(test)]

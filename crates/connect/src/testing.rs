@@ -1,14 +1,16 @@
 //! Shared test helpers for agents: an ask, and the output of a program passed through its listener.
 
+pub(crate) mod loopback_server;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use saihai_model::{
-    Ask, CallId, Failure, Permission, Place, Progress, ProviderAnswer, ProviderSettings, Purpose, ToolUse,
-    Usage,
+    Ask, CallId, Failure, Permission, Progress, ProviderAnswer, ProviderSettings, Purpose, RoundPosition,
+    ToolUse, Usage,
 };
 
-use crate::agent::{Agent, End, Exit, Next};
+use crate::agent::{AgentProgram, ListenerStep, ProcessEnd, ProcessExit};
 
 pub(crate) fn ask() -> Ask {
     Ask {
@@ -16,12 +18,14 @@ pub(crate) fn ask() -> Ask {
         call: CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 },
         stage: "plan".into(),
         turn: Some("plan".into()),
-        place: Place::Main(0),
+        place: RoundPosition::Main(0),
         purpose: Purpose::Work,
         attempt: 1,
         role: None,
         directory: "/project".into(),
         foreign: false,
+        rehearsal: false,
+        program: None,
         prompt: "do it".into(),
         persona: None,
         provider: "p".into(),
@@ -59,24 +63,24 @@ impl<'a> Said<'a> {
 }
 
 /// Returns a recorded transcript of an agent's program.
-pub(crate) fn transcript(agent: &dyn Agent, name: &str) -> String {
+pub(crate) fn transcript(agent: &dyn AgentProgram, name: &str) -> String {
     std::fs::read_to_string(beside(agent, "transcripts").join(format!("{name}.txt"))).unwrap()
 }
 
 /// Returns a directory of the agent's recordings.
-fn beside(agent: &dyn Agent, directory: &str) -> PathBuf {
+fn beside(agent: &dyn AgentProgram, directory: &str) -> PathBuf {
     let name = agent.profile().kind.name();
     PathBuf::from(format!("{}/src/agents/{name}/{directory}", env!("CARGO_MANIFEST_DIR")))
 }
 
 /// Compares the outcome of every transcript of an agent with the recorded one. `adjust` sets the ask of each
 /// transcript. `SAIHAI_TRANSCRIPTS=update` records the outcomes instead.
-pub(crate) fn check_transcripts(agent: &dyn Agent, adjust: impl Fn(&str, &mut Ask)) {
+pub(crate) fn check_transcripts(agent: &dyn AgentProgram, adjust: impl Fn(&str, &mut Ask)) {
     check_all(agent, "transcripts", adjust);
 }
 
 /// Checks the conversations that are recorded with every agent (`cargo xtask record-agents`).
-pub(crate) fn check_recorded(agent: &dyn Agent) {
+pub(crate) fn check_recorded(agent: &dyn AgentProgram) {
     check_all(agent, "recorded", |case, ask| match case {
         "edit" => ask.permission = Permission::Edit { commands: false },
         "full" => ask.permission = Permission::Full,
@@ -85,7 +89,7 @@ pub(crate) fn check_recorded(agent: &dyn Agent) {
     });
 }
 
-fn check_all(agent: &dyn Agent, directory: &str, adjust: impl Fn(&str, &mut Ask)) {
+fn check_all(agent: &dyn AgentProgram, directory: &str, adjust: impl Fn(&str, &mut Ask)) {
     let update = std::env::var_os("SAIHAI_TRANSCRIPTS").is_some_and(|value| value == "update");
     let entries = std::fs::read_dir(beside(agent, directory)).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -126,22 +130,27 @@ pub(crate) struct Heard {
 }
 
 /// Passes a program's output through its listener, line by line.
-pub(crate) fn hear(agent: &dyn Agent, ask: &Ask, settings: &ProviderSettings, said: &Said<'_>) -> Heard {
+pub(crate) fn hear(
+    agent: &dyn AgentProgram,
+    ask: &Ask,
+    settings: &ProviderSettings,
+    said: &Said<'_>,
+) -> Heard {
     let mut listener = agent.listener(ask, settings);
     let mut progress = Vec::new();
     let mut tell = |one| progress.push(one);
     let mut aborted = None;
     for line in said.output.split_inclusive('\n') {
-        if let Next::Abort(failure) = listener.output(line, &mut tell) {
+        if let ListenerStep::Abort(failure) = listener.output(line, &mut tell) {
             aborted = aborted.or(Some(failure));
         }
     }
     for line in said.complaints.split_inclusive('\n') {
-        if let Next::Abort(failure) = listener.complaint(line, &mut tell) {
+        if let ListenerStep::Abort(failure) = listener.complaint(line, &mut tell) {
             aborted = aborted.or(Some(failure));
         }
     }
-    let end = End { exit: Exit::Code(said.code), complaints: said.complaints.to_owned() };
+    let end = ProcessEnd { exit: ProcessExit::Code(said.code), complaints: said.complaints.to_owned() };
     let answer = match &aborted {
         Some(failure) => Err(failure.clone().into()),
         None => listener.end(&end),

@@ -1,17 +1,18 @@
 //! Fills the gaps of the current round, in one order for every workflow; see the crate documentation.
 
-use saihai_judge::Labelled;
+use saihai_judge::LabelOutcome;
 use saihai_model::{
-    Activity, By, Decision, Effect, Ending, Hold, Label, Millis, Moment, Place, Purpose, Stage, StageId,
-    Wanted, Workflow,
+    Activity, By, Decision, Effect, Ending, ExpectedReply, FailureReason, Hold, Label, LimitReason, Millis,
+    Moment, Purpose, RoundPosition, Stage, StageId, Workflow,
 };
 
-use crate::verdict::Says;
-use crate::{Call, Done, Phase, Run, Slot};
+use crate::run::{CallResult, CallState, Slot};
+use crate::run::{Phase, Run};
+use crate::verdict::RoundVerdict;
 
 /// Result of one step of `advance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum AdvanceStep {
     Go,
     /// Waits: nothing can happen until another fact arrives.
     Rest,
@@ -25,7 +26,7 @@ impl Run {
     pub(crate) fn advance(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) {
         self.close_gate_in_time(workflow);
         for _ in 0..STEPS {
-            if self.step(workflow, out) == Step::Rest {
+            if self.step(workflow, out) == AdvanceStep::Rest {
                 break;
             }
         }
@@ -34,64 +35,64 @@ impl Run {
         out.sort_by_key(|effect| !matches!(effect, Effect::Record(_)));
     }
 
-    fn step(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> Step {
+    fn step(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> AdvanceStep {
         let Some(stage) = self.stage(workflow).filter(|_| self.phase == Phase::Running) else {
-            return Step::Rest;
+            return AdvanceStep::Rest;
         };
-        if self.lack_reports(stage, out) || self.launch_due(workflow, out) {
-            return Step::Go;
+        if self.next_reports(stage, out) || self.launch_due(workflow, out) {
+            return AdvanceStep::Go;
         }
         if self.hold.is_some() {
-            return Step::Rest;
+            return AdvanceStep::Rest;
         }
-        if let Some(step) = self.look_first(workflow, out) {
+        if let Some(step) = self.check_completion_first(workflow, out) {
             return step;
         }
         if !self.round_is_counted(stage) {
             if let Some((stage, key)) = self.missing_input(stage) {
-                let reason = format!("missing_input {stage}.{key}");
-                self.finish(Ending::Failed(reason), out);
-                return Step::Go;
+                let input = format!("{stage}.{key}");
+                self.finish(Ending::Failed(FailureReason::MissingInput { input }), out);
+                return AdvanceStep::Go;
             }
             return self.count_round(stage, out);
         }
-        if self.lack_main(stage) {
-            return Step::Go;
+        if self.next_main(stage) {
+            return AdvanceStep::Go;
         }
-        if self.round().pending(|place| matches!(place, Place::Main(_) | Place::Report(_))) {
-            return Step::Rest;
+        if self.round().pending(|place| matches!(place, RoundPosition::Main(_) | RoundPosition::Report(_))) {
+            return AdvanceStep::Rest;
         }
-        if let Some(step) = self.lack_blocks(workflow) {
+        if let Some(step) = self.next_blocks(workflow) {
             return step;
         }
         if !self.round().watched {
             return self.watch(workflow, stage, out);
         }
-        self.lack_verdict(workflow, stage, out)
+        self.next_verdict(workflow, stage, out)
     }
 
     /// Requests labels, then the exit's question, then outside conditions. When all are present, leaves the round.
-    fn lack_verdict(&mut self, workflow: &Workflow, stage: &Stage, out: &mut Vec<Effect>) -> Step {
+    fn next_verdict(&mut self, workflow: &Workflow, stage: &Stage, out: &mut Vec<Effect>) -> AdvanceStep {
         if self.repeats_before_exit(stage) {
             let ruling = Self::early();
-            return self.lack_outside(workflow, stage, &ruling).unwrap_or_else(|| {
+            return self.next_outside(workflow, stage, &ruling).unwrap_or_else(|| {
                 self.leave(workflow, stage, ruling, out);
-                Step::Go
+                AdvanceStep::Go
             });
         }
-        if let Some(step) = self.lack_labels(workflow, stage) {
+        if let Some(step) = self.next_labels(workflow, stage) {
             return step;
         }
         match self.verdict(workflow, stage) {
-            Says::AskExit => self.lack(Place::Exit, Some(Purpose::Question)),
-            Says::Ruling(ruling) => {
-                if let Some(step) = self.lack_proof(stage, &ruling) {
+            RoundVerdict::AskExit => self.queue(RoundPosition::Exit, Some(Purpose::Question)),
+            RoundVerdict::Ruling(ruling) => {
+                if let Some(step) = self.next_proof(stage, &ruling) {
                     return step;
                 }
                 let ruling = self.proved(stage, *ruling);
-                self.lack_outside(workflow, stage, &ruling).unwrap_or_else(|| {
+                self.next_outside(workflow, stage, &ruling).unwrap_or_else(|| {
                     self.leave(workflow, stage, ruling, out);
-                    Step::Go
+                    AdvanceStep::Go
                 })
             }
         }
@@ -101,22 +102,22 @@ impl Run {
         workflow.stage(&self.visit.as_ref()?.stage)
     }
 
-    pub(crate) fn round(&self) -> &crate::Round {
+    pub(crate) fn round(&self) -> &crate::run::Round {
         &self.visit.as_ref().expect("a step is only taken during a visit").round
     }
 
-    fn round_mut(&mut self) -> &mut crate::Round {
+    fn round_mut(&mut self) -> &mut crate::run::Round {
         &mut self.visit.as_mut().expect("a step is only taken during a visit").round
     }
 
     /// Queues a call for an empty place. If the place already holds one, waits.
-    pub(crate) fn lack(&mut self, place: Place, purpose: Option<Purpose>) -> Step {
+    pub(crate) fn queue(&mut self, place: RoundPosition, purpose: Option<Purpose>) -> AdvanceStep {
         if self.round().slot(place).is_some() {
-            return Step::Rest;
+            return AdvanceStep::Rest;
         }
-        let call = Call::new(self.next_call(), purpose);
+        let call = CallState::new(self.next_call(), purpose);
         self.put(place, Slot::Waiting { call, until: None });
-        Step::Go
+        AdvanceStep::Go
     }
 
     /// Returns a required input of the stage that is missing. A null value counts as missing.
@@ -134,12 +135,13 @@ impl Run {
 
     /// Checks the limits when it counts a round. Completion in the last round therefore wins, and a raised limit
     /// continues exactly here.
-    fn count_round(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> Step {
+    fn count_round(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> AdvanceStep {
         let reached = |limit: Option<u32>| limit.is_some_and(|limit| self.counts.iteration >= limit);
         if reached(self.limits.rounds) || reached(self.limits.hard_rounds) {
-            let word = if reached(self.limits.rounds) { "max_iterations" } else { "emergency_stop" };
-            self.set_hold(Hold::Limit(word.to_owned()));
-            return Step::Rest;
+            let is_raisable = reached(self.limits.rounds);
+            let limit = if is_raisable { LimitReason::MaxIterations } else { LimitReason::EmergencyStop };
+            self.set_hold(Hold::Limit(limit));
+            return AdvanceStep::Rest;
         }
         self.counts.iteration = self.counts.iteration.saturating_add(1);
         if !self.delivering && !stage.aside {
@@ -149,78 +151,77 @@ impl Run {
         round.counted = true;
         let number = round.number;
         out.push(Effect::Record(Decision::Round { round: number, iteration: self.counts.iteration }));
-        Step::Go
+        AdvanceStep::Go
     }
 
-    fn lack_main(&mut self, stage: &Stage) -> bool {
+    fn next_main(&mut self, stage: &Stage) -> bool {
         let (count, at_once, purpose) = match &stage.does {
             Activity::Turns { turns, at_once, .. } => (turns.len(), *at_once, Some(Purpose::Work)),
             Activity::Gate(_) | Activity::Action(_) => (1, None, None),
         };
-        let under_way = self
-            .round()
-            .slots
-            .iter()
-            .filter(|(place, slot)| matches!(place, Place::Main(_)) && !matches!(slot, Slot::Done(_)));
+        let under_way = self.round().slots.iter().filter(|(place, slot)| {
+            matches!(place, RoundPosition::Main(_)) && !matches!(slot, Slot::Done(_))
+        });
         if at_once.is_some_and(|most| under_way.count() >= most.max(1) as usize) {
             return false;
         }
-        let missing = (0..count).find(|index| self.round().slot(Place::Main(*index)).is_none());
-        missing.is_some_and(|index| self.lack(Place::Main(index), purpose) == Step::Go)
+        let missing = (0..count).find(|index| self.round().slot(RoundPosition::Main(*index)).is_none());
+        missing.is_some_and(|index| self.queue(RoundPosition::Main(index), purpose) == AdvanceStep::Go)
     }
 
     /// Saves the reports of a turn as soon as it replies. It does not wait for parallel turns.
-    fn lack_reports(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> bool {
+    fn next_reports(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> bool {
         let missing = (0..stage.turns().len()).find(|index| {
-            let done = self.round().done(Place::Main(*index));
+            let done = self.round().done(RoundPosition::Main(*index));
             done.is_some_and(|done| !done.reading.reports.is_empty())
-                && self.round().slot(Place::Report(*index)).is_none()
+                && self.round().slot(RoundPosition::Report(*index)).is_none()
         });
         let Some(index) = missing else { return false };
-        let found = self.round().done(Place::Main(index)).map(|done| done.reading.reports.clone());
-        let call = Call::new(self.next_call(), None);
+        let found = self.round().done(RoundPosition::Main(index)).map(|done| done.reading.reports.clone());
+        let call = CallState::new(self.next_call(), None);
         let found = found.unwrap_or_default();
         out.push(Effect::Record(Decision::Reports { call: call.id.clone(), found }));
-        self.put(Place::Report(index), Slot::Waiting { call, until: None });
+        self.put(RoundPosition::Report(index), Slot::Waiting { call, until: None });
         true
     }
 
     /// Runs the actions that blocks request, one at a time.
-    fn lack_blocks(&mut self, workflow: &Workflow) -> Option<Step> {
+    fn next_blocks(&mut self, workflow: &Workflow) -> Option<AdvanceStep> {
         let count = self.block_actions(workflow).len();
-        let next = (0..count).find(|index| self.round().done(Place::Block(*index)).is_none())?;
-        Some(self.lack(Place::Block(next), None))
+        let next = (0..count).find(|index| self.round().done(RoundPosition::Block(*index)).is_none())?;
+        Some(self.queue(RoundPosition::Block(next), None))
     }
 
     /// Asks a question for each turn that no other method can label.
-    fn lack_labels(&mut self, workflow: &Workflow, stage: &Stage) -> Option<Step> {
+    fn next_labels(&mut self, workflow: &Workflow, stage: &Stage) -> Option<AdvanceStep> {
         if self.wrong_output(stage).is_some() {
             return None;
         }
-        let asks = |run: &Self, index: usize| run.labelled(stage, index) == Labelled::Ask;
+        let asks = |run: &Self, index: usize| run.labelled(stage, index) == LabelOutcome::Ask;
         let open = (0..stage.turns().len()).filter(|index| asks(self, *index)).collect::<Vec<_>>();
-        let missing = open.iter().find(|index| self.round().slot(Place::Check(**index)).is_none()).copied();
+        let missing =
+            open.iter().find(|index| self.round().slot(RoundPosition::Check(**index)).is_none()).copied();
         if let Some(index) = missing {
-            let place = Place::Check(index);
+            let place = RoundPosition::Check(index);
             debug_assert!(matches!(
                 workflow.wanted(&self.visit.as_ref()?.stage, place),
-                Some(Wanted::Answer(..))
+                Some(ExpectedReply::Answer(..))
             ));
-            return Some(self.lack(place, Some(Purpose::Question)));
+            return Some(self.queue(place, Some(Purpose::Question)));
         }
-        (!open.is_empty()).then_some(Step::Rest)
+        (!open.is_empty()).then_some(AdvanceStep::Rest)
     }
 
     /// Reads a turn's label from its reply, or from the question about that reply.
-    pub(crate) fn labelled(&self, stage: &Stage, index: usize) -> Labelled {
-        let Some(done) = self.round().done(Place::Main(index)) else { return Labelled::Missing };
+    pub(crate) fn labelled(&self, stage: &Stage, index: usize) -> LabelOutcome {
+        let Some(done) = self.round().done(RoundPosition::Main(index)) else { return LabelOutcome::Missing };
         let Some(choice) = stage.turns().get(index).and_then(|turn| turn.reads.choice.as_ref()) else {
-            return Labelled::Missing;
+            return LabelOutcome::Missing;
         };
         if done.failure.is_some() {
-            return Labelled::Missing;
+            return LabelOutcome::Missing;
         }
-        let answer = self.round().done(Place::Check(index)).map(|done| &done.label);
+        let answer = self.round().done(RoundPosition::Check(index)).map(|done| &done.label);
         saihai_judge::label(choice, &done.reading, answer)
     }
 
@@ -232,11 +233,11 @@ impl Run {
                 let mut labels = Vec::with_capacity(turns.len());
                 for index in 0..turns.len() {
                     match self.labelled(stage, index) {
-                        Labelled::Found(label, found_by) => {
+                        LabelOutcome::Found(label, found_by) => {
                             by = found_by;
                             labels.push(Some(label));
                         }
-                        Labelled::Missing | Labelled::Ask => labels.push(None),
+                        LabelOutcome::Missing | LabelOutcome::Ask => labels.push(None),
                     }
                 }
                 (labels, by)
@@ -247,19 +248,21 @@ impl Run {
     }
 
     fn main_label(&self) -> Option<Label> {
-        self.round().done(Place::Main(0)).and_then(|done| done.label.clone())
+        self.round().done(RoundPosition::Main(0)).and_then(|done| done.label.clone())
     }
 
     /// Answers no at an open gate once its time is up.
     pub(crate) fn close_gate_in_time(&mut self, workflow: &Workflow) {
         let Some(visit) = &self.visit else { return };
-        let Some(Slot::Open { call, until: Some(until) }) = visit.round.slot(Place::Main(0)) else { return };
+        let Some(Slot::Open { call, until: Some(until) }) = visit.round.slot(RoundPosition::Main(0)) else {
+            return;
+        };
         if *until > self.now || workflow.stage(&visit.stage).is_none() {
             return;
         }
         let call = call.id.clone();
-        let done = Done { label: Some("no".into()), ..Done::default() };
-        self.put(Place::Main(0), Slot::Done(Box::new(done)));
+        let done = CallResult { label: Some("no".into()), ..CallResult::default() };
+        self.put(RoundPosition::Main(0), Slot::Done(Box::new(done)));
         if self.open_gate() == Some(&call) {
             self.lift_hold();
         }
@@ -273,7 +276,7 @@ impl Run {
     /// Stops running calls when the time is up. Runs last, so that a reply that completes the run still counts.
     fn stop_in_time(&mut self, out: &mut Vec<Effect>) {
         if self.is_over_time() && self.phase == Phase::Running && self.hold.is_none() {
-            self.stop_for(Hold::Limit("timeout".to_owned()), out);
+            self.stop_for(Hold::Limit(LimitReason::Timeout), out);
         }
     }
 

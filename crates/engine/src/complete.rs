@@ -3,47 +3,52 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    Activity, Block, By, Completion, Decision, Destination, Effect, Json, Keyword, Phases, Place, Stage,
-    Verdict, Workflow,
+    Activity, By, Completion, CompletionReason, Decision, Destination, Effect, Json, Keyword, Phases,
+    ReplyBlock, RoundPosition, Stage, Verdict, Workflow,
 };
 
-use crate::advance::Step;
+use crate::advance::AdvanceStep;
+use crate::run::CallResult;
+use crate::run::Run;
 use crate::verdict::Ruling;
-use crate::{Call, Done, Run, Slot};
 
 /// Maximum length of a reason that comes from outside, in characters.
 const REASON: usize = 1_000;
 
 impl Run {
     /// Asks the outside conditions of the completion once the verdict is known, before the engine commits it.
-    pub(crate) fn lack_outside(
+    pub(crate) fn next_outside(
         &mut self,
         workflow: &Workflow,
         stage: &Stage,
         ruling: &Ruling,
-    ) -> Option<Step> {
+    ) -> Option<AdvanceStep> {
         if !self.may_complete(stage)
             || matches!(self.destination(workflow, stage, &ruling.target).0, Destination::End(_))
         {
             return None;
         }
         let count = workflow.completion.actions().len();
-        let next = (0..count).find(|index| self.round().done(Place::Outside(*index)).is_none())?;
-        Some(self.look_outside(Place::Outside(next)))
+        let next = (0..count).find(|index| self.round().done(RoundPosition::Outside(*index)).is_none())?;
+        Some(self.queue(RoundPosition::Outside(next), None))
     }
 
     /// Checks outside states once before the first round, because the work may already be done. If not, the round
     /// starts normally.
-    pub(crate) fn look_first(&mut self, workflow: &Workflow, out: &mut Vec<Effect>) -> Option<Step> {
+    pub(crate) fn check_completion_first(
+        &mut self,
+        workflow: &Workflow,
+        out: &mut Vec<Effect>,
+    ) -> Option<AdvanceStep> {
         if self.counts.looked || self.counts.iteration > 0 {
             return None;
         }
         let conditions = workflow.completion.actions().into_iter().enumerate();
         let states = conditions.filter(|(_, action)| action.does.is_state()).map(|(index, _)| index);
         let states = states.collect::<Vec<_>>();
-        let next = states.iter().find(|index| self.round().done(Place::Outside(**index)).is_none());
+        let next = states.iter().find(|index| self.round().done(RoundPosition::Outside(**index)).is_none());
         if let Some(next) = next {
-            return Some(self.look_outside(Place::Outside(*next)));
+            return Some(self.queue(RoundPosition::Outside(*next), None));
         }
         self.counts.looked = true;
         if states.is_empty() {
@@ -51,29 +56,20 @@ impl Run {
         }
         let reason = self.completed(workflow, false);
         let visit = self.visit.as_mut().expect("a step is only taken during a visit");
-        visit.round.slots.retain(|(place, _)| !matches!(place, Place::Outside(_)));
+        visit.round.slots.retain(|(place, _)| !matches!(place, RoundPosition::Outside(_)));
         if let Some(reason) = reason {
             let (by, to, stage) = (By::Condition, Destination::Complete, visit.stage.clone());
             let verdict = Verdict { by, labels: Vec::new(), rule: None, topic: None, to };
             out.push(Effect::Record(Decision::Exited { stage, verdict }));
             self.go(workflow, Destination::Complete, reason, out);
         }
-        Some(Step::Go)
-    }
-
-    fn look_outside(&mut self, place: Place) -> Step {
-        if self.round().slot(place).is_some() {
-            return Step::Rest;
-        }
-        let call = Call::new(self.next_call(), None);
-        self.put(place, Slot::Waiting { call, until: None });
-        Step::Go
+        Some(AdvanceStep::Go)
     }
 
     /// Returns the error of an outside condition that could not tell if it holds.
     pub(crate) fn broken_condition(&self, workflow: &Workflow) -> Option<String> {
         let count = workflow.completion.actions().len();
-        let mut done = (0..count).filter_map(|index| self.round().done(Place::Outside(index)));
+        let mut done = (0..count).filter_map(|index| self.round().done(RoundPosition::Outside(index)));
         let broken = done.find(|done| done.label.as_ref().is_some_and(|label| label.as_str() == "broken"))?;
         Some(told(broken, "error").unwrap_or_default())
     }
@@ -86,7 +82,7 @@ impl Run {
     /// Records the parts of the completion that this round met.
     pub(crate) fn count_completion(&mut self, workflow: &Workflow, stage: &Stage) {
         for index in 0..stage.turns().len() {
-            let Some(done) = self.round().done(Place::Main(index)) else { continue };
+            let Some(done) = self.round().done(RoundPosition::Main(index)) else { continue };
             let (blocks, keywords) = (done.reading.blocks.clone(), done.reading.keywords.clone());
             visit_leaves(&workflow.completion, &mut |number, leaf| {
                 self.meet(number, leaf, &blocks, &keywords)
@@ -98,7 +94,7 @@ impl Run {
         }
     }
 
-    fn meet(&mut self, number: usize, leaf: &Completion, blocks: &[Block], keywords: &[String]) {
+    fn meet(&mut self, number: usize, leaf: &Completion, blocks: &[ReplyBlock], keywords: &[String]) {
         let times = match leaf {
             Completion::Keyword(keyword) => u32::from(said(keyword, keywords)),
             Completion::Signal { kind, fields, reason, .. } => {
@@ -127,7 +123,7 @@ impl Run {
         }
     }
 
-    fn advance_phase(&mut self, phases: &Phases, block: &Block) {
+    fn advance_phase(&mut self, phases: &Phases, block: &ReplyBlock) {
         for (number, step) in phases.steps.iter().enumerate() {
             if let Some(last) = step.last.as_ref().filter(|last| last.kind == block.kind) {
                 let fitted = is_signal(block, &last.kind, &last.fields);
@@ -159,14 +155,14 @@ impl Run {
     }
 
     /// Returns the reason if the work is done. `flow` is true if the exit led to *complete*.
-    pub(crate) fn completed(&self, workflow: &Workflow, flow: bool) -> Option<String> {
-        let mut look = Look { run: self, workflow, flow, leaf: 0, outside: 0 };
-        look.holds(&workflow.completion)
+    pub(crate) fn completed(&self, workflow: &Workflow, flow: bool) -> Option<CompletionReason> {
+        let mut look = CompletionCheck { run: self, workflow, flow, leaf: 0, outside: 0 };
+        look.holds(&workflow.completion).map(CompletionReason::from)
     }
 }
 
 /// Evaluation of the completion, leaf by leaf in reading order.
-struct Look<'a> {
+struct CompletionCheck<'a> {
     run: &'a Run,
     workflow: &'a Workflow,
     flow: bool,
@@ -174,7 +170,7 @@ struct Look<'a> {
     outside: usize,
 }
 
-impl Look<'_> {
+impl CompletionCheck<'_> {
     fn holds(&mut self, completion: &Completion) -> Option<String> {
         match completion {
             Completion::All(parts) => {
@@ -233,7 +229,7 @@ impl Look<'_> {
     }
 
     fn reached(&mut self) -> Option<String> {
-        let place = Place::Outside(self.outside);
+        let place = RoundPosition::Outside(self.outside);
         self.outside += 1;
         let done = self.run.round().done(place)?;
         let reached = done.label.as_ref().is_some_and(|label| label.as_str() == "reached");
@@ -254,7 +250,7 @@ impl Look<'_> {
 }
 
 /// Returns a named text from an outside condition, unless it is blank.
-fn told(done: &Done, name: &str) -> Option<String> {
+fn told(done: &CallResult, name: &str) -> Option<String> {
     text(done.output.get(name)?)
 }
 
@@ -291,7 +287,7 @@ fn said(keyword: &Keyword, keywords: &[String]) -> bool {
     keywords.contains(&keyword.word)
 }
 
-fn is_signal(block: &Block, kind: &str, fields: &BTreeMap<String, Option<Json>>) -> bool {
+fn is_signal(block: &ReplyBlock, kind: &str, fields: &BTreeMap<String, Option<Json>>) -> bool {
     block.kind == kind
         && fields.iter().all(|(key, wanted)| match (block.value.get(key), wanted) {
             (Some(value), Some(wanted)) => value == wanted,

@@ -1,36 +1,37 @@
-//! Drafts prompts: combines the run's values with the workflow's words. Texts stay references; the runner inserts their
-//! contents.
+//! Drafts of prompts, and the values that pass from round to round into them.
 
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    Draft, Form, Json, Part, Place, Prompt, Reading, Section, Splice, Stage, StageId, Text, Variable, When,
-    Workflow,
+    Draft, Json, Prompt, PromptPart, PromptSection, PublishedEvent, Reading, ReplyBlock, RoundPosition,
+    SectionCondition, Splice, Stage, StageId, Text, ValueForm, Variable, Workflow,
 };
+use serde::{Deserialize, Serialize};
 
-use crate::{Call, Carry, Done, Run};
+use crate::run::{CallResult, CallState, Run};
+use crate::verdict::DirectiveProblem;
 
 /// The point in the run from which a prompt reads its values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct View {
+pub(crate) struct DraftView {
     /// Place of the call that needs the prompt.
-    pub(crate) place: Place,
+    pub(crate) place: RoundPosition,
     /// True if the session to continue is missing.
     pub(crate) new_session: bool,
 }
 
 /// Values available only to a note or a correction.
 #[derive(Debug, Default, Clone, Copy)]
-struct About<'a> {
-    reasons: &'a [String],
+struct DraftContext<'a> {
+    reasons: &'a [DirectiveProblem],
     tail: &'a str,
     violations: &'a [String],
-    corrected: Option<&'a Done>,
+    corrected: Option<&'a CallResult>,
 }
 
 impl Run {
-    pub(crate) fn draft(&self, workflow: &Workflow, prompt: &Prompt, view: View) -> Draft {
-        self.draft_about(workflow, prompt, view, About::default())
+    pub(crate) fn draft(&self, workflow: &Workflow, prompt: &Prompt, view: DraftView) -> Draft {
+        self.draft_about(workflow, prompt, view, DraftContext::default())
     }
 
     /// Drafts the note about a reply for the next round.
@@ -38,30 +39,46 @@ impl Run {
         &self,
         workflow: &Workflow,
         prompt: &Prompt,
-        about: &Done,
-        reasons: &[String],
+        about: &CallResult,
+        reasons: &[DirectiveProblem],
     ) -> Draft {
         let Reading { tail, violations, .. } = &about.reading;
-        let about = About { reasons, tail, violations, corrected: None };
-        self.draft_about(workflow, prompt, View { place: Place::Main(0), new_session: false }, about)
+        let about = DraftContext { reasons, tail, violations, corrected: None };
+        self.draft_about(
+            workflow,
+            prompt,
+            DraftView { place: RoundPosition::Main(0), new_session: false },
+            about,
+        )
     }
 
     pub(crate) fn draft_correction(
         &self,
         workflow: &Workflow,
         prompt: &Prompt,
-        view: View,
-        call: &Call,
+        view: DraftView,
+        call: &CallState,
     ) -> Draft {
         let first = call.first.as_deref();
         let violations = first.map_or(&[][..], |first| &first.reading.violations);
         // A correction of an answer corrects that answer, not the reply it is about.
-        let is_work = matches!(view.place, Place::Main(_));
+        let is_work = matches!(view.place, RoundPosition::Main(_));
         let corrected = first.filter(|_| is_work);
-        self.draft_about(workflow, prompt, view, About { violations, corrected, ..About::default() })
+        self.draft_about(
+            workflow,
+            prompt,
+            view,
+            DraftContext { violations, corrected, ..DraftContext::default() },
+        )
     }
 
-    fn draft_about(&self, workflow: &Workflow, prompt: &Prompt, view: View, about: About<'_>) -> Draft {
+    fn draft_about(
+        &self,
+        workflow: &Workflow,
+        prompt: &Prompt,
+        view: DraftView,
+        about: DraftContext<'_>,
+    ) -> Draft {
         let shown = prompt.sections.iter().filter_map(|section| self.section(workflow, section, view, about));
         Draft { sections: shown.collect(), join: prompt.join }
     }
@@ -69,17 +86,17 @@ impl Run {
     fn section(
         &self,
         workflow: &Workflow,
-        section: &Section,
-        view: View,
-        about: About<'_>,
+        section: &PromptSection,
+        view: DraftView,
+        about: DraftContext<'_>,
     ) -> Option<Vec<Splice>> {
         let refuted = self.carry.refuted.as_ref().map(|(index, _)| *index);
         let appears = match section.when {
-            When::Always | When::Filled => true,
-            When::NewSession => view.new_session,
-            When::Reasoned => !about.reasons.is_empty(),
-            When::Unrefuted => refuted.is_none(),
-            When::Refuted(index) => refuted == Some(index),
+            SectionCondition::Always | SectionCondition::Filled => true,
+            SectionCondition::NewSession => view.new_session,
+            SectionCondition::Reasoned => !about.reasons.is_empty(),
+            SectionCondition::Unrefuted => refuted.is_none(),
+            SectionCondition::Refuted(index) => refuted == Some(index),
         };
         if !appears {
             return None;
@@ -88,24 +105,24 @@ impl Run {
         let mut filled = false;
         for part in &section.body {
             match part {
-                Part::Fixed(text) => splices.push(Splice::Text(text.clone(), Form::Plain)),
-                Part::Value(variable, form) => {
+                PromptPart::Fixed(text) => splices.push(Splice::Text(text.clone(), ValueForm::Plain)),
+                PromptPart::Value(variable, form) => {
                     let value = self.value(workflow, variable, *form, view, about);
                     filled |= value.iter().any(has_content);
                     splices.extend(value);
                 }
             }
         }
-        (section.when != When::Filled || filled).then_some(splices)
+        (section.when != SectionCondition::Filled || filled).then_some(splices)
     }
 
     fn value(
         &self,
         workflow: &Workflow,
         variable: &Variable,
-        form: Form,
-        view: View,
-        about: About<'_>,
+        form: ValueForm,
+        view: DraftView,
+        about: DraftContext<'_>,
     ) -> Vec<Splice> {
         let text = |text: &Text| vec![Splice::Text(text.clone(), form)];
         let words = |words: &str| vec![Splice::Text(words.into(), form)];
@@ -214,15 +231,15 @@ impl Run {
     }
 
     /// Returns the facts other than replies. A prompt about a reply of this round also gets that reply's facts.
-    fn context(&self, place: Place, about: About<'_>) -> BTreeMap<String, Json> {
+    fn context(&self, place: RoundPosition, about: DraftContext<'_>) -> BTreeMap<String, Json> {
         let asked_about = match place {
-            Place::Check(index) => self.round().done(Place::Main(index)),
-            Place::Main(_)
-            | Place::Report(_)
-            | Place::Block(_)
-            | Place::Exit
-            | Place::Proof(_)
-            | Place::Outside(_) => about.corrected,
+            RoundPosition::Check(index) => self.round().done(RoundPosition::Main(index)),
+            RoundPosition::Main(_)
+            | RoundPosition::Report(_)
+            | RoundPosition::Block(_)
+            | RoundPosition::Exit
+            | RoundPosition::Proof(_)
+            | RoundPosition::Outside(_) => about.corrected,
         };
         let mut carry = Carry { context: self.carry.context.clone(), ..Carry::default() };
         if let Some(reply) = asked_about {
@@ -232,24 +249,28 @@ impl Run {
     }
 
     /// Returns an output of this round for a question about it. Carry gets the output only when the round ends.
-    fn fresh_output(&self, stage: &StageId, key: &str, place: Place) -> Option<&Json> {
+    fn fresh_output(&self, stage: &StageId, key: &str, place: RoundPosition) -> Option<&Json> {
         let about = match place {
-            Place::Check(index) => index,
-            Place::Exit => 0,
-            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => {
+            RoundPosition::Check(index) => index,
+            RoundPosition::Exit => 0,
+            RoundPosition::Main(_)
+            | RoundPosition::Report(_)
+            | RoundPosition::Block(_)
+            | RoundPosition::Proof(_)
+            | RoundPosition::Outside(_) => {
                 return None;
             }
         };
         let visit = self.visit.as_ref().filter(|visit| visit.stage == *stage)?;
-        let reading = &visit.round.done(Place::Main(about))?.reading;
+        let reading = &visit.round.done(RoundPosition::Main(about))?.reading;
         reading.output.as_ref().filter(|_| reading.violations.is_empty())?.get(key)
     }
 
     /// Returns the replies of this round: one turn's reply if a turn is judged, otherwise all of them.
-    fn combined(&self, workflow: &Workflow, place: Place, form: Form) -> Vec<Splice> {
+    fn combined(&self, workflow: &Workflow, place: RoundPosition, form: ValueForm) -> Vec<Splice> {
         let Some(visit) = &self.visit else { return Vec::new() };
-        if let Place::Check(index) = place {
-            let said = visit.round.done(Place::Main(index)).and_then(|done| done.text.clone());
+        if let RoundPosition::Check(index) = place {
+            let said = visit.round.done(RoundPosition::Main(index)).and_then(|done| done.text.clone());
             return said.map(|text| vec![Splice::Text(text, form)]).unwrap_or_default();
         }
         let Some(stage) = workflow.stage(&visit.stage) else { return Vec::new() };
@@ -261,7 +282,7 @@ impl Run {
         let Some(visit) = &self.visit else { return Vec::new() };
         let turns = stage.turns().iter().enumerate();
         let said = turns.filter_map(|(index, turn)| {
-            let text = visit.round.done(Place::Main(index))?.text.clone()?;
+            let text = visit.round.done(RoundPosition::Main(index))?.text.clone()?;
             Some((turn.heading.clone(), text))
         });
         said.collect()
@@ -275,40 +296,37 @@ pub(crate) fn between(stage: &Stage) -> &str {
     }
 }
 
-fn joined(outputs: &[(String, Text)], between: &str, form: Form) -> Vec<Splice> {
+fn joined(outputs: &[(String, Text)], between: &str, form: ValueForm) -> Vec<Splice> {
     let mut splices = Vec::new();
     for (index, (heading, text)) in outputs.iter().enumerate() {
         if index > 0 {
-            splices.push(Splice::Text(between.into(), Form::Plain));
+            splices.push(Splice::Text(between.into(), ValueForm::Plain));
         }
         if !heading.is_empty() {
-            splices.push(Splice::Text(heading.as_str().into(), Form::Plain));
+            splices.push(Splice::Text(heading.as_str().into(), ValueForm::Plain));
         }
         splices.push(Splice::Text(text.clone(), form));
     }
     splices
 }
 
-/// Translates reason codes into the workflow's words, each once. Codes without a word stay unchanged. `{}` in a word
-/// marks the subject of the reason. Running text is one item, because the words contain the spaces between them.
-fn reasons(workflow: &Workflow, codes: &[String], form: Form) -> Vec<String> {
+/// Says reasons in the workflow's words, each once. Running text is one item, because the words contain the spaces
+/// between them.
+fn reasons(workflow: &Workflow, problems: &[DirectiveProblem], form: ValueForm) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
-    for reason in codes {
-        let (code, about) = reason.split_once(": ").unwrap_or((reason, ""));
-        let words =
-            workflow.words.get(code).map_or_else(|| reason.clone(), |word| word.replacen("{}", about, 1));
+    for words in problems.iter().map(|problem| problem.said(workflow)) {
         if !said.contains(&words) {
             said.push(words);
         }
     }
-    if form == Form::Plain { vec![said.concat()] } else { said }
+    if form == ValueForm::Plain { vec![said.concat()] } else { said }
 }
 
-fn listed(items: &[String], form: Form) -> Vec<Splice> {
+fn listed(items: &[String], form: ValueForm) -> Vec<Splice> {
     let mut splices = Vec::new();
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
-            splices.push(Splice::Text("\n".into(), Form::Plain));
+            splices.push(Splice::Text("\n".into(), ValueForm::Plain));
         }
         splices.push(Splice::Text(item.as_str().into(), form));
     }
@@ -320,7 +338,7 @@ fn flat(draft: &Draft) -> Vec<Splice> {
     let mut splices = Vec::new();
     for (index, section) in draft.sections.iter().enumerate() {
         if index > 0 {
-            splices.push(Splice::Text("\n\n".into(), Form::Plain));
+            splices.push(Splice::Text("\n\n".into(), ValueForm::Plain));
         }
         splices.extend(section.iter().cloned());
     }
@@ -329,10 +347,10 @@ fn flat(draft: &Draft) -> Vec<Splice> {
 
 /// Formats a value: text unchanged, null as nothing, everything else as compact JSON. Text that is already JSON is not
 /// encoded again.
-fn shown(value: &Json, form: Form) -> Vec<Splice> {
+fn shown(value: &Json, form: ValueForm) -> Vec<Splice> {
     match (value, form) {
         (Json::Null, _) => Vec::new(),
-        (_, Form::Json) => vec![Splice::Text(value.to_string().into(), Form::Plain)],
+        (_, ValueForm::Json) => vec![Splice::Text(value.to_string().into(), ValueForm::Plain)],
         (Json::String(text), _) => vec![Splice::Text(text.as_str().into(), form)],
         (Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_), _) => {
             vec![Splice::Text(value.to_string().into(), form)]
@@ -347,5 +365,89 @@ fn has_content(splice: &Splice) -> bool {
         | Splice::ReportDirectory
         | Splice::WorkingDirectory
         | Splice::Changes(_) => true,
+    }
+}
+
+/// Values that pass from round to round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Carry {
+    pub task: Text,
+    /// Outputs of the previous stage, each with its heading.
+    pub previous: Vec<(String, Text)>,
+    pub between: String,
+    /// Event that led to this stage.
+    pub event: Option<PublishedEvent>,
+    pub source: Option<StageId>,
+    /// Note for the next round.
+    pub note: Option<Draft>,
+    /// Index of the failed proof of the previous round, and the actual result.
+    #[serde(default)]
+    pub refuted: Option<(usize, String)>,
+    /// Message of the last check.
+    pub check_message: Option<String>,
+    pub inputs: Vec<String>,
+    /// Outputs by stage and key.
+    pub outputs: BTreeMap<StageId, BTreeMap<String, Json>>,
+    /// Facts about earlier rounds other than their replies, such as the tools they used.
+    pub context: BTreeMap<String, Json>,
+    /// Number of repeats of the watched cycle.
+    pub cycles: u32,
+    /// Named texts given at the start.
+    pub subject: BTreeMap<String, Text>,
+}
+
+impl Default for Carry {
+    fn default() -> Self {
+        Self {
+            task: Text::Inline(String::new()),
+            previous: Vec::new(),
+            between: String::new(),
+            event: None,
+            source: None,
+            note: None,
+            refuted: None,
+            check_message: None,
+            inputs: Vec::new(),
+            outputs: BTreeMap::new(),
+            context: BTreeMap::new(),
+            cycles: 0,
+            subject: BTreeMap::new(),
+        }
+    }
+}
+
+impl Carry {
+    /// Appends the tools and blocks of a round, in order and with repeats. Other entries stay.
+    pub(crate) fn note_round(&mut self, tools: &[String], blocks: &[ReplyBlock]) {
+        let actions = blocks.iter().take(CallResult::TOOLS).map(|block| Json::from(block.kind.as_str()));
+        let tools = tools.iter().map(|tool| Json::from(tool.as_str()));
+        self.context.insert("lastToolsUsed".to_owned(), tools.collect());
+        self.context.insert("lastActions".to_owned(), actions.collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // S-54, case 32
+    #[test]
+    fn what_a_round_used_joins_what_is_known_and_the_old_value_stays_as_it_was() {
+        let old = Carry { context: [("x".to_owned(), json!(1))].into(), ..Carry::default() };
+        let mut carry = old.clone();
+        carry.note_round(&["Read", "Bash", "Read"].map(str::to_owned), &[]);
+        assert_eq!(
+            json!(carry.context),
+            json!({"x": 1, "lastToolsUsed": ["Read", "Bash", "Read"], "lastActions": []})
+        );
+        assert_eq!(json!(old.context), json!({"x": 1}));
+        let block = ReplyBlock { kind: "note".to_owned(), value: json!({"type": "note"}) };
+        carry.note_round(&[], &[block.clone(), block]);
+        assert_eq!(
+            json!(carry.context),
+            json!({"x": 1, "lastToolsUsed": [], "lastActions": ["note", "note"]})
+        );
     }
 }

@@ -1,20 +1,21 @@
 //! Records each fact in its place. `advance` derives the consequences.
 
-use saihai_judge::Answered;
+use saihai_judge::JudgeAnswer;
 use saihai_model::{
-    Activity, Answer, CallId, Cost, Decision, Effect, Fact, Hold, Moment, Outcome, Place, Poll, Published,
-    Purpose, QuestionSession, Raise, Replied, SessionPolicy, Spoken, Start, Usage, Usd, Wanted, Wants,
-    Workflow,
+    Activity, Answer, CallId, CarriedWords, Cost, Decision, Effect, ExpectedReply, Fact, Hold, Moment,
+    Outcome, OutsideReason, Poll, PublishedEvent, Purpose, QuestionSession, Raise, Replied, RoundPosition,
+    SessionPolicy, Start, Usage, Usd, Wants, Workflow,
 };
 
-use crate::launch::{about, within};
-use crate::{Call, Done, Phase, Run, Slot};
+use crate::launch::{about, is_program, within};
+use crate::run::{CallResult, CallState, Slot};
+use crate::run::{Phase, Run};
 
 /// Call taken out of its place because it has a result.
 #[derive(Debug)]
-pub(crate) struct Taken {
-    pub(crate) place: Place,
-    pub(crate) call: Call,
+pub(crate) struct BusyCall {
+    pub(crate) place: RoundPosition,
+    pub(crate) call: CallState,
 }
 
 impl Run {
@@ -27,7 +28,7 @@ impl Run {
         self.carry.task = start.task.clone();
         self.carry.subject = start.subject.clone();
         if let Some(topics) = &workflow.topics {
-            self.carry.event = Some(Published { topic: topics.start.clone(), message: None, line: 0 });
+            self.carry.event = Some(PublishedEvent { topic: topics.start.clone(), message: None, line: 0 });
             self.remember(workflow, &topics.start);
         }
         self.enter(workflow, &workflow.entry, out);
@@ -51,35 +52,39 @@ impl Run {
 
     fn asked(&mut self, id: &CallId, prompt: Option<&saihai_model::Text>) {
         let Some(prompt) = prompt else { return };
-        let Some(Taken { place, mut call }) = self.take_busy(id) else { return };
+        let Some(BusyCall { place, mut call }) = self.take_busy(id) else { return };
         call.prompt = Some(prompt.clone());
         self.put(place, Slot::Busy(call));
     }
 
     fn replied(&mut self, workflow: &Workflow, reply: &Replied, out: &mut Vec<Effect>) {
-        let Some(Taken { place, call }) = self.take_busy(&reply.call) else { return };
+        let Some(BusyCall { place, call }) = self.take_busy(&reply.call) else { return };
         if call.purpose.is_none() {
             return;
         }
-        self.counts.turns = self.counts.turns.saturating_add(1);
-        self.settle(workflow, place, &call, reply.cost, &reply.usage);
+        if !is_program(workflow, place, &call) {
+            self.counts.turns = self.counts.turns.saturating_add(1);
+            self.settle(workflow, place, &call, reply.cost, &reply.usage);
+        }
         match (place, workflow.wanted(&call.id.stage, place)) {
-            (Place::Main(index), Some(Wanted::Work(_))) => self.worked(workflow, index, call, reply, out),
-            (_, Some(Wanted::Answer(choice, question))) => {
+            (RoundPosition::Main(index), Some(ExpectedReply::Work(_))) => {
+                self.worked(workflow, index, call, reply, out)
+            }
+            (_, Some(ExpectedReply::Answer(choice, question))) => {
                 if question.session == QuestionSession::Same && call.provider.is_none() {
                     self.keep_session(workflow, place, &call, reply);
                 }
                 let said = saihai_judge::answered(choice, question, &reply.reading);
                 let label = match said {
-                    Answered::Unreadable if call.corrections < question.corrections => {
-                        let said = Done::of(reply, &Spoken::LastMessage);
+                    JudgeAnswer::Unreadable if call.corrections < question.corrections => {
+                        let said = CallResult::of(reply, &CarriedWords::LastMessage);
                         return self.correct(workflow, place, call, said, out);
                     }
-                    Answered::Unreadable => question.unreadable.clone(),
-                    Answered::Label(label) => Some(label),
-                    Answered::Nothing => None,
+                    JudgeAnswer::Unreadable => question.unreadable.clone(),
+                    JudgeAnswer::Label(label) => Some(label),
+                    JudgeAnswer::Nothing => None,
                 };
-                let mut done = Done::of(reply, &Spoken::LastMessage);
+                let mut done = CallResult::of(reply, &CarriedWords::LastMessage);
                 done.label = label;
                 self.put(place, Slot::Done(Box::new(done)));
             }
@@ -92,11 +97,11 @@ impl Run {
         &mut self,
         workflow: &Workflow,
         index: usize,
-        mut call: Call,
+        mut call: CallState,
         reply: &Replied,
         out: &mut Vec<Effect>,
     ) {
-        let place = Place::Main(index);
+        let place = RoundPosition::Main(index);
         let Some(turn) = workflow.stage(&call.id.stage).and_then(|stage| stage.turns().get(index)) else {
             return;
         };
@@ -107,7 +112,9 @@ impl Run {
                 first.provider.clone_from(&call.provider);
                 *first
             }
-            None => Done { provider: call.provider.clone(), ..Done::of(reply, &turn.reads.carry) },
+            None => {
+                CallResult { provider: call.provider.clone(), ..CallResult::of(reply, &turn.reads.carry) }
+            }
         };
         if done.session.is_none() && call.provider.is_none() {
             done.session = self.kept_session(turn);
@@ -120,7 +127,7 @@ impl Run {
     }
 
     /// Keeps the most recent session as the one to continue (S-57).
-    fn keep_session(&mut self, workflow: &Workflow, place: Place, call: &Call, reply: &Replied) {
+    fn keep_session(&mut self, workflow: &Workflow, place: RoundPosition, call: &CallState, reply: &Replied) {
         let Some((provider, _)) = self.asked_of(workflow, place, call) else { return };
         let turn = workflow.stage(&call.id.stage).and_then(|stage| stage.turns().get(about(place)));
         if let (Some(SessionPolicy::Continue(key) | SessionPolicy::Renew(key)), Some(session)) =
@@ -131,9 +138,16 @@ impl Run {
     }
 
     /// Queues a call in the same round that asks for a correction of the last reply.
-    fn correct(&mut self, workflow: &Workflow, place: Place, call: Call, said: Done, out: &mut Vec<Effect>) {
+    fn correct(
+        &mut self,
+        workflow: &Workflow,
+        place: RoundPosition,
+        call: CallState,
+        said: CallResult,
+        out: &mut Vec<Effect>,
+    ) {
         let keeps_time = within(workflow, place, &call).is_some();
-        let mut next = Call::new(self.next_call(), Some(Purpose::Correction));
+        let mut next = CallState::new(self.next_call(), Some(Purpose::Correction));
         next.corrections = call.corrections.saturating_add(1);
         next.provider = call.provider;
         next.since = call.since.filter(|_| keeps_time);
@@ -146,16 +160,17 @@ impl Run {
     }
 
     fn performed(&mut self, workflow: &Workflow, id: &CallId, outcome: &Outcome, out: &mut Vec<Effect>) {
-        let Some(Taken { place, mut call }) = self.take_busy(id) else { return };
+        let Some(BusyCall { place, mut call }) = self.take_busy(id) else { return };
         if call.purpose.is_some() {
             return;
         }
         match outcome {
             Outcome::Done { label, output } => {
-                if let Place::Report(_) = place {
+                if let RoundPosition::Report(_) = place {
                     self.saved(output);
                 }
-                let done = Done { label: label.clone(), output: output.clone(), ..Done::default() };
+                let done =
+                    CallResult { label: label.clone(), output: output.clone(), ..CallResult::default() };
                 self.put(place, Slot::Done(Box::new(done)));
             }
             Outcome::NotYet | Outcome::Delayed { .. } => self.poll_again(workflow, place, call),
@@ -164,11 +179,11 @@ impl Run {
                 self.set_hold(Hold::Outside(call.id.clone(), reason.clone()));
                 self.put(place, Slot::Waiting { call, until: None });
             }
-            Outcome::Failed(failure) => self.fail(workflow, Taken { place, call }, failure, out),
+            Outcome::Failed(failure) => self.fail(workflow, BusyCall { place, call }, failure, out),
         }
     }
 
-    fn poll_again(&mut self, workflow: &Workflow, place: Place, mut call: Call) {
+    fn poll_again(&mut self, workflow: &Workflow, place: RoundPosition, mut call: CallState) {
         let poll = self.action_at(workflow, place).and_then(|action| action.poll);
         let waited = call.since.map_or(self.now.since(self.now), |since| self.now.since(since));
         let slot = match poll {
@@ -178,10 +193,12 @@ impl Run {
             Some(Poll { hold: Some(reason), .. }) => {
                 // After a resume, the call gets its full waiting time again.
                 (call.repeat, call.since) = (true, None);
-                self.set_hold(Hold::Outside(call.id.clone(), reason));
+                self.set_hold(Hold::Outside(call.id.clone(), OutsideReason::Text(reason)));
                 Slot::Waiting { call, until: None }
             }
-            Some(_) | None => Slot::Done(Box::new(Done { label: Some("timeout".into()), ..Done::default() })),
+            Some(_) | None => {
+                Slot::Done(Box::new(CallResult { label: Some("timeout".into()), ..CallResult::default() }))
+            }
         };
         self.put(place, slot);
     }
@@ -210,7 +227,7 @@ impl Run {
         if !fits {
             return;
         }
-        let mut done = Done { label: Some(answer.label.clone()), ..Done::default() };
+        let mut done = CallResult { label: Some(answer.label.clone()), ..CallResult::default() };
         if let Some(text) = &answer.text {
             done.output.insert("answer".to_owned(), text.as_str().into());
         }
@@ -279,7 +296,7 @@ impl Run {
 
     fn storage_failed(&mut self, id: Option<&CallId>, path: &str) {
         self.set_hold(Hold::Storage(path.to_owned()));
-        if let Some(Taken { place, mut call }) = id.and_then(|id| self.take_busy(id)) {
+        if let Some(BusyCall { place, mut call }) = id.and_then(|id| self.take_busy(id)) {
             call.repeat = true;
             self.put(place, Slot::Waiting { call, until: None });
         }
@@ -291,20 +308,27 @@ impl Run {
     }
 
     /// Returns a copy of the running call with this id, and its place. The caller must fill the place.
-    pub(crate) fn take_busy(&self, id: &CallId) -> Option<Taken> {
+    pub(crate) fn take_busy(&self, id: &CallId) -> Option<BusyCall> {
         match self.visit.as_ref()?.round.call(id)? {
-            (place, Slot::Busy(call)) => Some(Taken { place, call: call.clone() }),
+            (place, Slot::Busy(call)) => Some(BusyCall { place, call: call.clone() }),
             (_, Slot::Waiting { .. } | Slot::Open { .. } | Slot::Done(_)) => None,
         }
     }
 
-    pub(crate) fn put(&mut self, place: Place, slot: Slot) {
+    pub(crate) fn put(&mut self, place: RoundPosition, slot: Slot) {
         if let Some(visit) = &mut self.visit {
             visit.round.put(place, slot);
         }
     }
 
-    fn settle(&mut self, workflow: &Workflow, place: Place, call: &Call, cost: Option<Usd>, usage: &Usage) {
+    fn settle(
+        &mut self,
+        workflow: &Workflow,
+        place: RoundPosition,
+        call: &CallState,
+        cost: Option<Usd>,
+        usage: &Usage,
+    ) {
         let Some((provider, model)) = self.asked_of(workflow, place, call) else { return };
         // If the provider reports no cost, count the amount reserved for the call.
         let cost = Cost { usd: cost.unwrap_or(call.reserved.usd), tokens: usage.tokens(), turns: 1 };
@@ -312,11 +336,13 @@ impl Run {
     }
 }
 
-impl Done {
-    fn of(reply: &Replied, carry: &Spoken) -> Self {
+impl CallResult {
+    fn of(reply: &Replied, carry: &CarriedWords) -> Self {
         let text = match carry {
-            Spoken::LastMessage => &reply.text,
-            Spoken::AllMessages | Spoken::Findings { .. } => reply.spoken.as_ref().unwrap_or(&reply.text),
+            CarriedWords::LastMessage => &reply.text,
+            CarriedWords::AllMessages | CarriedWords::Findings { .. } | CarriedWords::ProgramResult => {
+                reply.spoken.as_ref().unwrap_or(&reply.text)
+            }
         };
         Self {
             text: Some(text.clone()),
@@ -329,7 +355,7 @@ impl Done {
     }
     /// Merges a correction into the first reply. The corrected output replaces the first, and the work of both replies
     /// counts. Carried findings come from the output.
-    fn take_correction(&mut self, reply: &Replied, carry: &Spoken) {
+    fn take_correction(&mut self, reply: &Replied, carry: &CarriedWords) {
         let correction = Self::of(reply, carry);
         self.reading.output = correction.reading.output;
         self.reading.violations = correction.reading.violations;
@@ -341,9 +367,9 @@ impl Done {
         self.tools.truncate(Self::TOOLS);
         self.session = correction.session.or(self.session.take());
         match carry {
-            Spoken::LastMessage => {}
-            Spoken::AllMessages => self.text = reply.so_far.clone().or(self.text.take()),
-            Spoken::Findings { .. } => self.text = correction.text,
+            CarriedWords::LastMessage | CarriedWords::ProgramResult => {}
+            CarriedWords::AllMessages => self.text = reply.so_far.clone().or(self.text.take()),
+            CarriedWords::Findings { .. } => self.text = correction.text,
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Handles failed attempts: retry, fall back to another provider, accept the failure as the result, or hold the run.
+//! Failed attempts: the retry policy as a pure table, and its application to the calls of a round.
 
 use saihai_model::{
-    Activity, CallFailed, CallId, Cost, Decision, Effect, Failure, FailureClass, Hold, Moment, OnFailure,
-    Permission, Place, ProviderName, QuestionSession, SessionPolicy, Wanted, Workflow,
+    Activity, CallFailed, CallId, Cost, Decision, Effect, ExpectedReply, Failure, FailureClass, Hold, Millis,
+    Moment, OnFailure, Permission, ProviderName, QuestionSession, Retry, RoundPosition, SessionPolicy,
+    Workflow,
 };
 
-use crate::facts::Taken;
-use crate::launch::{about, within};
-use crate::retry::{Attempt, Next};
-use crate::{Call, Done, Run, Slot};
+use crate::facts::BusyCall;
+use crate::launch::{about, is_program, within};
+use crate::run::{CallResult, CallState, Run, Slot};
 
 /// Time from which another attempt would help.
 #[derive(Debug, Clone, Copy)]
-enum Later {
+enum DelayedRetry {
     Never,
     At(Moment),
     /// Waiting would help, but takes longer than the policy allows.
@@ -30,7 +30,7 @@ impl Run {
     pub(crate) fn fail(
         &mut self,
         workflow: &Workflow,
-        mut taken: Taken,
+        mut taken: BusyCall,
         failure: &Failure,
         out: &mut Vec<Effect>,
     ) {
@@ -44,26 +44,26 @@ impl Run {
         let last = within(workflow, taken.place, &taken.call)
             .map(|within| taken.call.since.unwrap_or(self.now).plus(within));
         match self.after(workflow, &mut taken.call, failure) {
-            Next::Again(at) if last.is_some_and(|last| at >= last) => {
-                self.give_up(workflow, taken, failure, Later::Never, out);
+            RetryStep::Again(at) if last.is_some_and(|last| at >= last) => {
+                self.give_up(workflow, taken, failure, DelayedRetry::Never, out);
             }
-            Next::Again(at) => self.retry(taken, Some(at), out),
-            Next::NewSession => {
+            RetryStep::Again(at) => self.retry(taken, Some(at), out),
+            RetryStep::NewSession => {
                 self.forget_session(workflow, &mut taken);
                 taken.call.new_session = true;
                 taken.call.prompt = None;
                 self.retry(taken, None, out);
             }
-            Next::Spent => self.give_up(workflow, taken, failure, Later::Never, out),
-            Next::SpentUntil(at) => self.give_up(workflow, taken, failure, Later::At(at), out),
-            Next::TooLong(at) => self.give_up(workflow, taken, failure, Later::Park(at), out),
+            RetryStep::Spent => self.give_up(workflow, taken, failure, DelayedRetry::Never, out),
+            RetryStep::SpentUntil(at) => self.give_up(workflow, taken, failure, DelayedRetry::At(at), out),
+            RetryStep::TooLong(at) => self.give_up(workflow, taken, failure, DelayedRetry::Park(at), out),
         }
     }
 
     /// Holds the run when the provider stops at the budget. Raising the budget continues this same call.
-    fn outspent(&mut self, workflow: &Workflow, taken: Taken, failure: &Failure) {
+    fn outspent(&mut self, workflow: &Workflow, taken: BusyCall, failure: &Failure) {
         if keeps_going(workflow, &taken) {
-            let done = Done { failure: Some(failure.clone()), ..Done::default() };
+            let done = CallResult { failure: Some(failure.clone()), ..CallResult::default() };
             return self.put(taken.place, Slot::Done(Box::new(done)));
         }
         self.set_hold(Hold::Budget);
@@ -71,16 +71,17 @@ impl Run {
     }
 
     /// Counts this failure and returns the policy's next step.
-    fn after(&self, workflow: &Workflow, call: &mut Call, failure: &Failure) -> Next {
+    fn after(&self, workflow: &Workflow, call: &mut CallState, failure: &Failure) -> RetryStep {
         let count = call.count(failure.class, workflow.retry.together);
         call.last_failure = Some(failure.class);
         let (policy, id, attempt) = (&workflow.retry, &call.id, call.attempt);
         let since = call.since.unwrap_or(self.now);
-        Attempt { policy, call: id, attempt, failure, count, since, now: self.now, seed: self.seed }.next()
+        FailedAttempt { policy, call: id, attempt, failure, count, since, now: self.now, seed: self.seed }
+            .next()
     }
 
-    fn retry(&mut self, taken: Taken, until: Option<Moment>, out: &mut Vec<Effect>) {
-        let Taken { place, call } = taken;
+    fn retry(&mut self, taken: BusyCall, until: Option<Moment>, out: &mut Vec<Effect>) {
+        let BusyCall { place, call } = taken;
         out.push(Effect::Record(Decision::Retry {
             call: call.id.clone(),
             attempt: call.attempt.saturating_add(1),
@@ -95,9 +96,9 @@ impl Run {
     fn give_up(
         &mut self,
         workflow: &Workflow,
-        mut taken: Taken,
+        mut taken: BusyCall,
         failure: &Failure,
-        later: Later,
+        later: DelayedRetry,
         out: &mut Vec<Effect>,
     ) {
         // A turn past its deadline has no time left for another provider.
@@ -115,17 +116,17 @@ impl Run {
             taken.call.provider = Some(other);
             return self.retry(taken, None, out);
         }
-        if keeps_going(workflow, &taken) || matches!(taken.place, Place::Block(_)) {
-            let done = Done { failure: Some(failure.clone()), ..Done::default() };
+        if keeps_going(workflow, &taken) || matches!(taken.place, RoundPosition::Block(_)) {
+            let done = CallResult { failure: Some(failure.clone()), ..CallResult::default() };
             return self.put(taken.place, Slot::Done(Box::new(done)));
         }
         match later {
-            Later::At(at) => self.retry(taken, Some(at), out),
-            Later::Park(at) => {
+            DelayedRetry::At(at) => self.retry(taken, Some(at), out),
+            DelayedRetry::Park(at) => {
                 self.set_hold(Hold::Until(at, failure.class));
                 self.retry(taken, Some(at), out);
             }
-            Later::Never => {
+            DelayedRetry::Never => {
                 self.set_hold(Hold::Provider(taken.call.id.clone(), failure.class));
                 self.put(taken.place, Slot::Waiting { call: taken.call, until: None });
             }
@@ -136,11 +137,12 @@ impl Run {
     fn fallback(
         &self,
         workflow: &Workflow,
-        taken: &Taken,
+        taken: &BusyCall,
         class: FailureClass,
         out: &mut Vec<Effect>,
     ) -> Option<ProviderName> {
-        if taken.call.purpose.is_none() || !somebody_else_helps(class) {
+        let is_program = is_program(workflow, taken.place, &taken.call);
+        if taken.call.purpose.is_none() || is_program || !somebody_else_helps(class) {
             return None;
         }
         let (mut provider, _) = self.asked_of(workflow, taken.place, &taken.call)?;
@@ -163,9 +165,10 @@ impl Run {
     }
 
     /// Drops a lost session (S-58), for later calls and for open questions of this round.
-    fn forget_session(&mut self, workflow: &Workflow, taken: &mut Taken) {
+    fn forget_session(&mut self, workflow: &Workflow, taken: &mut BusyCall) {
         let wanted = workflow.wanted(&taken.call.id.stage, taken.place);
-        if matches!(wanted, Some(Wanted::Answer(_, question)) if question.session == QuestionSession::Fresh) {
+        if matches!(wanted, Some(ExpectedReply::Answer(_, question)) if question.session == QuestionSession::Fresh)
+        {
             return;
         }
         let index = about(taken.place);
@@ -175,7 +178,7 @@ impl Run {
         }
         taken.call.forget_first();
         let round = self.visit.as_mut().map(|visit| &mut visit.round);
-        if let Some(Slot::Done(said)) = round.and_then(|round| round.slot_mut(Place::Main(index))) {
+        if let Some(Slot::Done(said)) = round.and_then(|round| round.slot_mut(RoundPosition::Main(index))) {
             said.session = None;
         }
     }
@@ -198,19 +201,136 @@ fn somebody_else_helps(class: FailureClass) -> bool {
 }
 
 /// Returns the permission of the agent of a call.
-fn permission_at(workflow: &Workflow, taken: &Taken) -> Option<Permission> {
+fn permission_at(workflow: &Workflow, taken: &BusyCall) -> Option<Permission> {
     match (workflow.wanted(&taken.call.id.stage, taken.place)?, taken.place) {
-        (Wanted::Work(_), Place::Main(index)) => {
+        (ExpectedReply::Work(_), RoundPosition::Main(index)) => {
             Some(workflow.stage(&taken.call.id.stage)?.turns().get(index)?.permission)
         }
-        (Wanted::Work(_) | Wanted::Answer(..), _) => Some(Permission::ReadOnly),
+        (ExpectedReply::Work(_) | ExpectedReply::Answer(..), _) => Some(Permission::ReadOnly),
     }
 }
 
-fn keeps_going(workflow: &Workflow, taken: &Taken) -> bool {
+fn keeps_going(workflow: &Workflow, taken: &BusyCall) -> bool {
     let going = |id: &CallId| {
         let stage = workflow.stage(&id.stage)?;
         Some(matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. }))
     };
-    matches!(taken.place, Place::Main(_)) && going(&taken.call.id) == Some(true)
+    matches!(taken.place, RoundPosition::Main(_)) && going(&taken.call.id) == Some(true)
 }
+
+/// Next step after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetryStep {
+    /// Retry, not before this time.
+    Again(Moment),
+    /// Retry at once, in a new session.
+    NewSession,
+    /// No attempts left, but waiting until this time would help.
+    SpentUntil(Moment),
+    /// Like `SpentUntil`, but the wait is longer than the policy allows.
+    TooLong(Moment),
+    Spent,
+}
+
+/// A failed attempt and its circumstances.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FailedAttempt<'a> {
+    pub(crate) policy: &'a Retry,
+    pub(crate) call: &'a CallId,
+    pub(crate) attempt: u32,
+    pub(crate) failure: &'a Failure,
+    /// Failures of this class so far, including this one.
+    pub(crate) count: u32,
+    /// Time of the call's first attempt.
+    pub(crate) since: Moment,
+    pub(crate) now: Moment,
+    pub(crate) seed: u64,
+}
+
+/// At most one probe an hour, for a day, if the provider does not say when the quota resets.
+const QUOTA_PROBES: u32 = 24;
+const QUOTA_PROBE: Millis = Millis(3_600_000);
+
+impl FailedAttempt<'_> {
+    pub(crate) fn next(&self) -> RetryStep {
+        match self.failure.class {
+            FailureClass::Transient if self.failure.by_deadline && !self.policy.after_deadline => {
+                RetryStep::Spent
+            }
+            FailureClass::Transient => self.bounded(self.policy.transient, self.backoff()),
+            FailureClass::Crashed => self.bounded(self.policy.crashed, Millis(2_000)),
+            FailureClass::SessionLost if self.count == 1 => RetryStep::NewSession,
+            FailureClass::RateLimited => self.rate_limited(),
+            FailureClass::Quota => self.quota(self.count),
+            FailureClass::SessionLost
+            | FailureClass::Auth
+            | FailureClass::BadRequest
+            | FailureClass::Missing
+            | FailureClass::Refused
+            | FailureClass::Cancelled => RetryStep::Spent,
+        }
+    }
+
+    fn bounded(&self, attempts: u32, wait: Millis) -> RetryStep {
+        if self.count >= attempts {
+            return RetryStep::Spent;
+        }
+        let earliest = self.now.plus(wait);
+        RetryStep::Again(self.failure.until.map_or(earliest, |until| until.max(earliest)))
+    }
+
+    /// Returns a delay with full jitter in [0, min(30 s, 1 s · 2^n)].
+    fn backoff(&self) -> Millis {
+        let most = 1_000_u64.saturating_mul(1 << self.count.saturating_sub(1).min(5)).min(30_000);
+        Millis(self.chance() % (most + 1))
+    }
+
+    fn rate_limited(&self) -> RetryStep {
+        // Ignore a time in the past. The maximum wait bounds a provider that says "soon" forever.
+        match self.failure.until.filter(|until| *until > self.now) {
+            Some(until) if until.since(self.since) > self.policy.max_wait => RetryStep::TooLong(until),
+            Some(until) => RetryStep::Again(until.plus(self.jitter(until.since(self.now)))),
+            None if self.count >= self.policy.rate_limited => {
+                self.quota(self.count - self.policy.rate_limited + 1)
+            }
+            None => {
+                let wait =
+                    Millis(5_000_u64.saturating_mul(1 << self.count.saturating_sub(1).min(5)).min(60_000));
+                RetryStep::Again(self.now.plus(wait).plus(self.jitter(wait)))
+            }
+        }
+    }
+
+    /// `probe` counts the checks of the quota, including this one.
+    fn quota(&self, probe: u32) -> RetryStep {
+        if !self.policy.wait_for_quota {
+            return RetryStep::Spent;
+        }
+        match self.failure.until.filter(|until| *until > self.now) {
+            Some(until) => RetryStep::SpentUntil(until),
+            None if probe <= QUOTA_PROBES => RetryStep::SpentUntil(self.now.plus(QUOTA_PROBE)),
+            None => RetryStep::Spent,
+        }
+    }
+
+    /// Returns 0 to 10 % of a wait.
+    fn jitter(&self, wait: Millis) -> Millis {
+        Millis(self.chance() % (wait.0 / 10 + 1))
+    }
+
+    /// Derives all randomness from the run's seed, so that every replay waits the same times.
+    fn chance(&self) -> u64 {
+        let mut hash = self.seed ^ 0xcbf2_9ce4_8422_2325;
+        let numbers = [self.call.visit, self.call.round, self.call.n, self.attempt];
+        let bytes = self.call.stage.as_str().bytes();
+        for byte in bytes.chain(numbers.iter().flat_map(|number| number.to_le_bytes())) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        hash ^= hash >> 33;
+        hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
+        hash ^ (hash >> 33)
+    }
+}
+
+#[cfg(test)]
+mod retry_tests;

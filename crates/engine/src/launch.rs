@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    ActionSpec, Activity, AnswerForm, Block, BlockUse, CallId, Cost, Decision, Effect, Failure, FailureClass,
-    Given, Hold, Json, Millis, Moment, OnFailure, Once, OpenGate, Performance, Permission, Place,
-    ProviderName, Purpose, Question, QuestionSession, Request, SessionPolicy, Stage, Text, Turn, Wanted,
-    Workflow,
+    ActionInput, ActionSpec, Activity, AnswerForm, BlockUse, CallId, Cost, Decision, Effect, ExpectedReply,
+    Failure, FailureClass, Hold, Json, LimitReason, Millis, Moment, OnFailure, Once, OpenGate, Performance,
+    Permission, ProviderName, Purpose, Question, QuestionSession, ReplyBlock, Request, RoundPosition,
+    SessionPolicy, Stage, Text, Turn, Workflow,
 };
 
-use crate::draft::View;
-use crate::{Call, Done, Run, Slot};
+use crate::draft::DraftView;
+use crate::run::Run;
+use crate::run::{CallResult, CallState, Slot};
 
 impl Run {
     /// Starts every waiting call that is due, and returns true if it started any. Under a hold it only saves reports:
@@ -22,7 +23,7 @@ impl Run {
         for place in self.waiting_places() {
             let due = self.waiting_at(place).filter(|(_, until)| until.is_none_or(|until| until <= self.now));
             if due.is_some() && self.hold.is_none() && self.is_over_time() {
-                self.set_hold(Hold::Limit("timeout".to_owned()));
+                self.set_hold(Hold::Limit(LimitReason::Timeout));
             }
             if let Some((call, _)) = due.filter(|(call, _)| self.may_launch(place, call)) {
                 launched |= self.launch(workflow, place, call, out);
@@ -32,7 +33,7 @@ impl Run {
     }
 
     /// A report that failed to save waits until the hold is lifted. Otherwise it would be retried forever.
-    fn may_launch(&self, place: Place, call: &Call) -> bool {
+    fn may_launch(&self, place: RoundPosition, call: &CallState) -> bool {
         match &self.hold {
             None => true,
             Some(Hold::Storage(_)) => false,
@@ -45,7 +46,7 @@ impl Run {
                 | Hold::Budget
                 | Hold::Interrupted
                 | Hold::Cancelling,
-            ) => matches!(place, Place::Report(_)) && call.attempt == 0,
+            ) => matches!(place, RoundPosition::Report(_)) && call.attempt == 0,
         }
     }
 
@@ -65,23 +66,29 @@ impl Run {
         }
     }
 
-    fn waiting_places(&self) -> Vec<Place> {
+    fn waiting_places(&self) -> Vec<RoundPosition> {
         let slots = self.visit.iter().flat_map(|visit| &visit.round.slots);
         slots.filter(|(_, slot)| matches!(slot, Slot::Waiting { .. })).map(|(place, _)| *place).collect()
     }
 
-    fn waiting_at(&self, place: Place) -> Option<(Call, Option<Moment>)> {
+    fn waiting_at(&self, place: RoundPosition) -> Option<(CallState, Option<Moment>)> {
         match self.visit.as_ref()?.round.slot(place)? {
             Slot::Waiting { call, until } => Some((call.clone(), *until)),
             Slot::Busy(_) | Slot::Open { .. } | Slot::Done(_) => None,
         }
     }
 
-    fn launch(&mut self, workflow: &Workflow, place: Place, call: Call, out: &mut Vec<Effect>) -> bool {
+    fn launch(
+        &mut self,
+        workflow: &Workflow,
+        place: RoundPosition,
+        call: CallState,
+        out: &mut Vec<Effect>,
+    ) -> bool {
         let Some(stage) = workflow.stage(&call.id.stage) else { return false };
         match (place, &stage.does) {
-            (Place::Main(_), Activity::Gate(gate)) => {
-                let view = View { place, new_session: false };
+            (RoundPosition::Main(_), Activity::Gate(gate)) => {
+                let view = DraftView { place, new_session: false };
                 let question = self.draft(workflow, &gate.question, view);
                 self.record_call(place, &call, out);
                 out.push(Effect::OpenGate(Box::new(OpenGate {
@@ -94,15 +101,20 @@ impl Run {
                 self.set_hold(Hold::Person(call.id.clone()));
                 let since = call.since.unwrap_or(self.now);
                 let until = gate.timeout.map(|timeout| since.plus(timeout));
-                let call = Call { attempt: call.attempt + 1, repeat: false, since: Some(since), ..call };
+                let call = CallState { attempt: call.attempt + 1, repeat: false, since: Some(since), ..call };
                 self.put(place, Slot::Open { call, until });
                 true
             }
-            (Place::Main(_), Activity::Turns { .. }) | (Place::Check(_) | Place::Exit, _) => {
+            (RoundPosition::Main(_), Activity::Turns { .. })
+            | (RoundPosition::Check(_) | RoundPosition::Exit, _) => {
                 self.ask(workflow, stage, place, call, out)
             }
             (
-                Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_),
+                RoundPosition::Main(_)
+                | RoundPosition::Report(_)
+                | RoundPosition::Block(_)
+                | RoundPosition::Proof(_)
+                | RoundPosition::Outside(_),
                 _,
             ) => self.perform(workflow, place, call, out),
         }
@@ -112,32 +124,35 @@ impl Run {
         &mut self,
         workflow: &Workflow,
         stage: &Stage,
-        place: Place,
-        mut call: Call,
+        place: RoundPosition,
+        mut call: CallState,
         out: &mut Vec<Effect>,
     ) -> bool {
         let Some(mut request) = self.request(workflow, stage, place, &call) else { return false };
-        let price = turn_of(stage, place).and_then(|turn| turn.price);
-        let next = self.ledger.estimate(&request.provider, request.model.as_deref(), price);
-        if !self.ledger.fits(&self.limits.budget, self.reserved(), next, self.driven) {
-            return self.over_budget(stage, place);
+        // A program costs nothing.
+        if request.program.is_none() {
+            let price = turn_of(stage, place).and_then(|turn| turn.price);
+            let next = self.ledger.estimate(&request.provider, request.model.as_deref(), price);
+            if !self.ledger.fits(&self.limits.budget, self.reserved(), next, self.driven) {
+                return self.over_budget(stage, place);
+            }
+            request.money = self.ledger.money_left(&self.limits.budget, self.reserved());
+            call.reserved = next;
         }
-        request.money = self.ledger.money_left(&self.limits.budget, self.reserved());
         self.record_call(place, &call, out);
         call.attempt += 1;
         call.repeat = false;
         call.since = call.since.or(Some(self.now));
-        call.reserved = next;
         out.push(Effect::Ask(Box::new(request)));
         self.put(place, Slot::Busy(call));
         true
     }
 
     /// Handles a call that exceeds the budget: holds the run, or the turn continues without a result.
-    fn over_budget(&mut self, stage: &Stage, place: Place) -> bool {
+    fn over_budget(&mut self, stage: &Stage, place: RoundPosition) -> bool {
         if matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. }) {
             let failure = Some(Failure::new(FailureClass::Refused, "budget"));
-            self.put(place, Slot::Done(Box::new(Done { failure, ..Done::default() })));
+            self.put(place, Slot::Done(Box::new(CallResult { failure, ..CallResult::default() })));
             return true;
         }
         self.set_hold(Hold::Budget);
@@ -152,7 +167,7 @@ impl Run {
         })
     }
 
-    fn record_call(&self, place: Place, call: &Call, out: &mut Vec<Effect>) {
+    fn record_call(&self, place: RoundPosition, call: &CallState, out: &mut Vec<Effect>) {
         let decision = if call.attempt == 0 {
             Decision::Called { call: call.id.clone(), place, purpose: call.purpose }
         } else if call.repeat && (call.purpose.is_none() || call.prompt.is_some()) {
@@ -169,14 +184,14 @@ impl Run {
     pub(crate) fn asked_of(
         &self,
         workflow: &Workflow,
-        place: Place,
-        call: &Call,
+        place: RoundPosition,
+        call: &CallState,
     ) -> Option<(ProviderName, Option<String>)> {
         let stage = workflow.stage(&call.id.stage)?;
         let turn = turn_of(stage, place)?;
         let (provider, model) = match workflow.wanted(&call.id.stage, place)? {
-            Wanted::Answer(_, Question { provider: Some(provider), model, .. }) => (provider, model),
-            Wanted::Answer(..) | Wanted::Work(_) => (&turn.provider, &turn.model),
+            ExpectedReply::Answer(_, Question { provider: Some(provider), model, .. }) => (provider, model),
+            ExpectedReply::Answer(..) | ExpectedReply::Work(_) => (&turn.provider, &turn.model),
         };
         match call.provider.as_ref().or_else(|| self.whose_session(workflow, place, call)) {
             // Another provider does not know this model name.
@@ -186,48 +201,62 @@ impl Run {
     }
 
     /// Returns the provider that answered the turn, for a question in the turn's own session.
-    fn whose_session(&self, workflow: &Workflow, place: Place, call: &Call) -> Option<&ProviderName> {
-        let Wanted::Answer(_, question) = workflow.wanted(&call.id.stage, place)? else { return None };
-        let done = self.visit.as_ref()?.round.done(Place::Main(about(place)))?;
+    fn whose_session(
+        &self,
+        workflow: &Workflow,
+        place: RoundPosition,
+        call: &CallState,
+    ) -> Option<&ProviderName> {
+        let ExpectedReply::Answer(_, question) = workflow.wanted(&call.id.stage, place)? else { return None };
+        let done = self.visit.as_ref()?.round.done(RoundPosition::Main(about(place)))?;
         done.provider.as_ref().filter(|_| question.session == QuestionSession::Same)
     }
 
-    fn request(&self, workflow: &Workflow, stage: &Stage, place: Place, call: &Call) -> Option<Request> {
+    fn request(
+        &self,
+        workflow: &Workflow,
+        stage: &Stage,
+        place: RoundPosition,
+        call: &CallState,
+    ) -> Option<Request> {
         let turn = turn_of(stage, place)?;
         let (provider, model) = self.asked_of(workflow, place, call)?;
         let wanted = workflow.wanted(&call.id.stage, place)?;
         let purpose = call.purpose.unwrap_or(Purpose::Work);
         let question = match wanted {
-            Wanted::Work(_) => None,
-            Wanted::Answer(_, question) => Some(question),
+            ExpectedReply::Work(_) => None,
+            ExpectedReply::Answer(_, question) => Some(question),
         };
         let session = self.session(turn, place, call, question);
         let fresh = question.is_some_and(|question| question.session == QuestionSession::Fresh);
-        let view = View { place, new_session: session.is_none() && self.goes_on(turn, call, question) };
+        let view = DraftView { place, new_session: session.is_none() && self.goes_on(turn, call, question) };
         let draft = match (&call.prompt, purpose, wanted) {
             (Some(_), _, _) => None,
-            (None, Purpose::Correction, Wanted::Work(reads)) => reads
+            (None, Purpose::Correction, ExpectedReply::Work(reads)) => reads
                 .output
                 .as_ref()
                 .map(|output| self.draft_correction(workflow, &output.correction, view, call)),
-            (None, Purpose::Correction, Wanted::Answer(_, question)) => {
+            (None, Purpose::Correction, ExpectedReply::Answer(_, question)) => {
                 Some(self.draft_correction(workflow, &question.correction, view, call))
             }
-            (None, _, Wanted::Work(_)) => Some(self.draft(workflow, &turn.prompt, view)),
-            (None, _, Wanted::Answer(_, question)) => Some(self.draft(workflow, &question.prompt, view)),
+            (None, _, ExpectedReply::Work(_)) => Some(self.draft(workflow, &turn.prompt, view)),
+            (None, _, ExpectedReply::Answer(_, question)) => {
+                Some(self.draft(workflow, &question.prompt, view))
+            }
         };
         Some(Request {
             call: call.id.clone(),
             place,
             purpose,
             attempt: call.attempt + 1,
-            turn: (place != Place::Exit).then(|| turn.id.clone()),
-            title: if place == Place::Exit { stage.title.clone() } else { turn.title.clone() },
+            turn: (place != RoundPosition::Exit).then(|| turn.id.clone()),
+            title: if place == RoundPosition::Exit { stage.title.clone() } else { turn.title.clone() },
             role: turn.role.clone(),
             draft,
             prompt: call.prompt.clone(),
             persona: if fresh { None } else { turn.persona.clone() },
             provider,
+            program: turn.program.clone().filter(|_| question.is_none()),
             model,
             permission: if question.is_some() { Permission::ReadOnly } else { turn.permission },
             tools: if fresh { Some(Vec::new()) } else { turn.tools.clone() },
@@ -241,7 +270,7 @@ impl Run {
 
     /// Returns true if a call continues a conversation, so that its prompt must mention a missing session. This holds
     /// for a question about a reply, a correction, and a later round.
-    fn goes_on(&self, turn: &Turn, call: &Call, question: Option<&Question>) -> bool {
+    fn goes_on(&self, turn: &Turn, call: &CallState, question: Option<&Question>) -> bool {
         match (question, &call.first) {
             (Some(question), _) => question.session == QuestionSession::Same,
             (None, Some(_)) => true,
@@ -250,18 +279,24 @@ impl Run {
     }
 
     /// Returns the deadline of an attempt: its own, or the rest of the turn's.
-    fn time_left(&self, turn: &Turn, call: &Call) -> Option<Millis> {
+    fn time_left(&self, turn: &Turn, call: &CallState) -> Option<Millis> {
         let spent = call.since.map_or(Millis(0), |since| self.now.since(since));
         let left = turn.within.map(|within| Millis(within.0.saturating_sub(spent.0).max(1)));
         turn.timeout.into_iter().chain(left).min()
     }
 
     /// Returns the session that a call continues, if the asked provider has one.
-    fn session(&self, turn: &Turn, place: Place, call: &Call, question: Option<&Question>) -> Option<String> {
+    fn session(
+        &self,
+        turn: &Turn,
+        place: RoundPosition,
+        call: &CallState,
+        question: Option<&Question>,
+    ) -> Option<String> {
         if call.new_session {
             return None;
         }
-        let of_turn = |index| self.visit.as_ref()?.round.done(Place::Main(index))?.session.clone();
+        let of_turn = |index| self.visit.as_ref()?.round.done(RoundPosition::Main(index))?.session.clone();
         match (question, place) {
             (Some(question), _) if question.session == QuestionSession::Fresh => None,
             (Some(_), _) => {
@@ -284,7 +319,13 @@ impl Run {
         (*provider == turn.provider).then(|| session.clone())
     }
 
-    fn perform(&mut self, workflow: &Workflow, place: Place, mut call: Call, out: &mut Vec<Effect>) -> bool {
+    fn perform(
+        &mut self,
+        workflow: &Workflow,
+        place: RoundPosition,
+        mut call: CallState,
+        out: &mut Vec<Effect>,
+    ) -> bool {
         let Some(action) = self.action_at(workflow, place) else { return false };
         let given = self.given(workflow, place, &action);
         self.record_call(place, &call, out);
@@ -298,36 +339,37 @@ impl Run {
     }
 
     /// Returns the action for a place.
-    pub(crate) fn action_at(&self, workflow: &Workflow, place: Place) -> Option<ActionSpec> {
+    pub(crate) fn action_at(&self, workflow: &Workflow, place: RoundPosition) -> Option<ActionSpec> {
         let visit = self.visit.as_ref()?;
         let stage = workflow.stage(&visit.stage)?;
         match place {
-            Place::Main(_) => match &stage.does {
+            RoundPosition::Main(_) => match &stage.does {
                 Activity::Action(action) => Some(action.clone()),
                 Activity::Turns { .. } | Activity::Gate(_) => None,
             },
-            Place::Report(_) => Some(ActionSpec {
+            RoundPosition::Report(_) => Some(ActionSpec {
                 does: saihai_model::Action::SaveReports,
                 inputs: Vec::new(),
                 once: Once::SetToValue,
                 poll: None,
             }),
-            Place::Block(index) => {
+            RoundPosition::Block(index) => {
                 self.block_actions(workflow).into_iter().nth(index).map(|(_, action)| action)
             }
-            Place::Proof(index) => stage.proofs().nth(index).map(|proof| proof.by.clone()),
-            Place::Outside(index) => workflow.completion.actions().into_iter().nth(index).cloned(),
-            Place::Check(_) | Place::Exit => None,
+            RoundPosition::Proof(index) => stage.proofs().nth(index).map(|proof| proof.by.clone()),
+            RoundPosition::Outside(index) => workflow.completion.actions().into_iter().nth(index).cloned(),
+            RoundPosition::Check(_) | RoundPosition::Exit => None,
         }
     }
 
     /// Returns the blocks of this round that request an action, in order.
-    pub(crate) fn block_actions(&self, workflow: &Workflow) -> Vec<(Block, ActionSpec)> {
+    pub(crate) fn block_actions(&self, workflow: &Workflow) -> Vec<(ReplyBlock, ActionSpec)> {
         let Some(visit) = &self.visit else { return Vec::new() };
         let Some(stage) = workflow.stage(&visit.stage) else { return Vec::new() };
         let mut actions = Vec::new();
         for (index, turn) in stage.turns().iter().enumerate() {
-            let (Some(blocks), Some(done)) = (&turn.reads.blocks, visit.round.done(Place::Main(index)))
+            let (Some(blocks), Some(done)) =
+                (&turn.reads.blocks, visit.round.done(RoundPosition::Main(index)))
             else {
                 continue;
             };
@@ -340,29 +382,31 @@ impl Run {
         actions
     }
 
-    fn given(&self, workflow: &Workflow, place: Place, action: &ActionSpec) -> Given {
-        let done = |index| self.visit.as_ref().and_then(|visit| visit.round.done(Place::Main(index)));
+    fn given(&self, workflow: &Workflow, place: RoundPosition, action: &ActionSpec) -> ActionInput {
+        let done = |index| self.visit.as_ref().and_then(|visit| visit.round.done(RoundPosition::Main(index)));
         match place {
-            Place::Report(index) => {
+            RoundPosition::Report(index) => {
                 let empty = || Text::Inline(String::new());
                 let found = done(index).map(|done| done.reading.reports.clone()).unwrap_or_default();
                 let last = found.iter().filter_map(|found| {
                     self.reports.get(&found.file).map(|hash| (found.file.clone(), hash.clone()))
                 });
                 let last = last.collect();
-                Given::Reports {
+                ActionInput::Reports {
                     text: done(index).and_then(|done| done.reply.clone()).unwrap_or_else(empty),
                     found,
                     last,
                 }
             }
-            Place::Block(index) => match self.block_actions(workflow).into_iter().nth(index) {
-                Some((block, _)) => Given::Block(block),
-                None => Given::Outputs(BTreeMap::new()),
+            RoundPosition::Block(index) => match self.block_actions(workflow).into_iter().nth(index) {
+                Some((block, _)) => ActionInput::Block(block),
+                None => ActionInput::Outputs(BTreeMap::new()),
             },
-            Place::Main(_) | Place::Check(_) | Place::Exit | Place::Proof(_) | Place::Outside(_) => {
-                Given::Outputs(self.inputs_of(action))
-            }
+            RoundPosition::Main(_)
+            | RoundPosition::Check(_)
+            | RoundPosition::Exit
+            | RoundPosition::Proof(_)
+            | RoundPosition::Outside(_) => ActionInput::Outputs(self.inputs_of(action)),
         }
     }
 
@@ -387,36 +431,50 @@ impl Run {
     }
 }
 
-/// Returns the turn of a place. The exit's question belongs to the first turn.
-fn turn_of(stage: &Stage, place: Place) -> Option<&Turn> {
+/// Returns true if a program does the turn at a place.
+pub(crate) fn is_program(workflow: &Workflow, place: RoundPosition, call: &CallState) -> bool {
+    let RoundPosition::Main(index) = place else { return false };
+    let turn = workflow.stage(&call.id.stage).and_then(|stage| stage.turns().get(index));
+    turn.is_some_and(|turn| turn.program.is_some())
+}
+
+/// Returns the turn of a place. The exit's question belongs to the first turn that asks an agent.
+fn turn_of(stage: &Stage, place: RoundPosition) -> Option<&Turn> {
     match place {
-        Place::Main(index) | Place::Check(index) => stage.turns().get(index),
-        Place::Exit => stage.turns().first(),
-        Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
+        RoundPosition::Main(index) | RoundPosition::Check(index) => stage.turns().get(index),
+        RoundPosition::Exit => stage.agent_turns().next().or(stage.turns().first()),
+        RoundPosition::Report(_)
+        | RoundPosition::Block(_)
+        | RoundPosition::Proof(_)
+        | RoundPosition::Outside(_) => None,
     }
 }
 
 /// Returns the index of the turn of a place. The exit's question belongs to the first turn.
-pub(crate) fn about(place: Place) -> usize {
+pub(crate) fn about(place: RoundPosition) -> usize {
     match place {
-        Place::Main(index) | Place::Check(index) => index,
-        Place::Exit | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => 0,
+        RoundPosition::Main(index) | RoundPosition::Check(index) => index,
+        RoundPosition::Exit
+        | RoundPosition::Report(_)
+        | RoundPosition::Block(_)
+        | RoundPosition::Proof(_)
+        | RoundPosition::Outside(_) => 0,
     }
 }
 
 /// Returns the deadline for all calls of the turn at a place.
-pub(crate) fn within(workflow: &Workflow, place: Place, call: &Call) -> Option<Millis> {
+pub(crate) fn within(workflow: &Workflow, place: RoundPosition, call: &CallState) -> Option<Millis> {
     workflow.stage(&call.id.stage).and_then(|stage| turn_of(stage, place))?.within
 }
 
-fn schema(wanted: Wanted<'_>) -> Option<Json> {
+fn schema(wanted: ExpectedReply<'_>) -> Option<Json> {
     match wanted {
         // An optional output is extracted from the reply. Only a required output demands a format from the agent.
-        Wanted::Work(reads) => {
+        ExpectedReply::Work(reads) => {
             let demanded = reads.output.as_ref().filter(|output| output.schema.required);
             demanded.map(|output| output.schema.schema.clone())
         }
-        Wanted::Answer(_, question) => match &question.answer {
+        ExpectedReply::Answer(_, question) => match &question.answer {
             AnswerForm::Tag => None,
             AnswerForm::Form { schema, .. } => Some(schema.schema.clone()),
         },

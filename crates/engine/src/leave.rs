@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use saihai_judge::Answered;
+use saihai_judge::JudgeAnswer;
 use saihai_model::{
-    Activity, Again, AnswerForm, By, Decision, Destination, Draft, Effect, Ending, Form, Hold, Part, Place,
-    Prompt, Published, Section, Splice, Stage, StageId, Target, Text, Topic, Variable, Verdict, VisitLimit,
-    Wants, Watch, When, Workflow,
+    Activity, Again, AnswerForm, By, CompletionReason, Decision, Destination, Draft, Effect, Ending,
+    FailureReason, Hold, Json, LimitReason, OutputNames, Prompt, PromptPart, PromptSection, PublishedEvent,
+    RoundPosition, SectionCondition, Splice, Stage, StageId, Target, Text, Topic, ValueForm, Variable,
+    Verdict, VisitLimit, Wants, Watch, Workflow,
 };
 
-use crate::draft::between;
-use crate::verdict::Ruling;
-use crate::{Carry, Counts, Done, Round, Run, Visit};
+use crate::draft::{Carry, between};
+use crate::run::{CallResult, Counts, Round, Run, Visit};
+use crate::verdict::{DirectiveProblem, Ruling};
 
 /// Next destination of a round, the method that decided it, and the reason if the work is done.
-struct Way {
+struct RoundExit {
     to: Destination,
     by: By,
-    reason: String,
+    reason: CompletionReason,
 }
 
 /// Maximum number of stages in a row that ask no agent. More is a loop of gates and actions that never costs an
@@ -44,7 +45,7 @@ impl Run {
         }
         let (to, again, limited) = self.destination(workflow, stage, &ruling.target);
         let by = if limited { By::Limit } else { ruling.by };
-        let Way { to, by, reason } = self.completing(workflow, stage, to, by);
+        let RoundExit { to, by, reason } = self.completing(workflow, stage, to, by);
         if !ruling.missing.is_empty() {
             out.push(Effect::Record(Decision::Refused { missing: ruling.missing.clone() }));
         }
@@ -78,37 +79,47 @@ impl Run {
     }
 
     /// Returns the final destination of a round, with the completion taken into account.
-    fn completing(&self, workflow: &Workflow, stage: &Stage, to: Destination, by: By) -> Way {
-        let failed = |reason: String| Destination::End(Ending::Failed(reason));
-        let way = |to, by| Way { to, by, reason: "complete".to_owned() };
+    fn completing(&self, workflow: &Workflow, stage: &Stage, to: Destination, by: By) -> RoundExit {
+        let failed = |reason| Destination::End(Ending::Failed(reason));
+        let way = |to, by| RoundExit { to, by, reason: CompletionReason::Complete };
         if !self.may_complete(stage) || matches!(to, Destination::End(_)) {
             return way(to, by);
         }
         if let Some(why) = self.broken_condition(workflow) {
-            return way(failed(format!("completion_failed {why}")), By::Condition);
+            return way(failed(FailureReason::CompletionFailed { message: why }), By::Condition);
         }
         match (self.completed(workflow, to == Destination::Complete), to) {
-            (Some(reason), Destination::Complete) => Way { to: Destination::Complete, by, reason },
-            (Some(reason), _) => Way { to: Destination::Complete, by: By::Condition, reason },
-            (None, Destination::Complete) => way(failed("flow_ended".to_owned()), by),
+            (Some(reason), Destination::Complete) => RoundExit { to: Destination::Complete, by, reason },
+            (Some(reason), _) => RoundExit { to: Destination::Complete, by: By::Condition, reason },
+            (None, Destination::Complete) => way(failed(FailureReason::FlowEnded), by),
             (None, to) => way(to, by),
         }
     }
 
     /// Drafts the note for the next round: the reason for a repeat, or the missing events of a refused closing word.
     fn note(&self, workflow: &Workflow, again: Option<&Again>, ruling: &Ruling) -> Option<Draft> {
-        let done = self.round().done(Place::Main(0))?;
+        let done = self.round().done(RoundPosition::Main(0))?;
         if let Some(note) = again.and_then(|again| again.note.as_ref()) {
             return Some(self.draft_note(workflow, note, done, &ruling.reasons));
         }
-        let lacking: Vec<String> = ruling.missing.iter().map(crate::topics::missing_event).collect();
-        let body = vec![Part::Value(Variable::Reasons, Form::Plain)];
-        let note = Prompt { sections: vec![Section { body, when: When::Always }], ..Prompt::default() };
+        let lacking = ruling.missing.iter().cloned();
+        let lacking: Vec<_> = lacking.map(DirectiveProblem::MissingEvent).collect();
+        let body = vec![PromptPart::Value(Variable::Reasons, ValueForm::Plain)];
+        let note = Prompt {
+            sections: vec![PromptSection { body, when: SectionCondition::Always }],
+            ..Prompt::default()
+        };
         let draft = (!lacking.is_empty()).then(|| self.draft_note(workflow, &note, done, &lacking))?;
         Some(without_leading_blank(draft))
     }
 
-    pub(crate) fn go(&mut self, workflow: &Workflow, to: Destination, reason: String, out: &mut Vec<Effect>) {
+    pub(crate) fn go(
+        &mut self,
+        workflow: &Workflow,
+        to: Destination,
+        reason: CompletionReason,
+        out: &mut Vec<Effect>,
+    ) {
         match to {
             Destination::Again => {
                 let visit = self.visit.as_mut().expect("only a visit goes round again");
@@ -129,14 +140,14 @@ impl Run {
     /// Starts a visit, unless the stage has reached its visit limit.
     pub(crate) fn enter(&mut self, workflow: &Workflow, id: &StageId, out: &mut Vec<Effect>) {
         let Some(stage) = workflow.stage(id) else {
-            return self.finish(Ending::Failed("unknown_stage".to_owned()), out);
+            return self.finish(Ending::Failed(FailureReason::UnknownStage), out);
         };
         let activations = self.counts.activations.get(id).copied().unwrap_or(0);
         if let Some(limit) = stage.visits.as_ref().filter(|limit| activations >= limit.max) {
             if let Some(other) = self.substitute(workflow, id, limit, out) {
                 return self.enter(workflow, other, out);
             }
-            self.set_hold(Hold::Limit("exhausted".to_owned()));
+            self.set_hold(Hold::Limit(LimitReason::Exhausted));
             self.count_anew();
         }
         Counts::add(&mut self.counts.activations, id);
@@ -145,7 +156,7 @@ impl Run {
         out.push(Effect::Record(Decision::Entered { stage: id.clone(), visit: number, consecutive }));
         self.visit = Some(Visit::new(id.clone(), number));
         if self.counts.chain > CHAIN {
-            return self.finish(Ending::Failed("endless_chain".to_owned()), out);
+            return self.finish(Ending::Failed(FailureReason::EndlessChain), out);
         }
         self.watch_entry(workflow, consecutive, out);
     }
@@ -170,7 +181,7 @@ impl Run {
         // Without a substitute the run is held and keeps its event, so that a resume continues with it.
         if let (Some(topic), Some(_)) = (&limit.publishes, instead) {
             let replaced = self.carry.event.take().map(|event| event.topic.to_string());
-            self.carry.event = Some(Published { topic: topic.clone(), message: replaced, line: 0 });
+            self.carry.event = Some(PublishedEvent { topic: topic.clone(), message: replaced, line: 0 });
             self.carry.source = None;
         }
         instead
@@ -206,7 +217,7 @@ impl Run {
                 saihai_model::Alarm::Hold(word) => self.set_hold(Hold::Limit(word.clone())),
                 saihai_model::Alarm::Go(Target::End(ending)) => return self.finish(ending.clone(), out),
                 saihai_model::Alarm::Go(Target::Complete) => {
-                    return self.finish(Ending::Completed("complete".to_owned()), out);
+                    return self.finish(Ending::Completed(CompletionReason::Complete), out);
                 }
                 saihai_model::Alarm::Go(Target::Stage(id)) => return self.enter(workflow, id, out),
                 saihai_model::Alarm::Go(
@@ -220,7 +231,7 @@ impl Run {
         let forms = (0..stage.turns().len()).filter(|index| {
             let question = stage.turns().get(*index).and_then(|turn| turn.reads.choice.as_ref()?.question());
             question.is_some_and(|question| matches!(question.answer, AnswerForm::Form { .. }))
-                && self.round().done(Place::Check(*index)).is_some()
+                && self.round().done(RoundPosition::Check(*index)).is_some()
         });
         let count = u32::try_from(forms.count()).unwrap_or(u32::MAX);
         self.counts.checks = self.counts.checks.saturating_add(count);
@@ -233,8 +244,11 @@ impl Run {
             Activity::Turns { .. } => self.carry_turns(workflow, stage),
             Activity::Gate(gate) => self.carry_answer(gate.wants),
             Activity::Action(_) => {
-                let output =
-                    self.round().done(Place::Main(0)).map(|done| done.output.clone()).unwrap_or_default();
+                let output = self
+                    .round()
+                    .done(RoundPosition::Main(0))
+                    .map(|done| done.output.clone())
+                    .unwrap_or_default();
                 self.carry_output(output);
             }
         }
@@ -262,7 +276,8 @@ impl Run {
             self.carry.between = between(stage).to_owned();
         }
         self.carry.check_message = self.check_message(workflow);
-        let Some(done) = self.visit.as_ref().and_then(|visit| visit.round.done(Place::Main(0))) else {
+        let Some(done) = self.visit.as_ref().and_then(|visit| visit.round.done(RoundPosition::Main(0)))
+        else {
             return;
         };
         self.carry.note_round(&done.tools, &done.reading.blocks);
@@ -278,21 +293,22 @@ impl Run {
 
     fn check_message(&self, workflow: &Workflow) -> Option<String> {
         let visit = self.visit.as_ref()?;
-        let saihai_model::Wanted::Answer(choice, question) =
-            workflow.wanted(&visit.stage, Place::Check(0))?
+        let saihai_model::ExpectedReply::Answer(choice, question) =
+            workflow.wanted(&visit.stage, RoundPosition::Check(0))?
         else {
             return None;
         };
         let AnswerForm::Form { message, .. } = &question.answer else { return None };
-        let answer: &Done = visit.round.done(Place::Check(0))?;
-        if saihai_judge::answered(choice, question, &answer.reading) == Answered::Unreadable {
+        let answer: &CallResult = visit.round.done(RoundPosition::Check(0))?;
+        if saihai_judge::answered(choice, question, &answer.reading) == JudgeAnswer::Unreadable {
             return workflow.words.get("check-unreadable").cloned();
         }
         answer.reading.output.as_ref()?.get(message)?.as_str().map(str::to_owned)
     }
 
     fn carry_answer(&mut self, wants: Wants) {
-        let output = self.round().done(Place::Main(0)).map(|done| done.output.clone()).unwrap_or_default();
+        let output =
+            self.round().done(RoundPosition::Main(0)).map(|done| done.output.clone()).unwrap_or_default();
         let text = output.get("answer").and_then(saihai_model::Json::as_str).map(str::to_owned);
         match (wants, text) {
             (Wants::Text { .. }, Some(text)) => self.carry.inputs.push(text),
@@ -317,14 +333,17 @@ impl Run {
     }
 
     /// Records the topics that this round published.
-    fn publish(&mut self, workflow: &Workflow, stage: &Stage, by_engine: Option<&Published>) {
+    fn publish(&mut self, workflow: &Workflow, stage: &Stage, by_engine: Option<&PublishedEvent>) {
         if stage.turns().is_empty() {
             return;
         }
-        let events =
-            self.round().done(Place::Main(0)).map(|done| done.reading.events.clone()).unwrap_or_default();
+        let events = self
+            .round()
+            .done(RoundPosition::Main(0))
+            .map(|done| done.reading.events.clone())
+            .unwrap_or_default();
         let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
-        let said = events.iter().filter(|event| !crate::topics::out_of_scope(directives, event));
+        let said = events.iter().filter(|event| !crate::verdict::out_of_scope(directives, event));
         for event in said.chain(by_engine) {
             self.remember(workflow, &event.topic);
         }
@@ -349,4 +368,35 @@ fn without_leading_blank(mut draft: Draft) -> Draft {
         *words = words.trim_start().to_owned();
     }
     draft
+}
+
+impl Run {
+    /// Returns the name conflicts between an output of a stage and all values known now.
+    pub fn collisions(&self, workflow: &Workflow, stage: &StageId, output: &Json) -> Vec<String> {
+        let Some(names) = names(workflow, stage) else { return Vec::new() };
+        let values = output.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let collided = values.filter_map(|(key, _)| {
+            let name = names.of(key);
+            let taken = names.taken.get(key).cloned();
+            let other = taken.or_else(|| self.who_has(workflow, stage, &name))?;
+            Some(format!("`{key}` would be a second source of `{name}`, which is {other}"))
+        });
+        collided.collect()
+    }
+
+    /// Returns the output of another stage that has this name.
+    fn who_has(&self, workflow: &Workflow, but: &StageId, name: &str) -> Option<String> {
+        let others = self.carry.outputs.iter().filter(|(stage, _)| *stage != but);
+        others.into_iter().find_map(|(stage, outputs)| {
+            let names = names(workflow, stage)?;
+            let mut values = outputs.iter().filter(|(_, value)| !value.is_null());
+            let (key, _) = values.find(|(key, _)| names.of(key) == name)?;
+            Some(format!("the output `{key}` of `{stage}`"))
+        })
+    }
+}
+
+fn names<'w>(workflow: &'w Workflow, stage: &StageId) -> Option<&'w OutputNames> {
+    let turns = workflow.stage(stage)?.turns();
+    turns.first()?.reads.output.as_ref()?.names.as_deref()
 }

@@ -15,30 +15,17 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod advance;
-mod carry;
 mod complete;
-mod counts;
 mod draft;
 mod facts;
 mod failures;
 mod launch;
 mod leave;
-mod ledger;
-mod monitor;
-mod names;
-mod prove;
 pub mod rehearse;
 mod replay;
-mod retry;
 mod run;
-mod topics;
 mod verdict;
-mod visit;
-pub mod work;
 
-pub use carry::Carry;
-pub use counts::Counts;
-pub use ledger::Ledger;
+pub use draft::Carry;
 pub use replay::{Diverged, Replay, replay};
-pub use run::{Phase, Run};
-pub use visit::{Call, Done, Round, Slot, Visit};
+pub use run::{CallResult, CallState, Counts, Ledger, Phase, Round, Run, Slot, Visit};

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use saihai_model::{Decision, Effect, Entry, Event, Record, Workflow};
+use saihai_model::{Decision, Effect, Event, Record, RecordEntry, Workflow};
 
-use crate::Run;
+use crate::run::Run;
 
 /// Error: the engine now decides differently from the journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ impl Replay {
         let Record { seq, at, entry } = record;
         self.last = seq;
         match entry {
-            Entry::Fact(fact) => {
+            RecordEntry::Fact(fact) => {
                 self.nothing_left(seq)?;
                 let mut effects = Vec::new();
                 for effect in self.run.apply(workflow, &Event { at, fact }) {
@@ -65,23 +65,11 @@ impl Replay {
                 }
                 Ok(effects)
             }
-            Entry::Decision(recorded) => match self.expected.pop_front() {
+            RecordEntry::Decision(recorded) => match self.expected.pop_front() {
                 Some(now) if now == recorded => Ok(Vec::new()),
                 now => Err(Box::new(Diverged { seq, recorded: Some(recorded), now })),
             },
         }
-    }
-
-    /// Returns the next expected decision. A caller that knows it equals the recorded one can
-    /// [`confirm`](Self::confirm) it instead of passing the record.
-    pub fn expected(&self) -> Option<&Decision> {
-        self.expected.front()
-    }
-
-    /// Confirms that the next record, with this number, is the expected decision.
-    pub fn confirm(&mut self, seq: u64) {
-        self.last = seq;
-        self.expected.pop_front();
     }
 
     /// Returns the run as replayed so far.

@@ -1,14 +1,15 @@
-//! A run: the fold over its facts.
+//! A run: the fold over its facts, its position, its counters and its costs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_model::{
-    CallId, Cost, Decision, Effect, Ending, Event, Fact, Hold, Limits, Millis, Moment, ProviderName,
-    SessionKey, Workflow,
+    Budget, CallId, Cost, Decision, Effect, Ending, Event, Fact, Failure, FailureClass, Hold, Json, Label,
+    Limits, Millis, Moment, ProviderName, Purpose, Reading, RoundPosition, SessionKey, StageId, Text, Topic,
+    Usd, Workflow,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Carry, Counts, Done, Ledger, Slot, Visit};
+use crate::draft::Carry;
 
 /// State of a run. Its size depends on the workflow, not on the run's duration.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -174,7 +175,7 @@ impl Run {
     }
 
     /// Returns the reply that a running call asks to correct.
-    pub fn corrected(&self, id: &CallId) -> Option<&Done> {
+    pub fn corrected(&self, id: &CallId) -> Option<&CallResult> {
         match self.visit.as_ref()?.round.call(id)? {
             (_, Slot::Busy(call) | Slot::Waiting { call, .. } | Slot::Open { call, .. }) => {
                 call.first.as_deref()
@@ -215,6 +216,290 @@ impl Run {
         }
         if self.wake.is_some_and(|wake| wake <= self.now) {
             self.wake = None;
+        }
+    }
+}
+
+/// A visit of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Visit {
+    pub stage: StageId,
+    /// Visit number of this stage, from 1.
+    pub number: u32,
+    /// Number of times the exit has said "again".
+    pub agains: u32,
+    #[serde(default)]
+    pub refutations: u32,
+    pub round: Round,
+}
+
+/// A round of a visit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    pub number: u32,
+    /// True once the round has cost its iteration.
+    pub counted: bool,
+    /// True once the monitors have seen the round.
+    pub watched: bool,
+    pub calls: u32,
+    /// Contents of each place, in the order in which the places were filled.
+    pub slots: Vec<(RoundPosition, Slot)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Slot {
+    Busy(CallState),
+    /// A call to start, not before this time.
+    Waiting {
+        call: CallState,
+        until: Option<Moment>,
+    },
+    Open {
+        call: CallState,
+        until: Option<Moment>,
+    },
+    Done(Box<CallResult>),
+}
+
+/// A call and its attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallState {
+    pub id: CallId,
+    /// Purpose of a call to an agent; none for gates and actions.
+    pub purpose: Option<Purpose>,
+    pub attempt: u32,
+    /// Failures by class, since the last change of provider.
+    pub failures: Vec<(FailureClass, u32)>,
+    pub corrections: u32,
+    pub prompt: Option<Text>,
+    /// Provider that replaces the turn's own.
+    pub provider: Option<ProviderName>,
+    pub tried: Vec<ProviderName>,
+    /// True if its session is lost.
+    pub new_session: bool,
+    pub last_failure: Option<FailureClass>,
+    /// Amount reserved while the call runs.
+    pub reserved: Cost,
+    /// Time of the first attempt.
+    pub since: Option<Moment>,
+    /// True if the process that started the call has died.
+    pub repeat: bool,
+    pub first: Option<Box<CallResult>>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallResult {
+    /// Label from an action, a gate or a question.
+    pub label: Option<Label>,
+    /// Reply text as carried to later rounds.
+    pub text: Option<Text>,
+    /// Final text of the reply, the source of reports.
+    pub reply: Option<Text>,
+    pub reading: Reading,
+    /// Session in which to continue.
+    pub session: Option<String>,
+    /// Provider that answered, if it is not the turn's own.
+    pub provider: Option<ProviderName>,
+    pub failure: Option<Failure>,
+    pub output: BTreeMap<String, Json>,
+    /// Names of the tools it used, in order; at most [`CallResult::TOOLS`].
+    pub tools: Vec<String>,
+}
+
+impl CallResult {
+    /// Maximum number of tool names to keep.
+    pub const TOOLS: usize = 500;
+}
+
+impl Visit {
+    /// Creates a visit before its first round.
+    pub fn new(stage: StageId, number: u32) -> Self {
+        Self { stage, number, agains: 0, refutations: 0, round: Round::new(1) }
+    }
+}
+
+impl Round {
+    pub fn new(number: u32) -> Self {
+        Self { number, counted: false, watched: false, calls: 0, slots: Vec::new() }
+    }
+
+    pub fn slot(&self, place: RoundPosition) -> Option<&Slot> {
+        self.slots.iter().find(|(at, _)| *at == place).map(|(_, slot)| slot)
+    }
+
+    pub(crate) fn slot_mut(&mut self, place: RoundPosition) -> Option<&mut Slot> {
+        self.slots.iter_mut().find(|(at, _)| *at == place).map(|(_, slot)| slot)
+    }
+
+    /// Returns the result of a place, once it is done.
+    pub fn done(&self, place: RoundPosition) -> Option<&CallResult> {
+        match self.slot(place)? {
+            Slot::Done(done) => Some(done),
+            Slot::Busy(_) | Slot::Waiting { .. } | Slot::Open { .. } => None,
+        }
+    }
+
+    /// Returns true if a place of this kind holds an unfinished slot.
+    pub fn pending(&self, kind: impl Fn(RoundPosition) -> bool) -> bool {
+        self.slots.iter().any(|(place, slot)| kind(*place) && !matches!(slot, Slot::Done(_)))
+    }
+
+    pub(crate) fn put(&mut self, place: RoundPosition, slot: Slot) {
+        match self.slots.iter_mut().find(|(at, _)| *at == place) {
+            Some((_, present)) => *present = slot,
+            None => self.slots.push((place, slot)),
+        }
+    }
+
+    /// Finds an unfinished call and its place by the call's id.
+    pub(crate) fn call(&self, id: &CallId) -> Option<(RoundPosition, &Slot)> {
+        self.slots.iter().find_map(|(place, slot)| match slot {
+            Slot::Busy(call) | Slot::Waiting { call, .. } | Slot::Open { call, .. } if call.id == *id => {
+                Some((*place, slot))
+            }
+            Slot::Busy(_) | Slot::Waiting { .. } | Slot::Open { .. } | Slot::Done(_) => None,
+        })
+    }
+}
+
+impl CallState {
+    pub(crate) fn new(id: CallId, purpose: Option<Purpose>) -> Self {
+        Self {
+            id,
+            purpose,
+            attempt: 0,
+            failures: Vec::new(),
+            corrections: 0,
+            prompt: None,
+            provider: None,
+            tried: Vec::new(),
+            new_session: false,
+            last_failure: None,
+            reserved: Cost::default(),
+            since: None,
+            repeat: false,
+            first: None,
+        }
+    }
+
+    /// Drops the session of the reply to correct, so that the correction starts without it.
+    pub(crate) fn forget_first(&mut self) {
+        if let Some(first) = &mut self.first {
+            first.session = None;
+        }
+    }
+
+    /// Counts a failure. Returns the count of its class, or of all classes that are retried together.
+    pub(crate) fn count(&mut self, class: FailureClass, together: bool) -> u32 {
+        match self.failures.iter_mut().find(|(seen, _)| *seen == class) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => self.failures.push((class, 1)),
+        }
+        let retried = |class| matches!(class, FailureClass::Transient | FailureClass::Crashed);
+        let counted = |seen| seen == class || (together && retried(seen) && retried(class));
+        self.failures
+            .iter()
+            .filter(|(seen, _)| counted(*seen))
+            .fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    pub iteration: u32,
+    pub turns: u64,
+    /// Visits by stage; never reset.
+    pub visits: BTreeMap<StageId, u32>,
+    /// Visits by stage that count towards a visit limit.
+    pub activations: BTreeMap<StageId, u32>,
+    /// Stages that have already used their substitute.
+    pub substituted: BTreeSet<StageId>,
+    /// Last stage of the flow. `consecutive` counts its entries in a row.
+    pub last: Option<StageId>,
+    pub consecutive: u32,
+    /// Most recent stages, as many as the longest watched cycle has.
+    pub history: Vec<StageId>,
+    pub checks: u32,
+    /// Rounds in a row that published nothing.
+    pub silent: u32,
+    /// Last published topic and message, with the number of repeats in a row.
+    pub same: Option<(String, u32)>,
+    /// Published topics that some closing word requires.
+    pub published: BTreeSet<Topic>,
+    /// Number of times each leaf of the completion was met, keyed by its number in reading order.
+    pub met: BTreeMap<String, u32>,
+    /// Reason that each leaf of the completion gave, keyed by the same number.
+    pub reasons: BTreeMap<String, String>,
+    /// Current phase of the completion; none before the first step.
+    pub phase: Option<String>,
+    /// True if the last block of a kind matched a phase step that remembers it, keyed by the step's number.
+    #[serde(default)]
+    pub remembered: BTreeMap<String, bool>,
+    /// True once the outside conditions were checked before the first round.
+    pub looked: bool,
+    pub signals: BTreeMap<String, u32>,
+    /// Stages entered in a row that asked no agent.
+    pub chain: u32,
+}
+
+impl Counts {
+    /// Increments a stage's count and returns the new count.
+    pub(crate) fn add(map: &mut BTreeMap<StageId, u32>, stage: &StageId) -> u32 {
+        let count = map.entry(stage.clone()).or_insert(0);
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    /// Returns the number of visits of a stage so far.
+    pub fn visits_of(&self, stage: &StageId) -> u32 {
+        self.visits.get(stage).copied().unwrap_or(0)
+    }
+}
+
+/// Total cost of a run, and its most expensive call with each provider and model.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Settled cost, including failed attempts.
+    pub spent: Cost,
+    /// Most expensive settled call by provider and model.
+    pub dearest: Vec<(ProviderName, Option<String>, Cost)>,
+}
+
+impl Ledger {
+    /// Returns the amount to reserve for a call: the most expensive call so far, else the price of a turn.
+    pub(crate) fn estimate(&self, provider: &ProviderName, model: Option<&str>, price: Option<Usd>) -> Cost {
+        let known = self.dearest.iter().find(|(name, of, _)| name == provider && of.as_deref() == model);
+        match known {
+            Some((_, _, cost)) => Cost { turns: 1, ..*cost },
+            None => Cost { usd: price.unwrap_or_default(), tokens: 0, turns: 1 },
+        }
+    }
+
+    /// Returns true if a call fits into the budget next to the running calls. Once the budget is spent, no call fits,
+    /// even one of unknown cost.
+    pub(crate) fn fits(&self, budget: &Budget, reserved: Cost, next: Cost, driven: Millis) -> bool {
+        let taken = self.spent.plus(reserved);
+        budget.usd.is_none_or(|most| taken.usd < most)
+            && budget.tokens.is_none_or(|most| taken.tokens < most)
+            && budget.allows(taken.plus(next), driven)
+    }
+
+    /// Returns the money left in a budget after the reservations of running calls.
+    pub(crate) fn money_left(&self, budget: &Budget, reserved: Cost) -> Option<Usd> {
+        let taken = self.spent.plus(reserved).usd;
+        budget.usd.map(|most| Usd(most.0.saturating_sub(taken.0)))
+    }
+
+    /// Adds the cost of a call.
+    pub(crate) fn settle(&mut self, provider: &ProviderName, model: Option<&str>, cost: Cost) {
+        self.spent = self.spent.plus(cost);
+        match self.dearest.iter_mut().find(|(name, of, _)| name == provider && of.as_deref() == model) {
+            Some((_, _, dearest)) => {
+                dearest.usd = dearest.usd.max(cost.usd);
+                dearest.tokens = dearest.tokens.max(cost.tokens);
+            }
+            None => self.dearest.push((provider.clone(), model.map(str::to_owned), cost)),
         }
     }
 }

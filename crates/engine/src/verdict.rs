@@ -1,40 +1,69 @@
-//! Verdict of a round: the exit of its stage, before anything is committed.
+//! Verdict of a round: the exit of its stage, before anything is committed. Proofs can change it, and monitors can
+//! override it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use saihai_judge::{Labels, Ruled};
+use saihai_judge::{LabelOutcome, RuleOutcome, TurnLabels};
 use saihai_model::{
-    Activity, Again, By, Destination, Ending, Exit, Label, Place, Published, Remark, Stage, StageId,
-    StillWrong, Target, Topic, Workflow,
+    Activity, Again, Alarm, By, Decision, Destination, Directives, Effect, EndWord, Ending, Exit,
+    FailureReason, Hold, InvalidOutputPolicy, Json, Label, NearMiss, Proof, PublishedEvent, Reading,
+    RefutedProofPolicy, Remark, RoundPosition, Stage, StageId, Target, Topic, Watch, Workflow,
 };
 
-use crate::{Done, Run};
+use crate::advance::AdvanceStep;
+use crate::run::{CallResult, Run};
 
 #[derive(Debug, Clone)]
-pub(crate) enum Says {
+pub(crate) enum RoundVerdict {
     /// The exit needs its own question.
     AskExit,
     Ruling(Box<Ruling>),
 }
 
-impl Says {
+impl RoundVerdict {
     fn ruling(ruling: Ruling) -> Self {
         Self::Ruling(Box::new(ruling))
     }
 }
 
 /// An exit that is not committed yet.
+/// Reason why a directive of a reply has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DirectiveProblem {
+    NearMiss(NearMiss),
+    /// The topic of an event that the publisher may not publish.
+    OutsideScope(Topic),
+    /// A topic that a closing word still lacks.
+    MissingEvent(Topic),
+}
+
+impl DirectiveProblem {
+    /// Says the problem in the workflow's words, where `{}` marks the subject. Without a word, the code says it.
+    pub(crate) fn said(&self, workflow: &Workflow) -> String {
+        let (code, subject) = match self {
+            Self::NearMiss(NearMiss::Line { reason, line }) => (reason.code(), line.as_str()),
+            Self::NearMiss(NearMiss::Unknown(text)) => return text.clone(),
+            Self::OutsideScope(topic) => ("outside_scope", topic.as_str()),
+            Self::MissingEvent(topic) => ("missing_event", topic.as_str()),
+        };
+        match workflow.words.get(code) {
+            Some(word) => word.replacen("{}", subject, 1),
+            None => format!("{code}: {subject}"),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Ruling {
     pub(crate) by: By,
     pub(crate) labels: Vec<Option<Label>>,
     pub(crate) rule: Option<usize>,
-    pub(crate) event: Option<Published>,
+    pub(crate) event: Option<PublishedEvent>,
     pub(crate) target: Target,
     /// Index of the failed proof, and the actual result.
     pub(crate) refuted: Option<(usize, String)>,
     /// Reasons for a repeat of the same stage, for its note.
-    pub(crate) reasons: Vec<String>,
+    pub(crate) reasons: Vec<DirectiveProblem>,
     pub(crate) remarks: Vec<(Topic, Remark)>,
     /// Topics that a closing word still lacks.
     pub(crate) missing: Vec<Topic>,
@@ -66,28 +95,32 @@ impl Ruling {
 const HOPS: u32 = 16;
 
 impl Run {
-    pub(crate) fn verdict(&self, workflow: &Workflow, stage: &Stage) -> Says {
+    pub(crate) fn verdict(&self, workflow: &Workflow, stage: &Stage) -> RoundVerdict {
         if let Some(target) = self.wrong_output(stage) {
-            return Says::ruling(Ruling::new(By::Output, target.clone()));
+            return RoundVerdict::ruling(Ruling::new(By::Output, target.clone()));
         }
         match &stage.exit {
             Exit::Rules { rules, otherwise, .. } => {
                 let (labels, by) = self.labels(stage);
-                let answer = self.round().done(Place::Exit).map(|done| &done.label);
-                match saihai_judge::rules(rules, Labels { labels: &labels, by, answer }) {
-                    Ruled::Ask if self.round().slot(Place::Exit).is_none() => Says::AskExit,
-                    Ruled::Rule(index, by) => {
-                        let target = rules.get(index).map_or(otherwise, |rule| &rule.then).clone();
-                        Says::ruling(Ruling { labels, rule: Some(index), ..Ruling::new(by, target) })
+                let answer = self.round().done(RoundPosition::Exit).map(|done| &done.label);
+                match saihai_judge::rules(rules, TurnLabels { labels: &labels, by, answer }) {
+                    RuleOutcome::Ask if self.round().slot(RoundPosition::Exit).is_none() => {
+                        RoundVerdict::AskExit
                     }
-                    Ruled::Ask if self.round().done(Place::Exit).is_none() => Says::AskExit,
-                    Ruled::Ask | Ruled::NoMatch => {
-                        Says::ruling(Ruling { labels, ..Ruling::new(By::NoMatch, otherwise.clone()) })
+                    RuleOutcome::Rule(index, by) => {
+                        let target = rules.get(index).map_or(otherwise, |rule| &rule.then).clone();
+                        RoundVerdict::ruling(Ruling { labels, rule: Some(index), ..Ruling::new(by, target) })
+                    }
+                    RuleOutcome::Ask if self.round().done(RoundPosition::Exit).is_none() => {
+                        RoundVerdict::AskExit
+                    }
+                    RuleOutcome::Ask | RuleOutcome::NoMatch => {
+                        RoundVerdict::ruling(Ruling { labels, ..Ruling::new(By::NoMatch, otherwise.clone()) })
                     }
                 }
             }
             Exit::Topics { silent, default } => {
-                Says::ruling(self.directed(workflow, stage, silent, default.as_ref()))
+                RoundVerdict::ruling(self.directed(workflow, stage, silent, default.as_ref()))
             }
         }
     }
@@ -96,11 +129,11 @@ impl Run {
     pub(crate) fn wrong_output<'w>(&self, stage: &'w Stage) -> Option<&'w Target> {
         stage.turns().iter().enumerate().find_map(|(index, turn)| {
             let output = turn.reads.output.as_ref()?;
-            let done = self.round().done(Place::Main(index))?;
+            let done = self.round().done(RoundPosition::Main(index))?;
             match &output.still_wrong {
                 _ if done.reading.violations.is_empty() => None,
-                StillWrong::Go(target) => Some(target),
-                StillWrong::KeepValidItems => output.names.as_ref().map(|names| &names.collided),
+                InvalidOutputPolicy::Go(target) => Some(target),
+                InvalidOutputPolicy::KeepValidItems => output.names.as_ref().map(|names| &names.collided),
             }
         })
     }
@@ -140,7 +173,7 @@ impl Run {
                 }
             }
         }
-        (Destination::End(Ending::Failed("endless_exit".to_owned())), None, limited)
+        (Destination::End(Ending::Failed(FailureReason::EndlessExit)), None, limited)
     }
 
     fn in_phase(&self, workflow: &Workflow, stages: &BTreeMap<String, StageId>) -> Destination {
@@ -153,13 +186,263 @@ impl Run {
     }
 
     fn named(&self, workflow: &Workflow, pointer: &str) -> Destination {
-        let named = self.round().done(Place::Main(0)).and_then(|done: &Done| done.reading.output.as_ref());
+        let named = self
+            .round()
+            .done(RoundPosition::Main(0))
+            .and_then(|done: &CallResult| done.reading.output.as_ref());
         let value = named.and_then(|output| output.pointer(pointer));
         // Read the value as `judge` does: the name of a step may be a number.
         let name = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         match name.and_then(|name| workflow.stages.get_key_value(name.as_str())) {
             Some((id, _)) => Destination::Stage(id.clone()),
-            None => Destination::End(Ending::Failed("unknown_stage".to_owned())),
+            None => Destination::End(Ending::Failed(FailureReason::UnknownStage)),
         }
     }
+}
+
+impl Run {
+    /// A closing word takes precedence over an event, and an event over silence.
+    pub(crate) fn directed(
+        &self,
+        workflow: &Workflow,
+        stage: &Stage,
+        silent: &Again,
+        default: Option<&Topic>,
+    ) -> Ruling {
+        let again = Target::Again(Box::new(silent.clone()));
+        let Some(done) = self.round().done(RoundPosition::Main(0)) else {
+            return Ruling::new(By::Directive, again);
+        };
+        let directives = stage.turns().first().and_then(|turn| turn.reads.directives.as_ref());
+        let misses = done.reading.near_misses.iter().cloned();
+        let mut reasons: Vec<DirectiveProblem> = misses.map(DirectiveProblem::NearMiss).collect();
+        let mut missing = Vec::new();
+        if let Some(word) = closing(directives, &done.reading) {
+            missing = self.lacking(word, directives, &done.reading);
+            if missing.is_empty() {
+                return Ruling { directive: true, ..Ruling::new(By::Directive, word.then.clone()) };
+            }
+            reasons.extend(missing.iter().cloned().map(DirectiveProblem::MissingEvent));
+        }
+        let ruling = match done.reading.events.last() {
+            Some(event) if out_of_scope(directives, event) => {
+                reasons.push(DirectiveProblem::OutsideScope(event.topic.clone()));
+                let remarks = vec![(event.topic.clone(), Remark::OutOfScope)];
+                Ruling { remarks, ..Ruling::new(By::Directive, again) }
+            }
+            Some(event) => {
+                let ruling = routed(workflow, event.clone());
+                let undeclared = is_undeclared(directives, event);
+                let undeclared = undeclared.then(|| (event.topic.clone(), Remark::Undeclared));
+                let remarks = undeclared.into_iter().chain(ruling.remarks).collect();
+                Ruling { directive: true, remarks, ..ruling }
+            }
+            None => match (default, self.visit.as_ref()) {
+                // A second silent round, after a reminder, publishes the stage's default topic. That topic proves
+                // nothing.
+                (Some(topic), Some(visit)) if visit.agains > 0 => {
+                    routed(workflow, PublishedEvent { topic: topic.clone(), message: None, line: 0 })
+                }
+                (Some(_) | None, _) => Ruling::new(By::Directive, again),
+            },
+        };
+        Ruling { reasons, missing, ..ruling }
+    }
+
+    /// Returns the missing events of a closing word. Events outside the publisher's scope do not count.
+    fn lacking(&self, word: &EndWord, directives: Option<&Directives>, reading: &Reading) -> Vec<Topic> {
+        let counted = reading.events.iter().filter(|event| !out_of_scope(directives, event));
+        let now: BTreeSet<&Topic> = counted.map(|event| &event.topic).collect();
+        let lacking = word
+            .requires
+            .iter()
+            .filter(|topic| !self.counts.published.contains(*topic) && !now.contains(topic));
+        lacking.cloned().collect()
+    }
+}
+
+fn closing<'a>(directives: Option<&'a Directives>, reading: &Reading) -> Option<&'a EndWord> {
+    let said = reading.end_word.as_deref()?;
+    directives?.words.iter().find(|word| word.word == said)
+}
+
+pub(crate) fn out_of_scope(directives: Option<&Directives>, event: &PublishedEvent) -> bool {
+    directives.is_some_and(|directives| directives.enforce) && is_undeclared(directives, event)
+}
+
+fn is_undeclared(directives: Option<&Directives>, event: &PublishedEvent) -> bool {
+    let declared = directives.and_then(|directives| directives.declared.as_ref());
+    declared.is_some_and(|declared| !declared.contains(&event.topic))
+}
+
+fn routed(workflow: &Workflow, event: PublishedEvent) -> Ruling {
+    let Some(topics) = &workflow.topics else {
+        return Ruling::new(By::Directive, Target::failed(FailureReason::NoTopics));
+    };
+    let (to, taken) = saihai_judge::route(topics, &event.topic);
+    let orphaned = !taken && topics.has_orphans();
+    let remarks = orphaned.then(|| (event.topic.clone(), Remark::Orphaned)).into_iter().collect();
+    Ruling { event: Some(event), remarks, ..Ruling::new(By::Directive, Target::Stage(to.clone())) }
+}
+
+impl Run {
+    /// Requests the next proof of a ruling, in order. A failed proof ends the search, unless it only adds a remark.
+    pub(crate) fn next_proof(&mut self, stage: &Stage, ruling: &Ruling) -> Option<AdvanceStep> {
+        let (index, _) = proofs(stage, ruling).find(|(index, proof)| match self.shown(*index) {
+            None => true,
+            Some(shown) => !shown && proof.refuted != RefutedProofPolicy::Remarked,
+        })?;
+        match self.shown(index) {
+            None => Some(self.queue(RoundPosition::Proof(index), None)),
+            Some(_) => None,
+        }
+    }
+
+    /// Changes a ruling if one of its proofs fails.
+    pub(crate) fn proved(&self, stage: &Stage, ruling: Ruling) -> Ruling {
+        let mut refuted = proofs(stage, &ruling).filter(|(index, _)| self.shown(*index) == Some(false));
+        let Some((index, proof)) = refuted.find(|(_, proof)| proof.refuted != RefutedProofPolicy::Remarked)
+        else {
+            return ruling;
+        };
+        let (by, labels) = (By::Result, ruling.labels.clone());
+        match &proof.refuted {
+            RefutedProofPolicy::Go(target) => Ruling { labels, ..Ruling::new(by, target.clone()) },
+            RefutedProofPolicy::Again { at_most, exhausted } => {
+                let spent = self.visit.as_ref().is_some_and(|visit| visit.refutations >= *at_most);
+                if spent {
+                    return Ruling { labels, ..Ruling::new(By::Limit, exhausted.clone()) };
+                }
+                let again = Again { note: None, at_most: None, exhausted: exhausted.clone() };
+                let target = Target::Again(Box::new(again));
+                let refuted = Some((index, self.found(index)));
+                Ruling { labels, refuted, ..Ruling::new(by, target) }
+            }
+            RefutedProofPolicy::Remarked => ruling,
+        }
+    }
+
+    /// Returns the result of a proof, once it was checked.
+    fn shown(&self, index: usize) -> Option<bool> {
+        let done: &CallResult = self.round().done(RoundPosition::Proof(index))?;
+        Some(done.label.as_ref().is_some_and(|label| label.as_str() == "ok"))
+    }
+
+    /// Returns the actual result of a failed proof.
+    fn found(&self, index: usize) -> String {
+        let output =
+            self.round().done(RoundPosition::Proof(index)).and_then(|done| done.output.get("output"));
+        output.and_then(Json::as_str).unwrap_or_default().to_owned()
+    }
+}
+
+/// Returns the proofs of a ruling, each with its index in the stage.
+fn proofs<'s>(stage: &'s Stage, ruling: &Ruling) -> impl Iterator<Item = (usize, &'s Proof)> + use<'s> {
+    let labels = ruling.labels.clone();
+    let by_rule = ruling.rule.is_some();
+    let all = stage.proofs().enumerate();
+    all.filter(move |(_, proof)| by_rule && labels.iter().flatten().any(|label| *label == proof.of))
+}
+
+impl Run {
+    /// Adds the round to the history. The first monitor whose cycle is complete redirects the run.
+    pub(crate) fn watch(&mut self, workflow: &Workflow, stage: &Stage, out: &mut Vec<Effect>) -> AdvanceStep {
+        let visit = self.visit.as_mut().expect("a step is only taken during a visit");
+        visit.round.watched = true;
+        if stage.aside || !matches!(stage.does, Activity::Turns { .. }) {
+            return AdvanceStep::Go;
+        }
+        let here = visit.stage.clone();
+        self.counts.history.push(here);
+        let keep = workflow.monitors.iter().map(|monitor| longest(&monitor.watches)).max().unwrap_or(0);
+        let surplus = self.counts.history.len().saturating_sub(keep);
+        self.counts.history.drain(..surplus);
+        for (index, monitor) in workflow.monitors.iter().enumerate() {
+            let Watch::Cycle { stages, times } = &monitor.watches else { continue };
+            let count = repeats(&self.counts.history, stages);
+            if count >= (*times).max(1) {
+                self.counts.history.clear();
+                self.carry.cycles = count;
+                let overrode = self.tag_label(stage);
+                out.push(Effect::Record(Decision::Alarm { monitor: index, count, overrode }));
+                self.sound(workflow, stage, &monitor.then, out);
+                break;
+            }
+        }
+        AdvanceStep::Go
+    }
+
+    fn sound(&mut self, workflow: &Workflow, stage: &Stage, alarm: &Alarm, out: &mut Vec<Effect>) {
+        match alarm {
+            Alarm::Go(target) => self.leave(workflow, stage, Ruling::new(By::Monitor, target.clone()), out),
+            Alarm::Hold(word) => self.set_hold(Hold::Limit(word.clone())),
+        }
+    }
+
+    /// Returns the exit's label, if it is known without a question.
+    fn tag_label(&self, stage: &Stage) -> Option<Label> {
+        match self.labelled(stage, 0) {
+            LabelOutcome::Found(label, _) if stage.turns().len() == 1 => Some(label),
+            LabelOutcome::Found(..) | LabelOutcome::Missing | LabelOutcome::Ask => None,
+        }
+    }
+
+    /// Counts silent and identical rounds, and holds the run if there are too many in a row. The counts restart, so
+    /// that a resume allows the full number again.
+    pub(crate) fn watch_exit(&mut self, workflow: &Workflow, ruling: &Ruling, out: &mut Vec<Effect>) {
+        if workflow.topics.is_none() {
+            return;
+        }
+        self.counts.silent = if ruling.directive { 0 } else { self.counts.silent.saturating_add(1) };
+        self.count_same(ruling);
+        for (index, monitor) in workflow.monitors.iter().enumerate() {
+            let (count, times) = match &monitor.watches {
+                Watch::Silent { times } => (self.counts.silent, *times),
+                Watch::Same { times } => (self.counts.same.as_ref().map_or(0, |(_, count)| *count), *times),
+                Watch::Cycle { .. } | Watch::SelfEntries { .. } => continue,
+            };
+            if let (true, Alarm::Hold(word)) = (count >= times.max(1), &monitor.then) {
+                out.push(Effect::Record(Decision::Alarm { monitor: index, count, overrode: None }));
+                self.set_hold(Hold::Limit(word.clone()));
+                self.count_anew();
+            }
+        }
+    }
+
+    /// Resets every counter that can hold a looping run. A resume thus allows the full number again, for any reason of
+    /// the hold (H-49, H-52).
+    pub(crate) fn count_anew(&mut self) {
+        self.counts.silent = 0;
+        self.counts.same = None;
+        self.counts.activations.clear();
+    }
+
+    fn count_same(&mut self, ruling: &Ruling) {
+        let said = ruling.event.as_ref().and_then(|event| {
+            let visit = self.visit.as_ref()?;
+            let digest = &visit.round.done(RoundPosition::Main(0))?.reading.digest;
+            let message = event.message.as_deref().unwrap_or_default();
+            Some(format!("{}\n{}\n{message}\n{digest}", visit.stage, event.topic))
+        });
+        self.counts.same = said.map(|said| match self.counts.same.take() {
+            Some((before, count)) if before == said => (said, count.saturating_add(1)),
+            Some(_) | None => (said, 1),
+        });
+    }
+}
+
+fn longest(watch: &Watch) -> usize {
+    match watch {
+        Watch::Cycle { stages, times } => stages.len().saturating_mul((*times).max(1) as usize),
+        Watch::Silent { .. } | Watch::Same { .. } | Watch::SelfEntries { .. } => 0,
+    }
+}
+
+/// Returns how many times in a row the history ends with a cycle.
+fn repeats(history: &[StageId], cycle: &[StageId]) -> u32 {
+    if cycle.is_empty() {
+        return 0;
+    }
+    let whole = history.rchunks_exact(cycle.len()).take_while(|chunk| *chunk == cycle).count();
+    u32::try_from(whole).unwrap_or(u32::MAX)
 }

@@ -10,7 +10,7 @@ pub const BEGINNING: Moment = Moment(1_770_368_160_000);
 /// A git repository in a temporary directory, on the branch `main`.
 pub struct Repository {
     directory: tempfile::TempDir,
-    root: PathBuf,
+    pub(crate) root: PathBuf,
 }
 
 impl Default for Repository {

@@ -87,7 +87,7 @@ impl fmt::Display for JsonSchemaProblem {
             Self::WrongValue { keyword, must_be } => write!(f, "`{keyword}` must be {must_be}"),
             Self::NotASchema => f.write_str("a schema must be an object, `true` or `false`"),
             Self::UnknownType(name) => {
-                write!(f, "`{name}` is none of the types ")?;
+                write!(f, "`{name}` is not one of the types ")?;
                 let [first @ .., last] = compile::TYPES;
                 first
                     .iter()
@@ -95,7 +95,7 @@ impl fmt::Display for JsonSchemaProblem {
                     .try_for_each(|(at, one)| write!(f, "{}`{one}`", if at == 0 { "" } else { ", " }))?;
                 write!(f, " and `{last}`")
             }
-            Self::BadPattern(pattern) => write!(f, "`{pattern}` is no regular expression"),
+            Self::BadPattern(pattern) => write!(f, "`{pattern}` is not a regular expression"),
             Self::RemoteReference(to) => {
                 write!(f, "`{to}` is outside of this schema; only `#/…` can be referred to")
             }

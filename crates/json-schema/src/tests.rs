@@ -122,7 +122,7 @@ fn a_value_that_a_keyword_cannot_have_is_refused() {
     refused(json!(7), "a schema must be an object, `true` or `false`");
     refused(
         json!({"type": "text"}),
-        "at `/type`: `text` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`",
+        "at `/type`: `text` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`",
     );
     refused(json!({"type": []}), "at `/type`: `type` must be a type, or a list of types");
     refused(json!({"required": ["a", "a"]}), "at `/required`: `required` must be a list of names, each once");
@@ -135,7 +135,7 @@ fn a_value_that_a_keyword_cannot_have_is_refused() {
     );
     refused(
         json!({"patternProperties": {"(": {}}}),
-        "at `/patternProperties/(`: `(` is no regular expression",
+        "at `/patternProperties/(`: `(` is not a regular expression",
     );
     refused(
         json!({"$ref": "x.json"}),
@@ -179,7 +179,10 @@ fn patterns_mean_what_they_mean_in_javascript() {
     assert!(!matches("^.$", "\u{2028}") && matches(r"\bb", "éb"));
     assert!(!matches("^a$", "a\n"));
     for wrong in [r"\A", r"\z", "(?i)a", "(?>a)", "[]", "(", r"\8x["] {
-        refused(json!({ "pattern": wrong }), &format!("at `/pattern`: `{wrong}` is no regular expression"));
+        refused(
+            json!({ "pattern": wrong }),
+            &format!("at `/pattern`: `{wrong}` is not a regular expression"),
+        );
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn accepts(schema: &JsonSchema, value: &Value) -> bool {
 
 pub(crate) fn violations(schema: &JsonSchema, value: &Value, most: usize) -> Vec<JsonSchemaViolation> {
     let mut report = Report::Violations(Vec::new());
-    Validation { schema, most }.schema(&schema.root, value, &Place::Top, &mut report);
+    Validation { schema, most }.schema(&schema.root, value, &ValuePath::Top, &mut report);
     match report {
         Report::Violations(found) => found,
         Report::Verdict(_) => Vec::new(),
@@ -22,13 +22,13 @@ pub(crate) fn violations(schema: &JsonSchema, value: &Value, most: usize) -> Vec
 }
 
 /// Position of the checked value in the whole one.
-enum Place<'a> {
+enum ValuePath<'a> {
     Top,
-    Member(&'a Place<'a>, &'a str),
-    Item(&'a Place<'a>, usize),
+    Member(&'a ValuePath<'a>, &'a str),
+    Item(&'a ValuePath<'a>, usize),
 }
 
-impl Place<'_> {
+impl ValuePath<'_> {
     fn pointer(&self) -> String {
         match self {
             Self::Top => String::new(),
@@ -45,7 +45,7 @@ enum Report {
 }
 
 impl Report {
-    fn add(&mut self, place: &Place<'_>, message: impl FnOnce() -> String) {
+    fn add(&mut self, place: &ValuePath<'_>, message: impl FnOnce() -> String) {
         match self {
             Self::Verdict(fits) => *fits = false,
             Self::Violations(found) => {
@@ -63,7 +63,7 @@ struct Validation<'a> {
 impl Validation<'_> {
     fn accepts(&self, schema: &Value, value: &Value) -> bool {
         let mut report = Report::Verdict(true);
-        self.schema(schema, value, &Place::Top, &mut report);
+        self.schema(schema, value, &ValuePath::Top, &mut report);
         matches!(report, Report::Verdict(true))
     }
 
@@ -74,7 +74,7 @@ impl Validation<'_> {
         }
     }
 
-    fn schema(&self, schema: &Value, value: &Value, place: &Place<'_>, report: &mut Report) {
+    fn schema(&self, schema: &Value, value: &Value, place: &ValuePath<'_>, report: &mut Report) {
         if self.is_done(report) {
             return;
         }
@@ -98,7 +98,7 @@ impl Validation<'_> {
         }
     }
 
-    fn kind(&self, keywords: &Map<String, Value>, value: &Value, place: &Place<'_>, report: &mut Report) {
+    fn kind(&self, keywords: &Map<String, Value>, value: &Value, place: &ValuePath<'_>, report: &mut Report) {
         match keywords.get("type") {
             Some(Value::String(one)) if !is_of(value, one) => {
                 report.add(place, || format!("{} is not of type \"{one}\"", shown(value)));
@@ -124,7 +124,7 @@ impl Validation<'_> {
         &self,
         keywords: &Map<String, Value>,
         members: &Map<String, Value>,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
         report: &mut Report,
     ) {
         limits(keywords, ["minProperties", "maxProperties"], members.len(), |limit, is_over| {
@@ -151,13 +151,13 @@ impl Validation<'_> {
         &self,
         keywords: &Map<String, Value>,
         members: &Map<String, Value>,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
         report: &mut Report,
     ) {
         let rest = keywords.get("additionalProperties");
         let mut unexpected = Vec::new();
         for (name, value) in members {
-            let inner = Place::Member(place, name);
+            let inner = ValuePath::Member(place, name);
             let own = keywords.get("properties").and_then(|named| named.get(name));
             let matching = map_of(keywords, "patternProperties").filter(|(one, _)| self.matches(one, name));
             let mut is_known = false;
@@ -185,18 +185,24 @@ impl Validation<'_> {
         }
     }
 
-    fn array(&self, keywords: &Map<String, Value>, items: &[Value], place: &Place<'_>, report: &mut Report) {
+    fn array(
+        &self,
+        keywords: &Map<String, Value>,
+        items: &[Value],
+        place: &ValuePath<'_>,
+        report: &mut Report,
+    ) {
         limits(keywords, ["minItems", "maxItems"], items.len(), |limit, is_over| {
             let (than, noun) = (if is_over { "more" } else { "less" }, plural(limit, "item", "items"));
             report.add(place, || format!("value has {than} than {limit} {noun}"));
         });
         let first = list_of(keywords, "prefixItems");
         for (at, (schema, item)) in first.iter().zip(items).enumerate() {
-            self.schema(schema, item, &Place::Item(place, at), report);
+            self.schema(schema, item, &ValuePath::Item(place, at), report);
         }
         if let Some(schema) = keywords.get("items") {
             for (at, item) in items.iter().enumerate().skip(first.len()) {
-                self.schema(schema, item, &Place::Item(place, at), report);
+                self.schema(schema, item, &ValuePath::Item(place, at), report);
             }
         }
         if keywords.get("uniqueItems") == Some(&Value::Bool(true)) {
@@ -222,7 +228,7 @@ impl Validation<'_> {
         }
     }
 
-    fn string(&self, keywords: &Map<String, Value>, text: &str, place: &Place<'_>, report: &mut Report) {
+    fn string(&self, keywords: &Map<String, Value>, text: &str, place: &ValuePath<'_>, report: &mut Report) {
         let value = || shown(&text.into());
         limits(keywords, ["minLength", "maxLength"], text.chars().count(), |limit, is_over| {
             let (than, noun) =
@@ -245,7 +251,7 @@ impl Validation<'_> {
         &self,
         keywords: &Map<String, Value>,
         value: &Value,
-        place: &Place<'_>,
+        place: &ValuePath<'_>,
         report: &mut Report,
     ) {
         let dependent = map_of(keywords, "dependentSchemas").filter(|(name, _)| value.get(name).is_some());
@@ -281,7 +287,7 @@ impl Validation<'_> {
     }
 }
 
-fn number(keywords: &Map<String, Value>, found: &Number, place: &Place<'_>, report: &mut Report) {
+fn number(keywords: &Map<String, Value>, found: &Number, place: &ValuePath<'_>, report: &mut Report) {
     for (keyword, is) in [
         ("minimum", "less than the minimum"),
         ("exclusiveMinimum", "less than or equal to the minimum"),

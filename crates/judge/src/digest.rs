@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-pub(crate) fn sha256(text: &str) -> String {
+pub fn sha256(text: &str) -> String {
     let mut name = String::with_capacity(64);
     for byte in Sha256::digest(text.as_bytes()) {
         write!(name, "{byte:02x}").expect("writing to a string never fails");

@@ -1,8 +1,7 @@
 //! Judgment: the meaning of a reply, and its consequences.
 //!
 //! `read` runs next to a reply's text and extracts everything that a run will ever need from it. The engine calls
-//! `label`, `rules` and `route`, which see only readings. [`review`] folds the findings of several agents into one
-//! report.
+//! `label` and `rules`, which see only readings. [`ReviewReply`] splits the reply of a review agent into findings.
 //!
 //! Nothing here does I/O, keeps state or knows a dialect. An AI judge is no exception: judgment only says that a
 //! question is due.
@@ -11,15 +10,13 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod digest;
-mod found;
+mod findings;
 mod label;
-mod pointed;
 mod read;
-pub mod review;
-mod route;
 mod rules;
 
-pub use label::{Answered, Labelled, answered, label};
-pub use read::{Miss, Said, overheard, read};
-pub use route::{route, takes};
-pub use rules::{Labels, Ruled, rules};
+pub use digest::sha256;
+pub use findings::{Assessment, Finding, FindingKind, ReviewReply};
+pub use label::{JudgeAnswer, LabelOutcome, answered, label};
+pub use read::{ReplyText, overheard, read, read_program, without_status_tags};
+pub use rules::{RuleOutcome, TurnLabels, route, rules, takes};

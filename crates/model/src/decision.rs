@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Ending, Found, Hold, Label, Moment, Place, ProviderName, Purpose, StageId, Topic};
+use crate::{
+    CallId, Ending, Hold, Label, Moment, ProviderName, Purpose, ReportLocation, RoundPosition, StageId, Topic,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -20,7 +22,7 @@ pub enum Decision {
     },
     Called {
         call: CallId,
-        place: Place,
+        place: RoundPosition,
         /// Purpose of a call to an agent; absent for gates and actions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         purpose: Option<Purpose>,
@@ -55,7 +57,7 @@ pub enum Decision {
     Reports {
         call: CallId,
         /// The reports and the clue for each.
-        found: Vec<Found>,
+        found: Vec<ReportLocation>,
     },
     Alarm {
         /// Index of the monitor in the definition.
@@ -131,6 +133,8 @@ pub enum By {
     Field,
     /// The severity of the findings.
     Findings,
+    /// The exit code of a program.
+    ExitCode,
     Judge,
     /// The labels of several turns.
     Aggregate,

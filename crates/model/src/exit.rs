@@ -1,10 +1,13 @@
-//! Exits of a stage.
+//! The exits of a stage, and the completion of a run.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Choice, Ending, Label, Prompt, StageId, Topic};
+use crate::ids::{Label, StageId, Topic};
+use crate::reads::{Choice, Keyword};
+
+use crate::{ActionSpec, Ending, FailureReason, Json, Prompt};
 
 /// Method that chooses the next stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,7 +15,7 @@ use crate::{Choice, Ending, Label, Prompt, StageId, Topic};
 pub enum Exit {
     /// The first rule that holds.
     Rules {
-        rules: Vec<Rule>,
+        rules: Vec<ExitRule>,
         /// Choice over the combined output, asked when a rule needs its answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         question: Option<Choice>,
@@ -37,15 +40,15 @@ impl Exit {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rule {
-    pub when: Holds,
+pub struct ExitRule {
+    pub when: RuleCondition,
     pub then: Target,
 }
 
 /// A condition over the labels of a stage's turns, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Holds {
+pub enum RuleCondition {
     Always,
     /// The only turn (or gate, or action) has this label.
     Is(Label),
@@ -77,8 +80,8 @@ pub enum Target {
 
 impl Target {
     /// Returns a target that ends the run in failure for this reason.
-    pub fn failed(reason: &str) -> Self {
-        Self::End(Ending::Failed(reason.to_owned()))
+    pub fn failed(reason: impl Into<FailureReason>) -> Self {
+        Self::End(Ending::Failed(reason.into()))
     }
 }
 
@@ -120,4 +123,82 @@ pub struct Route {
     /// True if no stage takes it: the topic only passes this stage on the way to the fallback.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub orphans: bool,
+}
+
+/// Condition for finished work, evaluated at the end of every round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Completion {
+    /// An exit led to *complete*.
+    Flow,
+    Rounds(u32),
+    Checks(u32),
+    /// A word in a reply.
+    Keyword(Keyword),
+    /// A number of blocks of a kind with these fields (`None`: present).
+    Signal {
+        kind: String,
+        fields: BTreeMap<String, Option<Json>>,
+        times: u32,
+        /// Block field whose text becomes the reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    Phase(Phases),
+    /// An action whose label is `reached`. An action that checks a state also runs before the first turn.
+    Outside(ActionSpec),
+    All(Vec<Completion>),
+    Any(Vec<Completion>),
+    /// The first that holds, in order.
+    First(Vec<Completion>),
+}
+
+impl Completion {
+    /// Returns its outside conditions in reading order.
+    pub fn actions(&self) -> Vec<&ActionSpec> {
+        match self {
+            Self::Outside(action) => vec![action],
+            Self::All(parts) | Self::Any(parts) | Self::First(parts) => {
+                parts.iter().flat_map(Self::actions).collect()
+            }
+            Self::Flow
+            | Self::Rounds(_)
+            | Self::Checks(_)
+            | Self::Keyword(_)
+            | Self::Signal { .. }
+            | Self::Phase(_) => Vec::new(),
+        }
+    }
+}
+
+/// A state machine that blocks in replies drive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phases {
+    pub start: String,
+    /// Transitions; the first one that matches a block applies.
+    pub steps: Vec<PhaseStep>,
+    /// Phases in which the work is done.
+    pub terminal: Vec<String>,
+}
+
+/// Transition from one phase to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseStep {
+    pub from: String,
+    /// Required `type` of the block.
+    pub kind: String,
+    /// Required fields of the block (`None`: present).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, Option<Json>>,
+    /// Condition on the last block of another `type`, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastBlock>,
+    pub to: String,
+}
+
+/// Condition on the last block of a kind, at any earlier time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastBlock {
+    pub kind: String,
+    pub fields: BTreeMap<String, Option<Json>>,
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, ProviderName, Reading, Text, TextFile,
-    Usage, Usd,
+    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, OutsideReason, ProviderName, Reading, Text,
+    TextFile, Usage, Usd,
 };
 
 /// A fact and the time of its record.
@@ -74,10 +74,14 @@ pub struct Start {
     /// Longest wait before the run parks instead.
     pub patience: Millis,
     pub directory: String,
-    /// Commit checked out there, or the empty tree before the first commit. Absent if no prompt shows changes, if the
-    /// directory is created later, and without git.
+    /// Commit checked out there, or the empty tree before the first commit. Absent if the directory is created later,
+    /// in rehearsals, and without git. Older versions recorded it only if a prompt shows changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
+    /// Files with uncommitted changes at the start, so that `diff` does not count them as the run's; the first ones of
+    /// many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncommitted: Vec<String>,
     pub report_directory: String,
     /// Texts that prompts can show by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -96,6 +100,9 @@ pub struct Start {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
 }
+
+/// The first own fact of a forked run is an interruption by this name. Earlier records belong to the original.
+pub const FORKED: &str = "fork";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replied {
@@ -211,11 +218,11 @@ pub enum Outcome {
     NotYet,
     /// Ask again later; the reason is shown as progress.
     Delayed {
-        reason: String,
+        reason: OutsideReason,
     },
     /// Something outside must change first.
     Waiting {
-        reason: String,
+        reason: OutsideReason,
     },
     Failed(Failure),
 }

@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{StageId, Text, Topic};
+use crate::ids::{StageId, Topic};
+
+use crate::Text;
 
 /// A prompt before its values are known.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// Sections from top to bottom.
-    pub sections: Vec<Section>,
+    pub sections: Vec<PromptSection>,
     #[serde(default)]
     pub join: Join,
 }
@@ -29,15 +31,15 @@ pub enum Join {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Section {
-    pub body: Vec<Part>,
+pub struct PromptSection {
+    pub body: Vec<PromptPart>,
     #[serde(default)]
-    pub when: When,
+    pub when: SectionCondition,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum When {
+pub enum SectionCondition {
     #[default]
     Always,
     /// Only if some variable in it has a value.
@@ -55,16 +57,16 @@ pub enum When {
 /// A part of a section.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum PromptPart {
     /// Fixed text, from the definition or built in.
     Fixed(Text),
     /// A value of the run.
-    Value(Variable, Form),
+    Value(Variable, ValueForm),
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum ValueForm {
     #[default]
     Plain,
     /// Every line after `> `.
@@ -166,7 +168,7 @@ pub struct Changes {
     pub language: String,
 }
 
-/// A prompt with the run's values filled in. The runner inserts only the texts and files.
+/// A prompt with the run's values filled in. The driver inserts only the texts and files.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     pub sections: Vec<Vec<Splice>>,
@@ -179,7 +181,7 @@ pub struct Draft {
 #[serde(rename_all = "snake_case")]
 pub enum Splice {
     /// A text in a format.
-    Text(Text, Form),
+    Text(Text, ValueForm),
     /// The content of a report file, or `missing` if it does not exist yet.
     ReportFile {
         file: String,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::{ActionSpec, Json, Label, Prompt, ProviderName, Severity, Target, Topic};
+use crate::ids::{Label, ProviderName, Topic};
+
+use crate::{ActionSpec, Json, ProgramExitRange, Prompt, Severity, Target};
 
 /// Parts to extract from a reply. If all are empty, the reply is only carried.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +32,7 @@ pub struct Reads {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<Keyword>,
     /// Part of the agent's words to carry.
-    pub carry: Spoken,
+    pub carry: CarriedWords,
 }
 
 /// One label out of several, from the first method that finds one.
@@ -54,16 +56,18 @@ pub enum Method {
     /// The last valid status tag of the reply.
     Tag,
     /// The value at a JSON pointer of the structured output.
-    Field(Pointed),
+    Field(LabelField),
     /// The severity of the findings: the first threshold that holds.
     Findings(Vec<Threshold>),
+    /// The exit code of the program: the first range that contains it.
+    ExitCode(Vec<ExitCodeLabel>),
     /// A question to an agent.
     Ask(Box<Question>),
 }
 
 /// A label from a field of the structured output.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pointed {
+pub struct LabelField {
     /// JSON pointer of the field.
     pub pointer: String,
     /// Lower-case words and their labels; absent: the labels themselves, in any case.
@@ -71,10 +75,10 @@ pub struct Pointed {
     pub means: BTreeMap<String, Label>,
     /// Labels that need a second field to be complete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub narrowed: Vec<Narrowed>,
+    pub narrowed: Vec<LabelRefinement>,
     /// Handling of a field without a known label; absent: no label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsaid: Option<Unsaid>,
+    pub unsaid: Option<MissingFieldPolicy>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,9 +89,16 @@ pub struct Threshold {
     pub reached: bool,
 }
 
+/// A label for some exit codes of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitCodeLabel {
+    pub label: Label,
+    pub exits: ProgramExitRange,
+}
+
 /// A label that needs a second field to be complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Narrowed {
+pub struct LabelRefinement {
     /// Label in the first field.
     pub label: Label,
     /// JSON pointer of the second field; its value is used unchanged.
@@ -99,7 +110,7 @@ pub struct Narrowed {
 /// Handling of a field without a known label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unsaid {
+pub enum MissingFieldPolicy {
     Wrong,
     /// Use this label and add a remark.
     Label(Label),
@@ -113,13 +124,13 @@ pub struct Proof {
     /// Action that proves it with the label `ok`.
     pub by: ActionSpec,
     /// Consequence of a failed proof.
-    pub refuted: Refuted,
+    pub refuted: RefutedProofPolicy,
 }
 
 /// Consequence of a failed proof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refuted {
+pub enum RefutedProofPolicy {
     /// Repeat the same stage with a note about the actual result.
     Again {
         /// Maximum repeats in one visit, counted over all proofs.
@@ -213,9 +224,9 @@ pub struct Output {
     pub corrections: u32,
     pub correction: Prompt,
     /// Consequence of an output that stays invalid.
-    pub still_wrong: StillWrong,
-    #[serde(default, skip_serializing_if = "Checked::is_by_schema")]
-    pub checked: Checked,
+    pub still_wrong: InvalidOutputPolicy,
+    #[serde(default, skip_serializing_if = "OutputCheck::is_by_schema")]
+    pub checked: OutputCheck,
     /// Changes to make before any use.
     #[serde(default, skip_serializing_if = "Shaping::is_none")]
     pub shaping: Shaping,
@@ -248,7 +259,7 @@ impl OutputNames {
 /// Method of validation of an output.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Checked {
+pub enum OutputCheck {
     /// The whole value must satisfy its schema.
     #[default]
     BySchema,
@@ -256,7 +267,7 @@ pub enum Checked {
     ByItem,
 }
 
-impl Checked {
+impl OutputCheck {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
     fn is_by_schema(&self) -> bool {
         *self == Self::BySchema
@@ -284,7 +295,7 @@ impl Shaping {
 /// Consequence of an output that stays invalid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StillWrong {
+pub enum InvalidOutputPolicy {
     /// Leave the stage this way.
     Go(Target),
     KeepValidItems,
@@ -340,11 +351,13 @@ pub struct Keyword {
 /// Part of the agent's words to carry.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Spoken {
+pub enum CarriedWords {
     #[default]
     LastMessage,
     /// All messages, joined by newlines.
     AllMessages,
     /// The findings instead of the words, as Markdown for later agents.
     Findings { language: String },
+    /// The command line of a program, the end of its output and its exit code.
+    ProgramResult,
 }

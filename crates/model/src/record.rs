@@ -7,7 +7,7 @@ use crate::{Decision, Fact, Moment};
 /// A fact or a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Entry {
+pub enum RecordEntry {
     Fact(Fact),
     /// A conclusion of the engine from the fact.
     Decision(Decision),
@@ -18,5 +18,5 @@ pub enum Entry {
 pub struct Record {
     pub seq: u64,
     pub at: Moment,
-    pub entry: Entry,
+    pub entry: RecordEntry,
 }

@@ -3,23 +3,33 @@
 use indexmap::IndexMap;
 use serde_json::json;
 
-use crate::{
-    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Checked, Choice, Completion, Ending,
-    Exit, Form, Gate, GateMode, Holds, Join, Label, Limits, Method, Offer, OnFailure, Once, Output,
-    OutputSchema, Part, Permission, Prompt, Question, QuestionSession, Reads, Report, Retry, Rounds, Rule,
-    Script, ScriptReply, ScriptTarget, Section, SessionPolicy, Spoken, Stage, Start, StillWrong, Target,
-    Turn, Variable, Wants, When, Workflow,
+use crate::effect::{Action, ActionSpec, Once};
+use crate::exit::{Again, Exit, ExitRule, RuleCondition, Target};
+use crate::money::{Limits, Retry};
+use crate::prompt::{Join, Prompt, PromptPart, PromptSection, SectionCondition, ValueForm, Variable};
+use crate::reads::{
+    AnswerForm, BlockUse, Blocks, CarriedWords, Choice, ExitCodeLabel, InvalidOutputPolicy, Method, Offer,
+    Output, OutputCheck, OutputSchema, Question, QuestionSession, Reads, Report,
 };
+use crate::script::{Script, ScriptReply, ScriptTarget};
+use crate::workflow::{Activity, OnFailure, Rounds, Stage, Workflow};
+use crate::workflow::{Gate, GateMode, Wants};
+use crate::workflow::{Permission, SessionPolicy, Turn};
 
-pub fn fixed(text: &str) -> Section {
-    Section { body: vec![Part::Fixed(text.into())], when: When::Always }
+use crate::{Completion, Ending, Label, ProgramCommand, ProgramExitRange, Start};
+
+pub fn fixed(text: &str) -> PromptSection {
+    PromptSection { body: vec![PromptPart::Fixed(text.into())], when: SectionCondition::Always }
 }
 
-pub fn value(variable: Variable) -> Section {
-    Section { body: vec![Part::Value(variable, Form::Plain)], when: When::Always }
+pub fn value(variable: Variable) -> PromptSection {
+    PromptSection {
+        body: vec![PromptPart::Value(variable, ValueForm::Plain)],
+        when: SectionCondition::Always,
+    }
 }
 
-pub fn turn(id: &str, sections: Vec<Section>) -> Turn {
+pub fn turn(id: &str, sections: Vec<PromptSection>) -> Turn {
     Turn {
         id: id.into(),
         title: format!("{id} - small"),
@@ -28,6 +38,7 @@ pub fn turn(id: &str, sections: Vec<Section>) -> Turn {
         role: None,
         prompt: Prompt { sections, join: Join::Paragraphs },
         provider: "script".into(),
+        program: None,
         model: None,
         permission: Permission::ReadOnly,
         asked_permission: None,
@@ -51,6 +62,22 @@ pub fn choosing(mut turn: Turn, labels: &[&str]) -> Turn {
     turn
 }
 
+/// Lets `sh` do a turn. The labels are `exit(0)` and `exit(1..)`.
+pub fn running(mut turn: Turn, line: &str) -> Turn {
+    let ranges = [(0, Some(0)), (1, None)].map(|(first, last)| ProgramExitRange::Codes { first, last });
+    let labels = ranges.map(|exits| ExitCodeLabel { label: exits.to_string().into(), exits });
+    let options = labels.iter().enumerate();
+    let options = options.map(|(number, one)| Offer { number, label: one.label.clone() }).collect();
+    let argv = ["sh", "-c", line].map(str::to_owned).to_vec();
+    turn.program = Some(Box::new(ProgramCommand { argv, ..ProgramCommand::default() }));
+    turn.provider = ProgramCommand::PROVIDER.into();
+    turn.prompt = Prompt { sections: vec![fixed(line)], join: Join::AsIs };
+    turn.permission = Permission::Full;
+    turn.reads.choice = Some(Choice { options, found_by: vec![Method::ExitCode(labels.to_vec())] });
+    turn.reads.carry = CarriedWords::ProgramResult;
+    turn
+}
+
 pub fn reporting(mut turn: Turn, files: &[&str]) -> Turn {
     let report = |file: &&str| Report { file: (*file).to_owned(), label: (*file).to_owned(), heading: None };
     turn.reads.reports = files.iter().map(report).collect();
@@ -62,16 +89,22 @@ pub fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
     let one = turns.len() == 1;
     let rules = rules.iter().map(|(label, to)| {
         let when = match *label {
-            "" => Holds::Always,
-            label if one => Holds::Is(label.into()),
-            label => Holds::All(vec![label.into()]),
+            "" => RuleCondition::Always,
+            label if one => RuleCondition::Is(label.into()),
+            label => RuleCondition::All(vec![label.into()]),
         };
-        Rule { when, then: target(to) }
+        ExitRule { when, then: target(to) }
     });
+    let title = turns.first().map(|turn| turn.title.clone()).unwrap_or_default();
+    stage_of(&title, asks(turns, ""), leaves(rules.collect()))
+}
+
+/// Builds a stage of any activity.
+pub fn stage_of(title: &str, does: Activity, exit: Exit) -> Stage {
     Stage {
-        title: turns.first().map(|turn| turn.title.clone()).unwrap_or_default(),
-        exit: Exit::Rules { rules: rules.collect(), question: None, otherwise: Target::failed("no_match") },
-        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
+        title: title.to_owned(),
+        does,
+        exit,
         rounds: Rounds::default(),
         visits: None,
         aside: false,
@@ -79,21 +112,24 @@ pub fn stage(turns: Vec<Turn>, rules: &[(&str, &str)]) -> Stage {
     }
 }
 
+/// Builds the activity of asking turns, whose outputs are joined by `between`.
+pub fn asks(turns: Vec<Turn>, between: &str) -> Activity {
+    Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: between.to_owned() }
+}
+
+/// Builds an exit by rules. A run fails if none matches.
+pub fn leaves(rules: Vec<ExitRule>) -> Exit {
+    Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") }
+}
+
 /// Builds a gate whose yes, or text, leads to a stage.
 pub fn gate(wants: Wants, to: &str) -> Stage {
-    let rule = |label: &str, then| Rule { when: Holds::Is(label.into()), then };
+    let rule = |label: &str, then| ExitRule { when: RuleCondition::Is(label.into()), then };
     let declined = Target::End(Ending::Declined);
     let rules = vec![rule("yes", target(to)), rule("answered", target(to)), rule("no", declined)];
     let question = Prompt { sections: vec![fixed("May it?")], join: Join::Paragraphs };
-    Stage {
-        title: "gate".to_owned(),
-        does: Activity::Gate(Gate { question, wants, mode: GateMode::Person, timeout: None }),
-        exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
+    let gate = Gate { question, wants, mode: GateMode::Person, timeout: None };
+    stage_of("gate", Activity::Gate(gate), leaves(rules))
 }
 
 pub fn target(to: &str) -> Target {
@@ -144,16 +180,19 @@ pub fn script(texts: &[&str]) -> Script {
     Script { strict: true, replies: texts.iter().map(say).collect(), ..Script::default() }
 }
 
-fn prompt(sections: Vec<Section>) -> Prompt {
+fn prompt(sections: Vec<PromptSection>) -> Prompt {
     Prompt { sections, join: Join::Paragraphs }
 }
 
 fn step(id: &str) -> Turn {
     let mut work = turn(id, vec![fixed(&format!("Do {id}."))]);
     work.session = SessionPolicy::Continue("agent".into());
-    work.reads.carry = Spoken::AllMessages;
-    let carried = vec![Part::Fixed("Carried: ".into()), Part::Value(Variable::Previous, Form::Tail(4_000))];
-    work.prompt.sections.push(Section { body: carried, when: When::NewSession });
+    work.reads.carry = CarriedWords::AllMessages;
+    let carried = vec![
+        PromptPart::Fixed("Carried: ".into()),
+        PromptPart::Value(Variable::Previous, ValueForm::Tail(4_000)),
+    ];
+    work.prompt.sections.push(PromptSection { body: carried, when: SectionCondition::NewSession });
     work
 }
 
@@ -198,8 +237,8 @@ pub fn tailor() -> Workflow {
         },
         corrections: 1,
         correction: prompt(vec![fixed("Your output violates the schema:"), value(Variable::Violations)]),
-        still_wrong: StillWrong::Go(Target::failed("step_failed measure")),
-        checked: Checked::BySchema,
+        still_wrong: InvalidOutputPolicy::Go(Target::failed("step_failed measure")),
+        checked: OutputCheck::BySchema,
         shaping: Default::default(),
         kept_as: None,
         names: None,
@@ -228,8 +267,8 @@ fn checked(turn: Turn) -> Stage {
     let mut stage = stage(vec![turn], &[]);
     stage.exit = Exit::Rules {
         rules: vec![
-            Rule { when: Holds::Is("ok".into()), then: Target::Complete },
-            Rule { when: Holds::Is("ng".into()), then: Target::Again(Box::new(again)) },
+            ExitRule { when: RuleCondition::Is("ok".into()), then: Target::Complete },
+            ExitRule { when: RuleCondition::Is("ng".into()), then: Target::Again(Box::new(again)) },
         ],
         question: None,
         otherwise: Target::failed("step_failed quote"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::StatusLabel;
+use crate::{IssueNumber, StatusLabel};
 
 /// Outcome of the work on an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub enum WorkOutcome {
     Waiting,
     Declined,
     Cancelled,
+    /// Stopped by Ctrl-C or a signal; the next call continues.
+    Paused,
     /// A limit or a budget was reached.
     Limited,
     Provider,
@@ -35,7 +37,7 @@ pub enum WorkOutcome {
 
 impl WorkOutcome {
     /// All outcomes, in the order of the manual.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Merged,
         Self::PrCreated,
         Self::BranchReady,
@@ -45,6 +47,7 @@ impl WorkOutcome {
         Self::Waiting,
         Self::Declined,
         Self::Cancelled,
+        Self::Paused,
         Self::Limited,
         Self::Provider,
         Self::Failed,
@@ -70,6 +73,7 @@ impl WorkOutcome {
             Self::Waiting => "waiting",
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
+            Self::Paused => "paused",
             Self::Limited => "limited",
             Self::Provider => "provider",
             Self::Failed => "failed",
@@ -89,7 +93,7 @@ impl WorkOutcome {
             | Self::Elsewhere
             | Self::Closed => 0,
             Self::Failed | Self::Blocked | Self::Conflict | Self::Unknown => 1,
-            Self::Declined | Self::Cancelled => 3,
+            Self::Declined | Self::Cancelled | Self::Paused => 3,
             Self::Provider => 4,
             Self::Limited => 5,
             Self::Waiting => 6,
@@ -105,8 +109,10 @@ impl WorkOutcome {
             Self::BranchReady | Self::NoChanges | Self::Conflict => Some(&[StatusLabel::Completed]),
             Self::Elsewhere | Self::Closed => None,
             Self::Waiting if !completed => Some(&[StatusLabel::Queued]),
-            Self::Declined | Self::Cancelled if !completed => Some(&[]),
-            Self::Waiting | Self::Declined | Self::Cancelled => Some(&[StatusLabel::Completed]),
+            Self::Declined | Self::Cancelled | Self::Paused if !completed => Some(&[]),
+            Self::Waiting | Self::Declined | Self::Cancelled | Self::Paused => {
+                Some(&[StatusLabel::Completed])
+            }
             Self::Limited | Self::Provider | Self::Failed | Self::Unknown => Some(&[StatusLabel::Failed]),
             Self::Blocked => Some(&[StatusLabel::Blocked]),
         }
@@ -120,83 +126,183 @@ pub fn work_exit_code(codes: impl IntoIterator<Item = u8>) -> u8 {
     codes.into_iter().filter_map(rank).min().map_or(0, |rank| ORDER[rank])
 }
 
-/// Reason for an outcome that Saihai itself determined.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum WorkReason {
-    /// The agent left the branch of its issue.
-    BranchChanged,
-    /// The branch does not descend from its start.
-    HistoryRewritten,
-    /// The worktree contains another repository.
-    EmbeddedRepository,
-    /// A file is too large for a repository.
-    LargeFile,
-    /// The result contains the value of a secret.
-    Secret,
-    /// The remote branch has moved.
-    PushRejected,
-    Checks,
-    /// Verification of the merged tree failed.
-    Verify,
-    /// Another process took the lock of the issue.
-    LockLost,
-    BlankTitle,
-    /// A branch or worktree of that name exists and is not ours.
-    NotOurs,
-    /// A dependency is not done.
-    Dependency,
-    /// Any other reason, such as that of the run itself.
-    Other(String),
+/// Reason of an outside action to wait or to be repeated later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OutsideReason {
+    Delivery(DeliveryHold),
+    /// The code of a timeout, or the text of a journal of an earlier version, shown unchanged.
+    Text(String),
 }
 
-impl WorkReason {
-    /// The reasons that have a word of their own.
-    pub const NAMED: [Self; 12] = [
-        Self::BranchChanged,
-        Self::HistoryRewritten,
-        Self::EmbeddedRepository,
-        Self::LargeFile,
-        Self::Secret,
-        Self::PushRejected,
-        Self::Checks,
-        Self::Verify,
-        Self::LockLost,
-        Self::BlankTitle,
-        Self::NotOurs,
-        Self::Dependency,
-    ];
-
-    /// Returns the word that people and programs see.
-    pub fn word(&self) -> &str {
+impl OutsideReason {
+    /// Returns the word for programs.
+    pub fn code(&self) -> &str {
         match self {
-            Self::BranchChanged => "branch-changed",
-            Self::HistoryRewritten => "history-rewritten",
-            Self::EmbeddedRepository => "embedded-repository",
-            Self::LargeFile => "large-file",
-            Self::Secret => "secret",
-            Self::PushRejected => "push-rejected",
-            Self::Checks => "checks",
-            Self::Verify => "verify",
-            Self::LockLost => "lock-lost",
-            Self::BlankTitle => "blank-title",
-            Self::NotOurs => "not-ours",
-            Self::Dependency => "dependency",
-            Self::Other(word) => word,
+            Self::Delivery(hold) => hold.code(),
+            Self::Text(text) => text,
         }
     }
 }
 
-impl From<String> for WorkReason {
-    fn from(word: String) -> Self {
-        let known = Self::NAMED.into_iter().find(|reason| reason.word() == word);
-        known.unwrap_or(Self::Other(word))
+impl From<DeliveryHold> for OutsideReason {
+    fn from(hold: DeliveryHold) -> Self {
+        Self::Delivery(hold)
     }
 }
 
-impl From<WorkReason> for String {
-    fn from(reason: WorkReason) -> Self {
-        if let WorkReason::Other(word) = reason { word } else { reason.word().to_owned() }
+impl From<&str> for OutsideReason {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// Reason why a delivery waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum DeliveryHold {
+    /// The branch conflicts with its base.
+    Conflict {
+        /// Conflicting files; empty if `error` says why they are unknown.
+        files: Vec<String>,
+        commit: String,
+        base: String,
+        /// Commit of the base, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        into: Option<String>,
+        /// Address of the pull request, if the forge found the conflict.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A change may have happened, and the server or the forge gives no clear answer.
+    Uncertain {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<UncertainChange>,
+        message: String,
+    },
+    /// A person must fix something that git refuses.
+    Git {
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remedy: Option<String>,
+    },
+    /// The forge refuses a change, and may accept it later.
+    Forge {
+        message: String,
+    },
+    /// The worktree is gone, but its branch has commits.
+    WorktreeGone {
+        worktree: String,
+        branch: String,
+        /// True if only git's entry is gone and the files remain.
+        files_remain: bool,
+    },
+    /// Pipes, sockets and devices, which git cannot store.
+    SpecialFiles {
+        paths: Vec<String>,
+        worktree: String,
+    },
+    /// Files that git cannot read or name; `paths` is their description.
+    RefusedFiles {
+        paths: String,
+        worktree: String,
+    },
+    /// The branch on the server cannot be combined with the local one.
+    BranchRefused {
+        message: String,
+    },
+    RequestClosed {
+        address: String,
+    },
+    RequestDraft {
+        address: String,
+    },
+    /// A person has changed the base of the pull request.
+    RequestRedirected {
+        address: String,
+        base: String,
+        to: String,
+    },
+    /// A review or another rule of the base branch is missing.
+    RequestBlocked {
+        address: String,
+    },
+    RequestRefused {
+        address: String,
+        message: String,
+    },
+    NoChecks {
+        address: String,
+        /// True inside GitHub Actions, whose token starts no checks.
+        in_actions: bool,
+    },
+    /// The merge branch is checked out, so it must not move.
+    BranchCheckedOut {
+        branch: String,
+        path: String,
+    },
+    /// Another process merges into the same branch.
+    MergeBusy {
+        base: String,
+        lock: String,
+    },
+    /// The forge has not noticed the last push or merge yet.
+    ForgeBehind {
+        address: String,
+        side: RequestSide,
+    },
+}
+
+/// A change whose result is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+pub enum UncertainChange {
+    Pushed { branch: String },
+    RequestOpened { branch: String },
+    RequestMerged { number: u64 },
+    Commented { issue: IssueNumber },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestSide {
+    Head,
+    Base,
+}
+
+impl DeliveryHold {
+    /// Returns the word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Conflict { .. } => "conflict",
+            Self::Uncertain { .. } => "uncertain",
+            Self::Git { .. } => "git",
+            Self::Forge { .. } => "forge",
+            Self::WorktreeGone { .. } => "worktree-gone",
+            Self::SpecialFiles { .. } => "special-files",
+            Self::RefusedFiles { .. } => "refused-files",
+            Self::BranchRefused { .. } => "branch-refused",
+            Self::RequestClosed { .. } => "request-closed",
+            Self::RequestDraft { .. } => "request-draft",
+            Self::RequestRedirected { .. } => "request-redirected",
+            Self::RequestBlocked { .. } => "request-blocked",
+            Self::RequestRefused { .. } => "request-refused",
+            Self::NoChecks { .. } => "no-checks",
+            Self::BranchCheckedOut { .. } => "branch-checked-out",
+            Self::MergeBusy { .. } => "merge-busy",
+            Self::ForgeBehind { .. } => "forge-behind",
+        }
+    }
+
+    /// Returns the outcome of an issue that waits for this.
+    pub fn outcome(&self) -> WorkOutcome {
+        match self {
+            Self::Conflict { .. } => WorkOutcome::Conflict,
+            Self::Uncertain { .. } => WorkOutcome::Unknown,
+            _ => WorkOutcome::Waiting,
+        }
     }
 }
 
@@ -230,6 +336,7 @@ mod tests {
             "waiting: queued or completed: 6",
             "declined:  or completed: 3",
             "cancelled:  or completed: 3",
+            "paused:  or completed: 3",
             "limited: failed: 5",
             "provider: failed: 4",
             "failed: failed: 1",
@@ -253,12 +360,26 @@ mod tests {
         check(&[1, 70, 4], 70);
     }
 
+    // Journals of earlier versions hold a text, which is kept and never interpreted.
     #[test]
-    fn a_reason_is_written_as_its_word_and_read_back() {
-        for reason in WorkReason::NAMED.into_iter().chain([WorkReason::Other("abort".to_owned())]) {
-            let written = serde_json::to_string(&reason).expect("a word");
-            assert_eq!(written, format!("\"{}\"", reason.word()));
-            assert_eq!(serde_json::from_str::<WorkReason>(&written).expect("the same"), reason);
-        }
+    fn a_hold_is_written_as_data_and_an_old_text_is_read_as_it_is() {
+        let hold = DeliveryHold::RequestDraft { address: "https://forge/1".to_owned() };
+        let written = serde_json::to_value(OutsideReason::from(hold.clone())).expect("JSON");
+        assert_eq!(written, serde_json::json!({"kind": "request-draft", "address": "https://forge/1"}));
+        let read = |json| serde_json::from_value::<OutsideReason>(json).expect("a reason");
+        assert_eq!(read(written), OutsideReason::Delivery(hold));
+        let old = "conflict: `a` (c0ffee with main at beef)";
+        assert_eq!(read(serde_json::json!(old)), OutsideReason::Text(old.to_owned()));
+    }
+
+    #[test]
+    fn the_code_of_a_hold_is_its_kind() {
+        let hold = DeliveryHold::Uncertain {
+            change: Some(UncertainChange::RequestMerged { number: 7 }),
+            message: "no answer".to_owned(),
+        };
+        let written = serde_json::to_value(&hold).expect("JSON");
+        assert_eq!(written["kind"], hold.code());
+        assert_eq!(serde_json::from_value::<DeliveryHold>(written).expect("a hold"), hold);
     }
 }

@@ -1,11 +1,16 @@
-//! The validated model of every definition; immutable for the whole run.
+//! A validated workflow: its stages, and what each stage does.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::effect::{Action, ActionSpec};
+use crate::exit::{Completion, Exit, Target, Topics};
+use crate::ids::{Millis, ProviderName, RoundPosition, SessionKey, StageId, Topic, TurnId};
+use crate::money::{Limits, Retry, Usd};
+use crate::reads::{BlockUse, Choice, Method, Proof, Question, Reads};
+
 use crate::{
-    Action, ActionSpec, BlockUse, Choice, Completion, Exit, Gate, IssueNumber, Limits, Method, Monitor,
-    OwnProvider, Place, Proof, Question, Reads, Retry, StageId, Target, Topic, Topics, Turn,
+    FailureReason, IssueNumber, Json, LimitReason, OwnProvider, ProgramCommand, Prompt, Text, typed_command,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,7 +125,7 @@ pub struct Rounds {
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self { min: 1, max: None, too_many: Target::failed("too_many_rounds") }
+        Self { min: 1, max: None, too_many: Target::failed(FailureReason::TooManyRounds) }
     }
 }
 
@@ -138,7 +143,7 @@ pub struct VisitLimit {
 
 /// Expected contents of a call's reply.
 #[derive(Debug, Clone, Copy)]
-pub enum Wanted<'a> {
+pub enum ExpectedReply<'a> {
     /// The parts to extract from a turn's reply.
     Work(&'a Reads),
     /// The answer to a question.
@@ -156,10 +161,7 @@ pub struct OwnCommand<'a> {
 impl OwnCommand<'_> {
     /// Returns the command as typed in a shell.
     pub fn typed(&self) -> String {
-        match self.argv {
-            [_, flag, command] if flag == "-c" => command.clone(),
-            words => words.join(" "),
-        }
+        typed_command(self.argv)
     }
 }
 
@@ -175,20 +177,36 @@ impl Workflow {
         self.stages.iter().find(|(name, _)| *name == id).map(|(_, stage)| stage)
     }
 
+    /// Returns true if the run ends with the report of a review.
+    pub fn is_review(&self) -> bool {
+        self.review_settings().is_some()
+    }
+
+    /// Returns the plan of a review, which the model does not interpret.
+    pub fn review_settings(&self) -> Option<&Json> {
+        let Activity::Action(action) = &self.stage(self.afterwards.as_ref()?)?.does else { return None };
+        if let Action::ReviewReport { settings } = &action.does { Some(settings) } else { None }
+    }
+
     /// Returns the expected contents of the reply at `place` of a stage.
-    pub fn wanted(&self, stage: &StageId, place: Place) -> Option<Wanted<'_>> {
+    pub fn wanted(&self, stage: &StageId, place: RoundPosition) -> Option<ExpectedReply<'_>> {
         let stage = self.stage(stage)?;
         match place {
-            Place::Main(index) => stage.turns().get(index).map(|turn| Wanted::Work(&turn.reads)),
-            Place::Check(index) => {
+            RoundPosition::Main(index) => {
+                stage.turns().get(index).map(|turn| ExpectedReply::Work(&turn.reads))
+            }
+            RoundPosition::Check(index) => {
                 let choice = stage.turns().get(index)?.reads.choice.as_ref()?;
-                choice.question().map(|question| Wanted::Answer(choice, question))
+                choice.question().map(|question| ExpectedReply::Answer(choice, question))
             }
-            Place::Exit => {
+            RoundPosition::Exit => {
                 let choice = stage.exit.question()?;
-                choice.question().map(|question| Wanted::Answer(choice, question))
+                choice.question().map(|question| ExpectedReply::Answer(choice, question))
             }
-            Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
+            RoundPosition::Report(_)
+            | RoundPosition::Block(_)
+            | RoundPosition::Proof(_)
+            | RoundPosition::Outside(_) => None,
         }
     }
 }
@@ -216,26 +234,15 @@ impl Workflow {
     pub fn commands(&self) -> Vec<OwnCommand<'_>> {
         let commands = self.actions().into_iter().filter_map(|action| match &action.does {
             Action::Command { argv, written, .. } => Some(OwnCommand { argv, written: written.as_deref() }),
-            Action::IssueState
-            | Action::FileState { .. }
-            | Action::SaveReports
-            | Action::WriteFile { .. }
-            | Action::Log
-            | Action::OpenIssue
-            | Action::Comment
-            | Action::CloseIssue { .. }
-            | Action::Worktree
-            | Action::Finalize
-            | Action::Push
-            | Action::PullRequest
-            | Action::Checks
-            | Action::Merge
-            | Action::CleanUp
-            | Action::ReviewReport { .. } => None,
+            _ => None,
         });
         let asked = self.provider.iter().filter(|provider| provider.written.is_some());
         let asked = asked.map(|own| OwnCommand { argv: &own.argv, written: own.written.as_deref() });
-        commands.chain(asked).collect()
+        let programs = self.stages.values().flat_map(Stage::turns).filter_map(|turn| turn.program.as_deref());
+        let programs = programs.filter(|program| program.written.is_some());
+        let programs =
+            programs.map(|program| OwnCommand { argv: &program.argv, written: program.written.as_deref() });
+        commands.chain(asked).chain(programs).collect()
     }
 }
 
@@ -246,6 +253,16 @@ impl Stage {
             Activity::Turns { turns, .. } => turns,
             Activity::Gate(_) | Activity::Action(_) => &[],
         }
+    }
+
+    /// Returns the turns that ask an agent.
+    pub fn agent_turns(&self) -> impl Iterator<Item = &Turn> {
+        self.turns().iter().filter(|turn| turn.program.is_none())
+    }
+
+    /// Returns true if programs do all its turns, so that it asks no agent.
+    pub fn runs_only_programs(&self) -> bool {
+        !self.turns().is_empty() && self.agent_turns().next().is_none()
     }
 
     /// Returns the proofs of its turns' labels.
@@ -259,7 +276,176 @@ impl Choice {
     pub fn question(&self) -> Option<&Question> {
         self.found_by.iter().find_map(|method| match method {
             Method::Ask(question) => Some(question.as_ref()),
-            Method::Tag | Method::Field(_) | Method::Findings(_) => None,
+            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) => None,
         })
     }
+}
+
+/// Prompt, provider and expected contents of the reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    pub id: TurnId,
+    pub title: String,
+    /// Purpose in its author's words; shown to people, never to agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Role for a provider's system slot. Empty if the prompt itself starts with the role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persona: Option<Text>,
+    /// Short name of the role, for scripts that match by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    pub prompt: Prompt,
+    pub provider: ProviderName,
+    /// Program that does the turn instead of an agent. Its prompt is its command line, and its provider is
+    /// [`ProgramCommand::PROVIDER`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<ProgramCommand>>,
+    /// Model; absent: the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    pub permission: Permission,
+    /// Permission in the definition, if a ceiling lowered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_permission: Option<Permission>,
+    /// Visible tools; absent: the provider's default; empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    pub session: SessionPolicy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Millis>,
+    /// Deadline of all attempts, waits and corrections together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Millis>,
+    /// Maximum number of model calls inside the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u32>,
+    /// Estimated price until a first turn is settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Usd>,
+    /// Required stage outputs. If one is missing, the run fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<(StageId, String)>,
+    /// Heading above its output in a combination of several turns.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub heading: String,
+    /// Parts to extract from the reply.
+    #[serde(default)]
+    pub reads: Reads,
+}
+
+/// Permission level of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    ReadOnly,
+    /// Change files in its working directory.
+    Edit {
+        /// True to also run commands there without asking.
+        commands: bool,
+    },
+    Full,
+}
+
+impl Permission {
+    /// All levels, the lowest first.
+    pub const ALL: [Self; 4] =
+        [Self::ReadOnly, Self::Edit { commands: false }, Self::Edit { commands: true }, Self::Full];
+
+    #[must_use]
+    pub fn at_most(self, ceiling: Self) -> Self {
+        if self.rank() <= ceiling.rank() { self } else { ceiling }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::ReadOnly => 0,
+            Self::Edit { commands: false } => 1,
+            Self::Edit { commands: true } => 2,
+            Self::Full => 3,
+        }
+    }
+
+    /// Returns the name in settings and environment variables: `readonly`, `edit-only`, `edit`, `full`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "readonly",
+            Self::Edit { commands: false } => "edit-only",
+            Self::Edit { commands: true } => "edit",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Provider session of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionPolicy {
+    Fresh,
+    /// A new one, kept under this key for the turns that continue it.
+    Renew(SessionKey),
+    /// The last one kept under this key, or a new one if there is none.
+    Continue(SessionKey),
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    pub question: Prompt,
+    pub wants: Wants,
+    #[serde(default)]
+    pub mode: GateMode,
+    /// After this time the answer is no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Millis>,
+}
+
+/// Kind of answer that a gate accepts. The labels are `yes`, `no` and `answered`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wants {
+    /// Yes or no, with or without a text.
+    YesNo,
+    Text {
+        max_chars: u32,
+    },
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateMode {
+    #[default]
+    Person,
+    /// Always yes, and recorded as automatic.
+    Auto,
+    /// A person, also under `--auto`. Only in runs of earlier versions.
+    Insists,
+}
+
+/// A watched condition and its alarm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Monitor {
+    pub watches: Watch,
+    pub then: Alarm,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Alarm {
+    /// Redirect the run there, regardless of the exit.
+    Go(Target),
+    Hold(LimitReason),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Watch {
+    /// The history ends with these stages, `times` times in a row.
+    Cycle { stages: Vec<StageId>, times: u32 },
+    /// This many rounds in a row published nothing.
+    Silent { times: u32 },
+    /// One stage repeated the same topic, message and text this many times in a row.
+    Same { times: u32 },
+    /// One stage led to itself more often than this in a row.
+    SelfEntries { times: u32 },
 }

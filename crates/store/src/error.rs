@@ -24,7 +24,7 @@ pub enum StoreError {
     #[error("`{}`:{line}: written by a newer version of Saihai (format {version})", path.display())]
     Newer { path: PathBuf, line: u64, version: u64 },
     /// A living process owns the run. `owner` is its process id, if the lock contains it.
-    #[error("AlreadyStarted: run `{run}` is owned by {}", owner_words(*.owner))]
+    #[error("run `{run}` is owned by {}", owner_words(*.owner))]
     Owned { run: String, owner: Option<u32> },
     /// Another process removed the lock while this one held it. The running calls were stopped.
     #[error("lock-lost: `{}` was removed or replaced while run `{run}` was going on", path.display())]

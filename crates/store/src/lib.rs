@@ -19,4 +19,4 @@ pub use disk::{Disk, Operations, replace_below};
 pub use error::StoreError;
 pub use live::{Glimpse, Glimpses};
 pub use run_directory::{RunDirectory, damaged};
-pub use runs::Runs;
+pub use runs::{Runs, names_run};

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug)]
 pub struct Live {
     directory: PathBuf,
-    shown: HashMap<CallId, Shown>,
+    shown: HashMap<CallId, ProgressFile>,
     /// Number of files created so far; makes each name unique.
     made: u64,
 }
 
 #[derive(Debug)]
-struct Shown {
+struct ProgressFile {
     path: PathBuf,
     file: File,
     bytes: usize,
@@ -30,7 +30,7 @@ const MOST: usize = 1024 * 1024;
 
 /// One line of such a file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct ProgressLine {
     call: CallId,
     shows: Glimpse,
 }
@@ -65,7 +65,8 @@ impl Live {
 
     /// Appends output of a turn.
     pub fn show(&mut self, call: &CallId, progress: &Progress) {
-        let Ok(mut line) = serde_json::to_vec(&Line { call: call.clone(), shows: progress.into() }) else {
+        let Ok(mut line) = serde_json::to_vec(&ProgressLine { call: call.clone(), shows: progress.into() })
+        else {
             return;
         };
         line.push(b'\n');
@@ -87,13 +88,13 @@ impl Live {
         }
     }
 
-    fn open(&mut self, call: &CallId) -> Option<&mut Shown> {
+    fn open(&mut self, call: &CallId) -> Option<&mut ProgressFile> {
         if !self.shown.contains_key(call) {
             fs::create_dir_all(&self.directory).ok()?;
             self.made += 1;
             let path = self.directory.join(format!("{}-{}", std::process::id(), self.made));
             let file = OpenOptions::new().create_new(true).append(true).open(&path).ok()?;
-            self.shown.insert(call.clone(), Shown { path, file, bytes: 0 });
+            self.shown.insert(call.clone(), ProgressFile { path, file, bytes: 0 });
         }
         self.shown.get_mut(call)
     }
@@ -147,7 +148,7 @@ impl Glimpses {
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line).is_ok_and(|_| line.ends_with(b"\n")) {
             end += line.len() as u64;
-            if let Ok(Line { call, shows }) = serde_json::from_slice(&line) {
+            if let Ok(ProgressLine { call, shows }) = serde_json::from_slice(&line) {
                 seen.push((call, shows));
             }
             line.clear();

@@ -149,7 +149,7 @@ mod tests {
         let looking = File::open(&path).unwrap();
         looking.lock_shared().unwrap();
         let refusal = take(&path).unwrap_err();
-        assert_eq!(refusal.to_string(), "AlreadyStarted: run `a-run` is owned by another process");
+        assert_eq!(refusal.to_string(), "run `a-run` is owned by another process");
         drop(looking);
         take(&path).unwrap();
     }
@@ -162,7 +162,7 @@ mod tests {
         let first = take(&path).unwrap();
         let refusal = take(&path).unwrap_err();
         let own = std::process::id();
-        assert_eq!(refusal.to_string(), format!("AlreadyStarted: run `a-run` is owned by process {own}"));
+        assert_eq!(refusal.to_string(), format!("run `a-run` is owned by process {own}"));
         assert_eq!(Lock::holder(&path).unwrap(), Some(Some(own)));
         drop(first);
         assert_eq!(Lock::holder(&path).unwrap(), None);
@@ -259,10 +259,7 @@ mod tests {
             std::fs::remove_file(&path).unwrap();
             Ok(file)
         });
-        assert_eq!(
-            refusal.unwrap_err().to_string(),
-            "AlreadyStarted: run `a-run` is owned by another process"
-        );
+        assert_eq!(refusal.unwrap_err().to_string(), "run `a-run` is owned by another process");
     }
 
     // T-33

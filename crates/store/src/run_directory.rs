@@ -1,13 +1,15 @@
 //! One run on disk.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use saihai_model::{Entry, Fact, Record, Script, Start, Text, Workflow};
+use saihai_model::{Fact, Record, RecordEntry, Script, Start, Text, Workflow};
 
 use crate::blobs::{Blobs, sha256};
-use crate::journal::{Reader, Torn};
+use crate::disk::JournalRead;
+use crate::journal::{JournalReader, TornBatch};
 use crate::lock::Lock;
-use crate::{Disk, Glimpses, StoreError};
+use crate::{Disk, Glimpses, Runs, StoreError};
 
 /// One run on disk: `journal.ndjson`, `workflow.json`, `script.json`, `blobs/`, `lock`, `inbox/`, `scratch/` and, while
 /// it is active, `live/`. This value locates the run; it does not own it.
@@ -16,11 +18,13 @@ pub struct RunDirectory {
     path: PathBuf,
     id: String,
     disk: Disk,
+    /// The first fact of the journal, once read. It never changes, so all clones share it.
+    start: Arc<OnceLock<Start>>,
 }
 
 impl RunDirectory {
     pub fn new(runs: &Path, id: String, disk: &Disk) -> Self {
-        Self { path: runs.join(&id), id, disk: disk.clone() }
+        Self { path: runs.join(&id), id, disk: disk.clone(), start: Arc::default() }
     }
 
     pub fn id(&self) -> &str {
@@ -31,16 +35,43 @@ impl RunDirectory {
         &self.path
     }
 
+    /// Returns the shortest name to type for this run, see [`Runs::short_name`].
+    pub fn short_name(&self) -> String {
+        let runs = self.path.parent().map(|directory| Runs::in_directory(directory, self.disk.clone()));
+        runs.map_or_else(|| self.id.clone(), |runs| runs.short_name(&self.id))
+    }
+
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.ndjson")
     }
 
+    /// Opens the journal to read all of it. A command does this once per run and keeps the reader or the result.
+    pub fn open_journal(&self) -> Result<JournalReader, StoreError> {
+        self.open_for(JournalRead::All)
+    }
+
+    fn open_for(&self, read: JournalRead) -> Result<JournalReader, StoreError> {
+        let path = self.journal();
+        self.disk.note_journal_read(read, &path);
+        JournalReader::open(&path)
+    }
+
+    /// Keeps the start of the run, if this is its record, so that [`Self::start`] needs no file.
+    pub fn remember_start(&self, record: &Record) {
+        if let RecordEntry::Fact(Fact::Started(start)) = &record.entry {
+            self.start.get_or_init(|| (**start).clone());
+        }
+    }
+
     /// Passes every record of the journal to `see`, in order. Returns the incomplete last append, if the run's owner
     /// died during the write. Changes nothing; the run may be active meanwhile.
-    pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<Torn>, StoreError> {
-        let mut reader = Reader::open(&self.journal())?;
+    pub fn read(&self, see: &mut dyn FnMut(Record)) -> Result<Option<TornBatch>, StoreError> {
+        let mut reader = self.open_journal()?;
         while let Some(batch) = reader.next_records()? {
-            batch.into_iter().for_each(&mut *see);
+            for record in batch {
+                self.remember_start(&record);
+                see(record);
+            }
         }
         // To another process, an append in progress looks torn.
         Ok(reader.torn().filter(|_| self.owner().is_none()))
@@ -48,8 +79,7 @@ impl RunDirectory {
 
     /// Reads the workflow as frozen at the start.
     pub fn workflow(&self) -> Result<Workflow, StoreError> {
-        let start = self.start()?;
-        self.frozen_workflow(&start)
+        self.frozen_workflow(self.start()?)
     }
 
     /// Reads the script as frozen at the start, if there is one.
@@ -143,20 +173,28 @@ impl RunDirectory {
         damaged(&path, self.line_naming(hash).unwrap_or(1), why)
     }
 
-    /// Reads the start record of the run.
-    pub fn start(&self) -> Result<Box<Start>, StoreError> {
-        let first = Reader::open(&self.journal())?.next_records()?.unwrap_or_default();
-        match first.into_iter().next().map(|record| record.entry) {
-            Some(Entry::Fact(Fact::Started(start))) => Ok(start),
-            Some(Entry::Fact(_) | Entry::Decision(_)) | None => Err(self.unborn()),
+    /// Returns the start record of the run. Reads it from the journal the first time.
+    pub fn start(&self) -> Result<&Start, StoreError> {
+        if let Some(start) = self.start.get() {
+            return Ok(start);
         }
+        let first = self.open_for(JournalRead::Start)?.next_records()?.unwrap_or_default();
+        first.first().into_iter().for_each(|record| self.remember_start(record));
+        self.start.get().ok_or_else(|| self.unborn())
     }
 
     /// Returns true if the process died before its first append was complete.
     pub fn never_started(&self) -> bool {
-        let first = Reader::open(&self.journal())
-            .and_then(|mut reader| reader.next_batch().map(|batch| batch.is_none()));
-        first.unwrap_or(false)
+        let first = || self.open_for(JournalRead::Start)?.next_records();
+        match self.start.get().is_none().then(first) {
+            Some(Ok(Some(records))) => {
+                records.first().into_iter().for_each(|record| self.remember_start(record));
+                false
+            }
+            Some(Ok(None)) => true,
+            // Reading the run will report the error.
+            Some(Err(_)) | None => false,
+        }
     }
 
     pub fn unborn(&self) -> StoreError {
@@ -164,6 +202,7 @@ impl RunDirectory {
     }
 
     fn line_naming(&self, hash: &str) -> Option<u64> {
+        self.disk.note_journal_read(JournalRead::All, &self.journal());
         let text = std::fs::read(self.journal()).ok()?;
         let found = text.windows(hash.len()).position(|window| window == hash.as_bytes())?;
         Some(1 + text[..found].iter().filter(|byte| **byte == b'\n').count() as u64)

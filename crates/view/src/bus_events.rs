@@ -1,8 +1,8 @@
 //! Events of a run on its bus (H-60): each with its publisher, its receiver and the reason.
 
 use saihai_model::{
-    Activity, Decision, Destination, Entry, Exit, Fact, Holds, Moment, Published, Record, Remark, StageId,
-    Target, Text, Topic, Verdict, Workflow,
+    Activity, Decision, Destination, Exit, Fact, Moment, PublishedEvent, Record, RecordEntry, Remark,
+    RuleCondition, StageId, Target, Text, Topic, Verdict, Workflow,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct BusEvents<'w> {
     /// Message of the first event.
     task: Option<String>,
     /// Events of the last reply of the current stage.
-    said: Vec<Published>,
+    said: Vec<PublishedEvent>,
     orphaned: bool,
     out_of_scope: bool,
     /// Topic that led to the current stage.
@@ -63,28 +63,28 @@ impl<'w> BusEvents<'w> {
     /// Folds one record and returns the events it settles, in order.
     pub fn see(&mut self, record: &Record) -> Vec<BusEvent> {
         match &record.entry {
-            Entry::Fact(Fact::Replied(reply)) => {
+            RecordEntry::Fact(Fact::Replied(reply)) => {
                 self.said.clone_from(&reply.reading.events);
                 Vec::new()
             }
-            Entry::Fact(Fact::Started(start)) => {
+            RecordEntry::Fact(Fact::Started(start)) => {
                 self.task = Some(&start.task).filter(|task| !task.is_empty()).map(shown);
                 Vec::new()
             }
-            Entry::Fact(_) => Vec::new(),
-            Entry::Decision(Decision::Entered { stage, .. }) => self.start(record, stage),
-            Entry::Decision(Decision::Remarked { remark, .. }) => {
+            RecordEntry::Fact(_) => Vec::new(),
+            RecordEntry::Decision(Decision::Entered { stage, .. }) => self.start(record, stage),
+            RecordEntry::Decision(Decision::Remarked { remark, .. }) => {
                 self.orphaned |= *remark == Remark::Orphaned;
                 self.out_of_scope |= *remark == Remark::OutOfScope;
                 Vec::new()
             }
-            Entry::Decision(Decision::Exited { stage, verdict }) => self.leave(record, stage, verdict),
-            Entry::Decision(Decision::Exhausted { topic, instead, .. }) => {
+            RecordEntry::Decision(Decision::Exited { stage, verdict }) => self.leave(record, stage, verdict),
+            RecordEntry::Decision(Decision::Exhausted { topic, instead, .. }) => {
                 let fate = instead.clone().map_or(EventFate::Untaken, EventFate::Taken);
                 let message = self.last.replace(topic.clone()).map(|replaced| replaced.to_string());
                 vec![self.event(record, topic.clone(), message, EventSource::Engine, fate)]
             }
-            Entry::Decision(_) => Vec::new(),
+            RecordEntry::Decision(_) => Vec::new(),
         }
     }
 
@@ -180,6 +180,6 @@ fn is_gate(workflow: &Workflow, id: &StageId) -> bool {
 fn let_through(workflow: &Workflow, id: &StageId) -> Option<StageId> {
     let stage = workflow.stage(id).filter(|_| is_gate(workflow, id))?;
     let Exit::Rules { rules, .. } = &stage.exit else { return None };
-    let yes = rules.iter().find(|rule| rule.when == Holds::Is("yes".into()))?;
+    let yes = rules.iter().find(|rule| rule.when == RuleCondition::Is("yes".into()))?;
     if let Target::Stage(next) = &yes.then { Some(next.clone()) } else { None }
 }

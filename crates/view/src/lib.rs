@@ -8,15 +8,18 @@
 //! people and does no I/O. It decides nothing: it can also show a run that this version could not continue.
 
 mod bus_events;
-mod iterations;
-mod reports;
-mod run_state;
+mod results;
 mod run_view;
 mod transitions;
+mod visible;
+
+#[cfg(test)]
+mod tests;
 
 pub use bus_events::{BusEvent, BusEvents, EventFate, EventSource};
-pub use iterations::{ActionResult, IterationView};
-pub use reports::ReportVersion;
-pub use run_state::RunState;
-pub use run_view::{AttemptResult, AttemptView, CallView, ExitView, RoundView, RunView, VisitView};
-pub use transitions::{Evidence, Transition};
+pub use results::{ActionResult, IterationView, OpenGateView, ReportVersion, RunSpending};
+pub use run_view::{
+    AttemptResult, AttemptView, CallView, ExitView, PerformedView, RoundView, RunState, RunView, VisitView,
+};
+pub use transitions::{DecisiveTurn, Evidence, Transition};
+pub use visible::{defused, is_hidden, visible_line, visible_text};

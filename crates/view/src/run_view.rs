@@ -1,15 +1,13 @@
-//! The fold of a journal.
+//! The fold of a journal, and the state of a run that follows from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use saihai_model::{
-    Answer, CallFailed, CallId, Cost, Decision, Destination, Entry, Fact, Failure, Hold, Label, Millis,
-    Moment, Outcome, Place, ProviderName, Purpose, Record, Remark, Replied, StageId, Start, Text, Topic,
-    Usage, Usd, Verdict,
+    Answer, Budget, CallFailed, CallId, Cost, Decision, Destination, Ending, ExitStatus, FORKED, Fact,
+    Failure, Hold, Label, Millis, Moment, Outcome, ProviderName, Purpose, Record, RecordEntry, Remark,
+    Replied, RoundPosition, StageId, Start, Text, Topic, Usage, Usd, Verdict,
 };
-
-use crate::RunState;
 
 /// A run, folded from its records. Its size grows with the number of calls, never with the size of texts.
 #[derive(Debug, Clone)]
@@ -35,14 +33,16 @@ pub struct RunView {
     pub driven: Millis,
     /// Iteration limit that a later `resume` set.
     pub most_iterations: Option<u32>,
-    /// True if a later `resume` set a budget.
-    pub budget_raised: bool,
+    /// Budget keys that later calls of `resume` set.
+    pub raised_budget: Budget,
     /// Last failure of a call or an action.
     pub last_failure: Option<Failure>,
     /// Last failure of the disk: path and message.
     pub last_storage_failure: Option<(String, String)>,
+    /// Number of the first visits that a forked run has from its original.
+    pub inherited_visits: usize,
     pub(crate) notes: Vec<NoteView>,
-    progress: Progress,
+    progress: RunProgress,
     /// Time of the last record while the run was active.
     driven_at: Option<Moment>,
     index: BTreeMap<CallId, usize>,
@@ -86,11 +86,15 @@ pub struct ExitView {
 #[derive(Debug, Clone)]
 pub struct CallView {
     pub id: CallId,
-    pub place: Place,
+    pub place: RoundPosition,
     /// Purpose of a call to an agent; `None` for gates and actions.
     pub purpose: Option<Purpose>,
     pub called: Moment,
     pub attempts: Vec<AttemptView>,
+    /// True until the next attempt starts: the call is new, or its process died.
+    pub is_queued: bool,
+    /// Time of the next attempt, after a failed one.
+    pub retry_at: Option<Moment>,
     /// Results of an action, in order; all but the last asked to wait.
     pub performed: Vec<PerformedView>,
     pub answer: Option<Answer>,
@@ -144,8 +148,8 @@ pub(crate) enum NoteKind {
 
 /// Activity of the run according to its last decision.
 #[derive(Debug, Clone)]
-struct Progress {
-    resting: Resting,
+struct RunProgress {
+    resting: RunRest,
     /// True if a person answered, and no process has driven the run since.
     is_answered: bool,
     /// Provider of the last failed call.
@@ -155,16 +159,38 @@ struct Progress {
 }
 
 #[derive(Debug, Clone)]
-enum Resting {
+enum RunRest {
     Going,
     Parked(Hold, Option<ProviderName>),
-    Ended(saihai_model::Ending),
+    Ended(Ending),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunState {
+    /// A living process drives the run. `owner` is its id, if the lock contains it. `gate` is the question it waits at
+    /// for a person, if nothing else is under way.
+    Running {
+        owner: Option<u32>,
+        gate: Option<CallId>,
+    },
+    /// The process that drove the run died. It can be resumed.
+    Interrupted,
+    /// No process drives the run, and the awaited answer has arrived. It can be resumed.
+    Ready,
+    /// The run waits. `provider` is the failed one, if that is the reason.
+    Parked {
+        hold: Hold,
+        provider: Option<ProviderName>,
+    },
+    Ended {
+        ending: Ending,
+    },
 }
 
 impl RunView {
     /// Starts the fold with the first record of a journal. Returns `None` if that is not the start of a run.
     pub fn begin(record: &Record) -> Option<Self> {
-        let Entry::Fact(Fact::Started(start)) = &record.entry else { return None };
+        let RecordEntry::Fact(Fact::Started(start)) = &record.entry else { return None };
         Some(Self {
             start: start.clone(),
             started: record.at,
@@ -181,12 +207,13 @@ impl RunView {
             unpriced: BTreeSet::new(),
             driven: Millis(0),
             most_iterations: None,
-            budget_raised: false,
+            raised_budget: Budget::default(),
             last_failure: None,
             last_storage_failure: None,
+            inherited_visits: 0,
             notes: Vec::new(),
-            progress: Progress {
-                resting: Resting::Going,
+            progress: RunProgress {
+                resting: RunRest::Going,
                 is_answered: false,
                 failed: None,
                 waits: Vec::new(),
@@ -201,8 +228,8 @@ impl RunView {
         self.count_driven(at, &entry);
         (self.last_seq, self.last_at) = (seq, at);
         match entry {
-            Entry::Fact(fact) => self.apply_fact(seq, at, fact),
-            Entry::Decision(decision) => self.apply_decision(seq, at, decision),
+            RecordEntry::Fact(fact) => self.apply_fact(seq, at, fact),
+            RecordEntry::Decision(decision) => self.apply_decision(seq, at, decision),
         }
     }
 
@@ -210,14 +237,34 @@ impl RunView {
     /// known.
     pub fn state(&self, owner: Option<Option<u32>>) -> RunState {
         match (&self.progress.resting, owner) {
-            (Resting::Ended(ending), _) => RunState::Ended { ending: ending.clone() },
-            (_, Some(owner)) => RunState::Running { owner },
-            (Resting::Parked(hold, provider), None) => {
+            (RunRest::Ended(ending), _) => RunState::Ended { ending: ending.clone() },
+            (RunRest::Parked(Hold::Person(call), _), Some(owner)) => {
+                RunState::Running { owner, gate: Some(call.clone()) }
+            }
+            (_, Some(owner)) => RunState::Running { owner, gate: None },
+            (RunRest::Parked(hold, provider), None) => {
                 RunState::Parked { hold: hold.clone(), provider: provider.clone() }
             }
-            (Resting::Going, None) if self.progress.is_answered => RunState::Ready,
-            (Resting::Going, None) => RunState::Interrupted,
+            (RunRest::Going, None) if self.progress.is_answered => RunState::Ready,
+            (RunRest::Going, None) => RunState::Interrupted,
         }
+    }
+
+    /// Returns true if a round is under way: the run neither rests nor is between two stages.
+    pub fn is_active(&self) -> bool {
+        matches!(self.progress.resting, RunRest::Going)
+            && self.current_round().is_some_and(|(_, round)| round.exit.is_none())
+    }
+
+    /// Returns the active time up to now, for a run that a process drives.
+    pub fn driven_until(&self, now: Moment) -> Millis {
+        let since = self.driven_at.map_or(Millis(0), |last| now.since(last));
+        Millis(self.driven.0.saturating_add(since.0))
+    }
+
+    pub fn current_round(&self) -> Option<(&VisitView, &RoundView)> {
+        let visit = self.visits.last()?;
+        Some((visit, visit.rounds.last()?))
     }
 
     pub fn rounds(&self) -> impl Iterator<Item = (&VisitView, &RoundView)> {
@@ -240,15 +287,15 @@ impl RunView {
     }
 
     /// Counts active time: neither parked time nor the gap between the death of one process and the start of the next.
-    fn count_driven(&mut self, at: Moment, entry: &Entry) {
+    fn count_driven(&mut self, at: Moment, entry: &RecordEntry) {
         let takes_over = matches!(
             entry,
-            Entry::Fact(Fact::Started(_) | Fact::Reopened | Fact::Resumed(_) | Fact::Answered(_))
+            RecordEntry::Fact(Fact::Started(_) | Fact::Reopened | Fact::Resumed(_) | Fact::Answered(_))
         );
         if let Some(last) = self.driven_at.filter(|_| !takes_over) {
             self.driven = Millis(self.driven.0.saturating_add(at.since(last).0));
         }
-        let is_parked = matches!(entry, Entry::Decision(Decision::Parked { .. }));
+        let is_parked = matches!(entry, RecordEntry::Decision(Decision::Parked { .. }));
         self.driven_at = (!is_parked).then_some(at);
     }
 
@@ -257,19 +304,22 @@ impl RunView {
             Fact::Asked { call, prompt, .. } => {
                 self.progress.is_answered = false;
                 if let Some(call) = self.call_mut(&call) {
+                    (call.is_queued, call.retry_at) = (false, None);
                     call.attempts.push(AttemptView { seq, asked: at, prompt, result: AttemptResult::Open });
                 }
             }
             Fact::Replied(reply) => {
                 self.progress.is_answered = false;
-                self.turns += 1;
+                // A program is no turn of an agent, and costs nothing.
+                let turns = u64::from(reply.reading.exit.is_none());
+                self.turns += turns;
                 // A cached reply costs nothing.
                 if let Some(provider) =
-                    reply.provider.as_ref().filter(|_| reply.cost.is_none() && !reply.cached)
+                    reply.provider.as_ref().filter(|_| reply.cost.is_none() && !reply.cached && turns > 0)
                 {
                     self.unpriced.insert(provider.clone());
                 }
-                self.spend(reply.cost, &reply.usage, 1);
+                self.spend(reply.cost, &reply.usage, turns);
                 self.finish(&reply.call.clone(), AttemptResult::Replied { seq, at, reply });
             }
             Fact::Failed(failed) => {
@@ -304,19 +354,29 @@ impl RunView {
             }
             Fact::Resumed(raise) => {
                 self.progress.is_answered = false;
-                self.progress.resting = Resting::Going;
+                self.progress.resting = RunRest::Going;
                 self.most_iterations = raise.rounds.or(self.most_iterations);
-                self.budget_raised |= !raise.budget.is_unlimited();
+                self.raised_budget = self.raised_budget.replaced_by(&raise.budget);
             }
             Fact::StorageFailed { path, message, .. } => self.last_storage_failure = Some((path, message)),
             Fact::Cancelled { .. } => self.cancelled = true,
+            Fact::Interrupted { by } if by == FORKED && self.start.forked_from.is_some() => self.fork(at),
             Fact::Started(_) | Fact::Woke | Fact::Reopened | Fact::Interrupted { .. } => {}
         }
     }
 
+    /// Starts the account of a fork. The original has paid for the records before, and keeps their time.
+    fn fork(&mut self, at: Moment) {
+        self.started = at;
+        (self.turns, self.usage, self.cost) = (0, Usage::default(), None);
+        self.unpriced.clear();
+        (self.driven, self.driven_at) = (Millis(0), Some(at));
+        self.inherited_visits = self.visits.len();
+    }
+
     fn apply_decision(&mut self, seq: u64, at: Moment, decision: Decision) {
         // A decision after the run was parked means that it continued.
-        self.progress.resting = Resting::Going;
+        self.progress.resting = RunRest::Going;
         match decision {
             Decision::Entered { stage, visit, consecutive } => {
                 self.progress.waits.clear();
@@ -359,17 +419,24 @@ impl RunView {
             Decision::Retry { call, not_before, .. } => {
                 let failed = self.progress.failed.as_ref().filter(|(failed, _)| *failed == call);
                 let provider = failed.map(|(_, provider)| provider.clone());
+                if let Some(call) = self.call_mut(&call) {
+                    call.retry_at = Some(not_before);
+                }
                 self.progress.waits.retain(|(waiting, ..)| *waiting != call);
                 self.progress.waits.push((call, not_before, provider));
             }
             Decision::Parked { hold } => {
                 let provider = self.progress.at_fault(&hold);
-                self.progress.resting = Resting::Parked(hold, provider);
+                self.progress.resting = RunRest::Parked(hold, provider);
             }
-            Decision::Finished { ending } => self.progress.resting = Resting::Ended(ending),
+            Decision::Finished { ending } => self.progress.resting = RunRest::Ended(ending),
+            Decision::Repeated { call, .. } => {
+                if let Some(call) = self.call_mut(&call) {
+                    call.is_queued = true;
+                }
+            }
             Decision::Correct { .. }
             | Decision::Unfit { .. }
-            | Decision::Repeated { .. }
             | Decision::Reports { .. }
             | Decision::Exhausted { .. } => {}
         }
@@ -392,7 +459,7 @@ impl RunView {
         }
     }
 
-    fn start_call(&mut self, id: CallId, place: Place, purpose: Option<Purpose>, at: Moment) {
+    fn start_call(&mut self, id: CallId, place: RoundPosition, purpose: Option<Purpose>, at: Moment) {
         // Gates and actions repeat without being counted.
         let fresh = self.new_round(id.round, at);
         if let Some(visit) = self.visits.last_mut() {
@@ -405,7 +472,18 @@ impl RunView {
         }
         self.index.insert(id.clone(), self.calls.len());
         let (attempts, performed) = (Vec::new(), Vec::new());
-        self.calls.push(CallView { id, place, purpose, called: at, attempts, performed, answer: None });
+        let (is_queued, retry_at, answer) = (true, None, None);
+        self.calls.push(CallView {
+            id,
+            place,
+            purpose,
+            called: at,
+            attempts,
+            is_queued,
+            retry_at,
+            performed,
+            answer,
+        });
     }
 
     fn call_mut(&mut self, id: &CallId) -> Option<&mut CallView> {
@@ -434,6 +512,65 @@ impl RunView {
     }
 }
 
+impl RunState {
+    /// Returns the word in tables, JSON and `--state`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Running { gate: None, .. } => "running",
+            Self::Interrupted | Self::Ready => "interrupted",
+            Self::Running { gate: Some(_), .. } | Self::Parked { .. } => "parked",
+            Self::Ended { ending } => ending.outcome(),
+        }
+    }
+
+    /// Returns the word for the reason of its wait or end.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Running { gate: Some(_), .. } => Some("person"),
+            Self::Running { .. } | Self::Interrupted | Self::Ready => None,
+            Self::Parked { hold, .. } => Some(hold.reason()),
+            Self::Ended { ending } => Some(ending.reason()),
+        }
+    }
+
+    pub fn provider(&self) -> Option<&str> {
+        match self {
+            Self::Parked { provider, .. } => provider.as_ref().map(ProviderName::as_str),
+            _ => None,
+        }
+    }
+
+    /// Returns the time before which the provider cannot serve.
+    pub fn until(&self) -> Option<Moment> {
+        match self {
+            Self::Parked { hold: Hold::Until(at, _), .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Ended { .. })
+    }
+
+    /// Returns the status of a command that leaves the run in this state.
+    pub fn exit_status(&self) -> ExitStatus {
+        match self {
+            Self::Running { gate: Some(call), .. } => {
+                ExitStatus::of_run(None, Some(&Hold::Person(call.clone())))
+            }
+            Self::Running { .. } | Self::Interrupted | Self::Ready => {
+                ExitStatus::of_run(None, Some(&Hold::Interrupted))
+            }
+            Self::Parked { hold, .. } => ExitStatus::of_run(None, Some(hold)),
+            Self::Ended { ending } => ExitStatus::of_run(Some(ending), None),
+        }
+    }
+
+    pub fn exit_code(&self) -> u8 {
+        self.exit_status().code()
+    }
+}
+
 impl VisitView {
     /// Returns the number of the last counted round, or 0.
     pub fn counted_rounds(&self) -> u32 {
@@ -456,7 +593,7 @@ impl CallView {
     }
 }
 
-impl Progress {
+impl RunProgress {
     fn at_fault(&self, hold: &Hold) -> Option<ProviderName> {
         match hold {
             Hold::Until(at, _) => self.waits.iter().find(|(_, until, _)| until == at)?.2.clone(),
@@ -464,13 +601,7 @@ impl Progress {
                 let failed = self.failed.as_ref().filter(|(failed, _)| failed == call);
                 failed.map(|(_, provider)| provider.clone())
             }
-            Hold::Person(_)
-            | Hold::Outside(..)
-            | Hold::Limit(_)
-            | Hold::Budget
-            | Hold::Storage(_)
-            | Hold::Interrupted
-            | Hold::Cancelling => None,
+            _ => None,
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use saihai_judge::Answered;
+use saihai_judge::JudgeAnswer;
 use saihai_model::{
-    AnsweredBy, By, CallId, Destination, Json, Label, Moment, Outcome, Place, Reading, Remark, Replied,
-    StageId, Text, Topic, TurnId, Verdict, Wanted, Watch, Workflow,
+    AnsweredBy, By, CallId, Destination, Exit, ExpectedReply, Json, Label, Moment, NearMiss, Outcome,
+    ProgramExit, Purpose, Reading, Remark, Replied, RoundPosition, RuleCondition, Stage, StageId, Text,
+    Topic, TurnId, Verdict, Watch, Workflow,
 };
+use serde::Serialize;
 
 use crate::run_view::{NoteKind, NoteView};
-use crate::{CallView, RoundView, RunView, VisitView};
+use crate::{CallView, ExitView, RoundView, RunView, VisitView};
 
 /// An exit of a stage, with its explanation.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,11 +30,30 @@ pub struct Transition {
     /// Label of each turn, in order.
     pub labels: Vec<Option<Label>>,
     pub to: Destination,
+    /// Turns that decided, in order, each with its own words.
+    pub decisive: Vec<DecisiveTurn>,
     /// Evidence turn by turn, then for the exit's own question, then for overrides.
     pub evidence: Vec<Evidence>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// A turn that decided an exit, and the reason in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DecisiveTurn {
+    /// Absent if the stage has only one turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<Label>,
+    /// Exit of its program, if it asked no agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<ProgramExit>,
+    /// Quotation of its reply, or the text of a person's answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quotation: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
     /// A status tag of a reply.
     Tag {
@@ -50,6 +71,7 @@ pub enum Evidence {
     },
     /// A question and its answer.
     Question {
+        #[serde(skip)]
         call: CallId,
         /// Turn in question; absent for the question of the exit.
         turn: Option<TurnId>,
@@ -72,6 +94,15 @@ pub enum Evidence {
         /// True if the run follows this event.
         leads: bool,
     },
+    /// The end of a program.
+    Program {
+        turn: Option<TurnId>,
+        /// Command line, as typed in a shell.
+        command: String,
+        exit: ProgramExit,
+        /// Last line of its output that is not blank.
+        last_line: Option<String>,
+    },
     EndWord {
         word: String,
     },
@@ -86,7 +117,7 @@ pub enum Evidence {
     },
     /// A near miss of a directive.
     NearMiss {
-        what: String,
+        what: NearMiss,
     },
     Answer {
         by: AnsweredBy,
@@ -124,10 +155,68 @@ impl RunView {
             let mut evidence = self.evidence(workflow, &visit.stage, round, &exit.verdict);
             evidence.append(&mut pending);
             mark_leading(&mut evidence, exit.verdict.topic.as_ref());
-            told.push(transition(visit, round, exit.seq, exit.at, &exit.verdict, evidence));
+            let decisive = self.decisive_turns(workflow, &visit.stage, round, &exit.verdict);
+            told.push(transition(visit, round, exit, decisive, evidence));
         }
         notes.for_each(|note| attach(note, workflow, &mut told, &mut pending));
         told
+    }
+
+    /// Returns the turns that decided an exit. All turns of a stage decide, unless a rule looks for one that has some
+    /// label.
+    pub fn decisive_turns(
+        &self,
+        workflow: &Workflow,
+        stage: &StageId,
+        round: &RoundView,
+        verdict: &Verdict,
+    ) -> Vec<DecisiveTurn> {
+        let definition = workflow.stage(stage);
+        let turns = definition.map_or(&[][..], Stage::turns);
+        let wanted = match (definition.map(|stage| &stage.exit), verdict.rule) {
+            (Some(Exit::Rules { rules, .. }), Some(rule)) => match rules.get(rule).map(|rule| &rule.when) {
+                Some(RuleCondition::Any(labels)) => Some(labels),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut words: BTreeMap<usize, String> = BTreeMap::new();
+        let mut exits: BTreeMap<usize, ProgramExit> = BTreeMap::new();
+        for call in self.calls_of(round) {
+            // A correction repairs only the form of the reply before it.
+            if let (RoundPosition::Main(index), Some(reply)) = (call.place, call.reply()) {
+                exits.extend(reply.reading.exit.map(|exit| (index, exit)));
+                // The message of an event is written for the one who receives it.
+                let mut events = reply.reading.events.iter().rev();
+                let event = events.find(|event| Some(&event.topic) == verdict.topic.as_ref());
+                let message = event.and_then(|event| event.message.as_ref());
+                let quotation = message.unwrap_or(&reply.reading.quotation);
+                if call.purpose == Some(Purpose::Work) || !quotation.is_empty() {
+                    words.insert(index, quotation.clone());
+                }
+            }
+            // A judge that gives a reason knows best why it decided so.
+            if let (RoundPosition::Check(index), Some(reply)) = (call.place, call.reply())
+                && !reply.reading.quotation.is_empty()
+            {
+                words.insert(index, reply.reading.quotation.clone());
+            }
+            if let Some(text) = call.answer.as_ref().and_then(|answer| answer.text.as_ref()) {
+                words.insert(0, text.clone());
+            }
+        }
+        let of = |index: usize| DecisiveTurn {
+            turn: turns.get(index).filter(|_| turns.len() > 1).map(|turn| turn.id.clone()),
+            label: verdict.labels.get(index).cloned().flatten(),
+            exit: exits.get(&index).copied(),
+            quotation: words.get(&index).filter(|words| !words.is_empty()).cloned(),
+        };
+        let decides = |one: &&DecisiveTurn| {
+            wanted.is_none_or(|wanted| one.label.as_ref().is_some_and(|label| wanted.contains(label)))
+        };
+        let all: Vec<DecisiveTurn> = (0..turns.len().max(1)).map(of).collect();
+        let decisive: Vec<DecisiveTurn> = all.iter().filter(decides).cloned().collect();
+        if decisive.is_empty() { all } else { decisive }
     }
 
     /// Collects evidence turn by turn, then for the exit's own question.
@@ -138,7 +227,7 @@ impl RunView {
         round: &RoundView,
         verdict: &Verdict,
     ) -> Vec<Evidence> {
-        let mut by_place: BTreeMap<Place, Vec<Evidence>> = BTreeMap::new();
+        let mut by_place: BTreeMap<RoundPosition, Vec<Evidence>> = BTreeMap::new();
         for call in self.calls_of(round) {
             if let Some(evidence) = evidence_of(workflow, stage, call) {
                 by_place.insert(call.place, evidence);
@@ -154,14 +243,14 @@ impl RunView {
 fn transition(
     visit: &VisitView,
     round: &RoundView,
-    seq: u64,
-    at: Moment,
-    verdict: &Verdict,
+    exit: &ExitView,
+    decisive: Vec<DecisiveTurn>,
     evidence: Vec<Evidence>,
 ) -> Transition {
+    let verdict = &exit.verdict;
     Transition {
-        seq,
-        at,
+        seq: exit.seq,
+        at: exit.at,
         stage: visit.stage.clone(),
         visit: visit.visit,
         round: round.round,
@@ -172,6 +261,7 @@ fn transition(
         topic: verdict.topic.clone(),
         labels: verdict.labels.clone(),
         to: verdict.to.clone(),
+        decisive,
         evidence,
     }
 }
@@ -209,12 +299,27 @@ fn evidence_of(workflow: &Workflow, stage: &StageId, call: &CallView) -> Option<
     }
     let turn = |index: usize| workflow.stage(stage)?.turns().get(index).map(|turn| turn.id.clone());
     match call.place {
-        Place::Main(index) => call.reply().map(|reply| said(&reply.reading, turn(index))),
-        Place::Check(index) => call.reply().map(|reply| question(workflow, call, reply, turn(index))),
-        Place::Exit => call.reply().map(|reply| question(workflow, call, reply, None)),
-        Place::Proof(index) => proof(workflow, stage, index, call).map(|proof| vec![proof]),
-        Place::Report(_) | Place::Block(_) | Place::Outside(_) => None,
+        RoundPosition::Main(index) => {
+            let ran = program(workflow, call, index);
+            let said = call.reply().map(|reply| said(&reply.reading, turn(index)));
+            said.map(|said| ran.into_iter().chain(said).collect())
+        }
+        RoundPosition::Check(index) => call.reply().map(|reply| question(workflow, call, reply, turn(index))),
+        RoundPosition::Exit => call.reply().map(|reply| question(workflow, call, reply, None)),
+        RoundPosition::Proof(index) => proof(workflow, stage, index, call).map(|proof| vec![proof]),
+        _ => None,
     }
+}
+
+fn program(workflow: &Workflow, call: &CallView, index: usize) -> Option<Evidence> {
+    let turn = workflow.stage(&call.id.stage)?.turns().get(index)?;
+    let reading = &call.reply()?.reading;
+    Some(Evidence::Program {
+        turn: Some(turn.id.clone()),
+        command: turn.program.as_ref()?.typed(),
+        exit: reading.exit?,
+        last_line: reading.last_line().map(str::to_owned),
+    })
 }
 
 fn proof(workflow: &Workflow, stage: &StageId, index: usize, call: &CallView) -> Option<Evidence> {
@@ -227,10 +332,10 @@ fn proof(workflow: &Workflow, stage: &StageId, index: usize, call: &CallView) ->
 
 fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<TurnId>) -> Vec<Evidence> {
     let unreadable = match workflow.wanted(&call.id.stage, call.place) {
-        Some(Wanted::Answer(choice, question)) => {
-            saihai_judge::answered(choice, question, &reply.reading) == Answered::Unreadable
+        Some(ExpectedReply::Answer(choice, question)) => {
+            saihai_judge::answered(choice, question, &reply.reading) == JudgeAnswer::Unreadable
         }
-        Some(Wanted::Work(_)) | None => false,
+        Some(ExpectedReply::Work(_)) | None => false,
     };
     let quoted: Vec<Evidence> = quoted_tags(&reply.reading, turn.as_ref()).collect();
     let question = Evidence::Question {
@@ -250,17 +355,7 @@ fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<
 fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
     let last = evidence.iter_mut().rev().find_map(|one| match one {
         Evidence::Published { topic, leads, .. } => Some((topic, leads)),
-        Evidence::Tag { .. }
-        | Evidence::QuotedTag { .. }
-        | Evidence::Question { .. }
-        | Evidence::WrongOutput { .. }
-        | Evidence::EndWord { .. }
-        | Evidence::Refused { .. }
-        | Evidence::Remarked { .. }
-        | Evidence::NearMiss { .. }
-        | Evidence::Answer { .. }
-        | Evidence::Proof { .. }
-        | Evidence::Monitor { .. } => None,
+        _ => None,
     });
     if let Some((topic, leads)) = last {
         *leads = led == Some(&*topic);

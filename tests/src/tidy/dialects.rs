@@ -5,7 +5,7 @@ use xtask::source::Source;
 
 use super::{Violation, crate_of};
 
-const BEHIND: [&str; 4] = ["engine", "judge", "connect", "runner"];
+const BEHIND: [&str; 4] = ["engine", "judge", "connect", "driver"];
 
 /// Words that only one dialect uses. `step` and `review` are also ordinary words, but not as whole
 /// literals.

@@ -165,7 +165,7 @@ mod tests {
 |---|---|---|
 | `saihai-model` (`crates/model`) | words | – |
 | `saihai-engine` (`crates/engine`) | the machine | model |
-| `saihai` (`crates/runner`) | the loop | all above |
+| `saihai` (`crates/driver`) | the loop | all above |
 | `xtask` | tasks | all |
 ";
 

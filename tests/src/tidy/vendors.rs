@@ -35,7 +35,7 @@ const OWN: [(&str, &[&str]); 7] = [
         &["--no-ask-user", "tool.execution_start", "session.error", "No session, task, or name matched"],
     ),
     (
-        "crates/connect/src/acp",
+        "crates/connect/src/agents/acp",
         &["session/prompt", "session/request_permission", "agent_message_chunk", "end_turn"],
     ),
     ("crates/connect/src/http", &["x-api-key", "anthropic-version", "stream_options", "chat/completions"]),
@@ -43,7 +43,7 @@ const OWN: [(&str, &[&str]); 7] = [
 
 /// Exception: reserved arguments are rejected with their position in the file, before any
 /// connection.
-const REFUSED: &str = "crates/config/src/settings/reserved.rs";
+const REFUSED: &str = "crates/config/src/settings/providers.rs";
 
 /// Finds vendor words outside their module, and listed words that their module no longer uses.
 pub fn vendors_stay_in_their_modules(sources: &[Source]) -> Vec<Violation> {
@@ -106,7 +106,7 @@ mod tests {
             format!("{place}:1: \"step_finish\" belongs into crates/connect/src/agents/opencode")
         };
         let text = "if kind == \"step_finish\" {}";
-        for path in ["crates/runner/src/a.rs", "crates/connect/src/agents/codex/event.rs"] {
+        for path in ["crates/driver/src/a.rs", "crates/connect/src/agents/codex/event.rs"] {
             check(path, text, &[misplaced(path).as_str(), unused]);
         }
         check("crates/connect/src/agents/opencode.rs", text, &[]);
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn comments_tests_and_the_list_of_refused_arguments_are_free() {
         let unused = "crates/connect/src/agents/opencode: \"step_finish\" is not used there";
-        check("crates/runner/src/a.rs", "// \"step_finish\"", &[unused]);
-        check("crates/runner/src/tests.rs", "let a = \"step_finish\";", &[unused]);
+        check("crates/driver/src/a.rs", "// \"step_finish\"", &[unused]);
+        check("crates/driver/src/tests.rs", "let a = \"step_finish\";", &[unused]);
         check(REFUSED, "let a = \"step_finish\";", &[unused]);
     }
 }

@@ -1,4 +1,4 @@
-//! Comments in plain English: the worst marks of translated sentences stay out.
+//! Comments and strings in plain English: the worst marks of translated sentences stay out.
 
 use xtask::source::Source;
 
@@ -30,9 +30,50 @@ pub fn comments_are_plain(sources: &[Source]) -> Vec<Violation> {
     found
 }
 
-/// Removes text in backticks: names are not prose.
+/// Words that strings avoid too. People read them in messages, in help and in the manual.
+const STRING_MARKS: [&str; 9] =
+    ["whoever", "somebody", "nobody", "anew", "beside", "told of", "mend", "mended", "go on with"];
+
+/// Texts for agents, which keep their words.
+const NOT_OURS: [&str; 1] = ["crates/connect/src/http/tools/files.rs"];
+
+/// Finds marks in strings outside of tests, and exceptions that are no longer needed.
+pub fn strings_are_plain(sources: &[Source]) -> Vec<Violation> {
+    let mut unused = NOT_OURS.to_vec();
+    let mut found = Vec::new();
+    for source in sources.iter().filter(|source| !source.path.starts_with("tests")) {
+        let exception = NOT_OURS.iter().find(|path| source.path.starts_with(path));
+        let lines = source.lines();
+        for (number, literal) in &source.code.literals {
+            let Some(line) = lines.get(number - 1).filter(|line| !line.is_test) else { continue };
+            let prose = without_literals(&literal.to_lowercase());
+            let Some(mark) = STRING_MARKS.into_iter().find(|mark| contains_words(&prose, mark)) else {
+                continue;
+            };
+            match exception {
+                Some(path) => unused.retain(|one| one != path),
+                None => found.push(Violation::at(source, line, format!("`{mark}` in a string"))),
+            }
+        }
+    }
+    let stale = |path: &str| Violation {
+        place: path.to_owned(),
+        what: "its strings are plain: remove the exception".to_owned(),
+    };
+    found.extend(unused.into_iter().map(stale));
+    found
+}
+
+/// Removes text in backticks and the names in placeholders: names are not prose.
 fn without_literals(text: &str) -> String {
-    text.split('`').step_by(2).collect()
+    let outside: String = text.split('`').step_by(2).collect();
+    let mut pieces = outside.split('{');
+    let mut prose = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        prose.push('{');
+        prose.push_str(piece.split_once('}').map_or(piece, |(_, behind)| behind));
+    }
+    prose
 }
 
 fn contains_words(prose: &str, words: &str) -> bool {
@@ -58,5 +99,34 @@ mod tests {
         check("// What follows is code.\n", &[]);
         check("// the user `nobody`, a recommended way, besides\n", &[]);
         check("fn beside() {}\n", &[]);
+    }
+
+    /// Checks the violations of one file. Ignores the exceptions for other files.
+    fn check_strings(path: &str, text: &str, expected: &[&str]) {
+        let found = strings_are_plain(&planted(path, text));
+        let here: Vec<Violation> = found.into_iter().filter(|one| one.place.starts_with(path)).collect();
+        assert_eq!(shown(&here), expected, "{text}");
+    }
+
+    #[test]
+    fn marks_are_found_in_strings_outside_of_tests() {
+        let path = "crates/x/src/a.rs";
+        check_strings(path, "say(\"Nobody answers\");", &["crates/x/src/a.rs:1: `nobody` in a string"]);
+        check_strings(
+            path,
+            "// nobody\nfn f(beside: u8) {\n    say(\"begin anew\");\n}\n",
+            &["crates/x/src/a.rs:3: `anew` in a string"],
+        );
+        check_strings(path, "say(\"refs/heads/{beside}\");", &[]);
+        check_strings(path, "say(\"the user `nobody`, a recommendation, besides\");", &[]);
+        check_strings("crates/x/src/tests.rs", "say(\"nobody\");", &[]);
+        check_strings(path, "#[cfg(test)]\nmod tests {\n    const A: &str = \"nobody\";\n}\n", &[]);
+    }
+
+    #[test]
+    fn an_exception_without_a_mark_is_found() {
+        let stale = format!("{}: its strings are plain: remove the exception", NOT_OURS[0]);
+        check_strings(NOT_OURS[0], "let a = \"plain\";", &[stale.as_str()]);
+        check_strings(NOT_OURS[0], "let a = \"nobody\";", &[]);
     }
 }

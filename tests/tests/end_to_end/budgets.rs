@@ -16,7 +16,7 @@ fn a_turn_that_does_not_fit_is_not_asked_and_a_larger_budget_goes_on() {
         let project = project(TWO, COSTS);
         let arguments = ["run", "it", "The task.", "--script", "script.yaml", "--budget", budget];
         let parked = project.saihai(arguments).run().exits(5);
-        assert!(parked.stdout.starts_with("parked: the budget is spent"), "{parked}");
+        assert!(parked.stdout.starts_with("parked: the budget does not allow another turn"), "{parked}");
         assert!(parked.stderr.contains("note: the budget is "), "told before the launch: {parked}");
         assert_eq!(project.saihai(["resume", "last"]).run().code, Some(5));
         project.saihai(["resume", "last", "--budget", larger]).run().exits(0);
@@ -70,7 +70,7 @@ fn a_budget_in_money_that_cannot_be_counted_is_refused_before_the_first_turn() {
     project.write("script.yaml", "script: 1\nreplies:\n  - {text: '[STEP:0]', times: \"*\"}\n");
     let arguments = ["run", "it", "T", "--script", "script.yaml", "--budget", "usd=1"];
     let outcome = project.saihai(arguments).run().exits(2);
-    assert!(outcome.stderr.contains("`codex` does not say what its turns cost"), "{outcome}");
+    assert!(outcome.stderr.contains("`codex` does not report the cost of its turns"), "{outcome}");
     assert_eq!(project.runs(), Vec::<String>::new());
 }
 

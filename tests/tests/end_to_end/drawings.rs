@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use saihai_tests::Project;
+use regex::Regex;
+use saihai_tests::{Project, StyledCharacter, Terminal, picture, styled_screen};
 use serde_json::Value as Json;
 
 use crate::support::PROGRAM;
@@ -75,7 +76,8 @@ fn every_preset_of_hats_is_rehearsed_to_its_completion_on_all_its_paths() {
             let rehearse = project.saihai(["rehearse", name, "The task."]).env("SAIHAI_LANGUAGE", language);
             let said = rehearse.run().exits(0).stdout;
             assert!(said.contains("every exit taken"), "{name}: {said}");
-            let ends = said.lines().skip_while(|line| !line.contains("every exit taken")).skip(1);
+            // Each end has a line, and its path the next one.
+            let ends = said.lines().skip_while(|line| !line.contains("every exit taken")).skip(1).step_by(2);
             assert!(
                 ends.clone().count() > 0 && ends.clone().all(|end| end.ends_with("completed: complete")),
                 "{name}: {said}"
@@ -93,5 +95,50 @@ fn both_readmes_show_what_default_does() {
         assert!(text.contains(&format!("](docs/graphs/{drawing})")), "{page}");
         let first = text.lines().find(|line| line.starts_with("cargo ")).expect("a command");
         assert!(first.starts_with("cargo run --release -- demo"), "{page}: {first}");
+    }
+}
+
+/// The run in the demo, as its terminal shows it, with names that do not change.
+fn demo_picture() -> String {
+    let project = Project::new(PROGRAM);
+    let demo = project.saihai(["demo"]).without_env("NO_COLOR").env("TERM", "xterm-256color");
+    let (code, text) = Terminal::start_with_columns(demo, 80).finish();
+    assert_eq!(code, Some(0), "{text}");
+    let steady = |pattern: &str, text: &str, with: &str| {
+        Regex::new(pattern).expect("a pattern").replace_all(text, with).into_owned()
+    };
+    // Notifications are not on the screen.
+    let text = steady("\u{1b}\\][^\u{7}\u{1b}]*(\u{7}|\u{1b}\\\\)|\u{7}", &text, "");
+    let text = steady(r"\d{8}-\d{6}-demo", &text, "20260206-085600-demo");
+    let text = steady(r"saihai-demo-\w{6}", &text, "saihai-demo-aBcDeF");
+    let plain = |line: &[StyledCharacter]| line.iter().map(|(letter, _)| *letter).collect::<String>();
+    let run: Vec<_> = styled_screen(&text)
+        .into_iter()
+        .skip_while(|line| !plain(line).starts_with("run "))
+        .take_while(|line| !plain(line).starts_with("reports in"))
+        .collect();
+    assert!(run.len() > 30, "{text}");
+    picture("saihai demo", 80, &run)
+}
+
+// U-22
+#[test]
+fn both_readmes_show_the_demo_as_it_is() {
+    let drawn = demo_picture();
+    let path = root().join("docs/graphs/demo.svg");
+    if std::env::var_os("SAIHAI_MANUAL").is_some() {
+        fs::write(&path, &drawn).expect("the picture");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    // How long a turn took differs from run to run, and so do the places after it.
+    let times = Regex::new(r"\d+ m?s\b|\d+\.\d+").expect("a pattern");
+    let steady = |svg: &str| times.replace_all(svg, "…").into_owned();
+    assert!(
+        steady(&kept) == steady(&drawn),
+        "docs/graphs/demo.svg is out of date: run SAIHAI_MANUAL=update cargo test -p saihai-tests drawings"
+    );
+    for page in ["README.md", "README.ja.md"] {
+        let text = fs::read_to_string(root().join(page)).expect("a readme");
+        assert!(text.contains("](docs/graphs/demo.svg)"), "{page}");
     }
 }

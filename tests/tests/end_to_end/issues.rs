@@ -66,10 +66,7 @@ fn an_issue_of_a_forge_is_the_task_and_the_token_stays_with_us() {
     let refused = asked("7").run().exits(4);
     assert_eq!(refused.stderr, "error: no rights for issue #7: Bad credentials\n");
     let nobody = asked("7").env("GITHUB_TOKEN", "").run().exits(2);
-    assert!(
-        nobody.stderr.starts_with("error: there is no token for `127.0.0.1`; set `GITHUB_TOKEN`"),
-        "{nobody}"
-    );
+    assert!(nobody.stderr.starts_with("error: no token for `127.0.0.1`; set `GITHUB_TOKEN`"), "{nobody}");
 }
 
 #[test]

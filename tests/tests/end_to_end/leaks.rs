@@ -60,8 +60,8 @@ fn t2_only_this_build_knows_how_to_fail_on_purpose() {
         ".takt/pieces/it.yaml",
         "name: it\nmovements:\n  - {name: a, rules: [{condition: x, next: COMPLETE}]}\n",
     );
-    project.saihai(["run", "it", "T"]).env(Fault::VARIABLE, "nonsense").run().exits(70);
-    for manifest in ["runner", "cli"] {
+    project.saihai(["run", "it", "T", "--rehearse"]).env(Fault::VARIABLE, "nonsense").run().exits(70);
+    for manifest in ["driver", "cli"] {
         let path = xtask::source::root().join("crates").join(manifest).join("Cargo.toml");
         let text = fs::read_to_string(path).expect("a manifest");
         assert!(

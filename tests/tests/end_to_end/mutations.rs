@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use saihai_config::Loaded;
+use saihai_config::LoadedDefinition;
 
 use crate::support::{Chance, lowered};
 
@@ -100,7 +100,7 @@ fn mutated(text: &str, key: Key<'_>, mutation: Mutation) -> Option<String> {
 }
 
 /// Returns whether every diagnostic names the file and the position.
-fn is_located(loaded: &Loaded) -> bool {
+fn is_located(loaded: &LoadedDefinition) -> bool {
     loaded.diagnostics.iter().all(|one| one.location.as_ref().is_some_and(|at| at.start().is_some()))
 }
 

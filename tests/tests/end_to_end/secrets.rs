@@ -65,8 +65,11 @@ fn a_secret_in_task_reply_report_tool_failure_and_answer_is_kept_nowhere() {
         .env(VARIABLE, CANARY)
         .run()
         .exits(6);
-    let answered =
-        project.saihai(["answer", "last", &format!("try {CANARY}")]).env(VARIABLE, CANARY).run().exits(0);
+    let answered = project
+        .saihai(["answer", "last", &format!("try {CANARY}"), "--no-resume"])
+        .env(VARIABLE, CANARY)
+        .run()
+        .exits(0);
     let resumed = project.saihai(["resume", "last"]).env(VARIABLE, CANARY).run().exits(0);
     assert!(resumed.stdout.contains(&format!("it was {REDACTED}")), "{resumed}");
     let reports = project.reports();

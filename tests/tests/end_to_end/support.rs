@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use saihai_config::{Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, load};
+use saihai_config::{
+    Definition, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths, Settings, load,
+};
 use saihai_tests::{Outcome, Project, story};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_saihai-faulty");
@@ -29,19 +31,19 @@ pub(crate) fn told(definition: &str, replies: &str) -> String {
 }
 
 /// Loads a definition from memory for the provider `script`.
-pub(crate) fn lowered(text: &str) -> Loaded {
+pub(crate) fn lowered(text: &str) -> LoadedDefinition {
     lowered_for(text, "script")
 }
 
 /// Loads a definition from memory for a provider.
-pub(crate) fn lowered_for(text: &str, provider: &str) -> Loaded {
+pub(crate) fn lowered_for(text: &str, provider: &str) -> LoadedDefinition {
     lowered_with(text, provider, &Settings::default())
 }
 
-pub(crate) fn lowered_with(text: &str, provider: &str, settings: &Settings) -> Loaded {
+pub(crate) fn lowered_with(text: &str, provider: &str, settings: &Settings) -> LoadedDefinition {
     let source = MemorySource::new([("/p/.takt/pieces/it.yaml", text)]);
     let root = PathBuf::from("/p");
-    let places = Places { current: root.clone(), root, user: None, home: None };
+    let places = ProjectPaths { current: root.clone(), root, user: None, home: None };
     let path = Some(PathBuf::from("/p/.takt/pieces/it.yaml"));
     let definition =
         Definition { name: "it".to_owned(), dialect: Dialect::Piece, origin: Origin::Project, path };

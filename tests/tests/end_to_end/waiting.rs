@@ -30,7 +30,7 @@ fn four_transient_failures_in_a_row_park_the_run_and_every_wait_is_within_its_bo
     let failing = "  - {for: work, times: 4, fail: {class: transient, message: 'status 503'}}\n  - {for: work, text: 'x [STEP:0]'}\n";
     let project = project(ONE, failing);
     let parked = run(&project).exits(4);
-    assert!(parked.stdout.contains("a provider could not serve `work` (transient, script)"), "{parked}");
+    assert!(parked.stdout.contains("the provider failed at `work` (transient, script)"), "{parked}");
     assert!(parked.stderr.contains("transient: status 503"), "{parked}");
     assert_eq!(attempts(&project), 4);
     let failed: Vec<u64> = times(&project, "failed");
@@ -85,7 +85,7 @@ fn a_quota_that_nobody_is_to_wait_for_has_no_time_to_wake_up() {
     project.write(".saihai/config.toml", "[retry]\non_quota = \"fail\"\n");
     let arguments = ["run", "it", "The task.", "--script", "script.yaml", "--wait"];
     let parked = project.saihai(arguments).run().exits(4);
-    assert!(parked.stdout.contains("a provider could not serve `work` (quota, script)"), "{parked}");
+    assert!(parked.stdout.contains("the provider failed at `work` (quota, script)"), "{parked}");
     project.saihai(["resume", "last"]).run().exits(0);
 }
 
@@ -125,9 +125,7 @@ fn a_fallback_answers_when_all_attempts_are_spent_and_one_that_cannot_hold_the_a
     user_settings(&project, &settings.replace("[providers.second]\nkind = \"script\"\n", loose));
     let outcome = project.saihai(arguments).env("SAIHAI_SCRIPT", "script.yaml").run().exits(4);
     assert!(
-        outcome
-            .stderr
-            .contains("`work` is not handed to `second`, which cannot hold an agent to its permission"),
+        outcome.stderr.contains("`work` is not given to `second`, which cannot enforce its permission"),
         "{outcome}"
     );
 }

@@ -246,7 +246,7 @@ pub(crate) fn a_session_that_is_lost(agent: &'static RealAgent) {
     let script = [Answer::text("The word is owl. [STEP:0]"), Answer::text(DONE)];
     let scene = Scene::new(agent, TWO_TURNS_WITH_A_GATE, |_, _| script);
     scene.run().run().exits(6);
-    scene.saihai(&["answer", "last", "Go on."]).run().exits(0);
+    scene.saihai(&["answer", "last", "Go on.", "--no-resume"]).run().exits(0);
     scene.forget_sessions();
     let outcome = scene.saihai(&["resume", "last"]).run().exits(0);
     assert!(outcome.stderr.contains("Session disconnected, starting new session"), "{outcome}");

@@ -42,7 +42,7 @@ pub(crate) fn a_command_in_edit_only(agent: &'static RealAgent) {
         assert!(root.join("inside.txt").exists(), "the control: it does write: {outcome}");
     } else {
         let outcome = outcome.exits(2);
-        assert!(outcome.stderr.contains("cannot hold an agent to `edit-only`"), "{outcome}");
+        assert!(outcome.stderr.contains("provider/cannot-enforce"), "{outcome}");
         assert!(scene.here.server.asked().is_empty(), "nothing was paid for");
     }
     assert!(!root.join("run.txt").exists() && !root.join("redirected.txt").exists());

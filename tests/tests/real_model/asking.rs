@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use saihai_config::{Definition, Dialect, MemorySource, Options, Origin, Places, Settings, load};
+use saihai_config::{Definition, Dialect, MemorySource, Options, Origin, ProjectPaths, Settings, load};
 use saihai_connect::{Asking, Connections, Providers};
 use saihai_model::{
-    Ask, CallId, FailureClass, Permission, Place, Progress, ProviderKind, ProviderName, ProviderSettings,
-    Purpose, Workflow,
+    Ask, CallId, FailureClass, Permission, Progress, ProviderKind, ProviderName, ProviderSettings, Purpose,
+    RoundPosition, Workflow,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ fn workflow(provider: &str) -> Workflow {
     let text = "{name: it, movements: [{name: work, rules: [{condition: done, next: COMPLETE}]}]}";
     let source = MemorySource::new([("/p/it.yaml", text)]);
     let root = PathBuf::from("/p");
-    let places = Places { current: root.clone(), root, user: None, home: None };
+    let places = ProjectPaths { current: root.clone(), root, user: None, home: None };
     let path = Some(PathBuf::from("/p/it.yaml"));
     let definition =
         Definition { name: "it".to_owned(), dialect: Dialect::Piece, origin: Origin::Project, path };
@@ -49,11 +49,13 @@ fn asking(model: &Model, provider: &str, directory: &TempDir, change: impl FnOnc
         call: CallId { stage: "work".into(), visit: 1, round: 1, n: 1 },
         stage: "work".into(),
         turn: Some("work".into()),
-        place: Place::Main(0),
+        place: RoundPosition::Main(0),
         purpose: Purpose::Work,
         attempt: 1,
         role: None,
         foreign: false,
+        rehearsal: false,
+        program: None,
         directory: directory.path().display().to_string(),
         prompt: "Say hello.".into(),
         persona: None,

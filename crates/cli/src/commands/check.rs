@@ -1,105 +1,127 @@
-//! `saihai check`.
-
-mod bound;
+//! `saihai check`: everything wrong with definitions and settings, and upper bounds on the cost of a run.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use saihai_config::check::{Charge, Money, most_calls, most_money};
 use saihai_config::{
-    Definition, Diagnostic, Diagnostics, Dialect, FileKind, Options, Settings, Source as _, find, list, load,
-    review, to_github, to_sarif,
+    Definition, Diagnostic, Diagnostics, Dialect, FileKind, Options, Settings, Severity, Source as _,
+    TextUse, find, list, load, review, to_github, to_sarif,
 };
+use saihai_model::{ExitStatus, Limits, ProviderName, Workflow};
 use serde::Serialize;
 
-use crate::error::{Error, exit};
-use crate::prepared::{unsaved_reports, unusable};
+use crate::definitions::{unsaved_reports, unusable};
+use crate::error::CommandError;
 use crate::project::Project;
-use crate::terminal::{Streams, defused};
-use crate::{diagnostics, json};
-use bound::{Bound, BoundObject};
+use crate::quantities::{BudgetObject, budget_words, count};
+use crate::terminal::{Streams, defused, visible_line};
 
-/// Report everything that is wrong with definitions and settings
+/// Report all errors in definitions and settings
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Then prints, for each definition, an upper bound on the calls to providers and, where all of them have \
-                  a price, on what they cost; retries not counted."
-)]
-pub(crate) struct Check {
-    /// Definitions, or directories of them [default: every definition found, and the settings]
+#[command(after_help = "\
+For each definition, also prints the maximum number of agent calls, without retries.
+If all of them have a price, prints the maximum cost.
+
+Examples:
+  saihai check
+  saihai check .saihai/pieces/first.yaml
+  saihai check --strict --format github")]
+pub(crate) struct CheckCommand {
+    /// Definitions, or directories of definitions [default: all definitions, and the settings]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Count warnings as errors
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
 
-    /// With the source for people, as one JSON object, as annotations for GitHub, or as a SARIF log
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
-    format: Format,
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = CheckFormat::Human)]
+    format: CheckFormat,
 
-    /// The same as `--format json`
+    /// Short for `--format json`
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
 
-/// How to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum CheckFormat {
+    /// Text with source excerpts
     Human,
+    /// One JSON object
     Json,
+    /// Annotations for GitHub Actions
     Github,
+    /// SARIF 2.1.0
     Sarif,
 }
 
 #[derive(Serialize)]
 struct CheckObject<'a> {
     diagnostics: Vec<&'a Diagnostic>,
-    bounds: Vec<BoundObject<'a>>,
+    bounds: Vec<&'a BoundObject>,
 }
 
 /// Definitions and review agents to check.
-struct Asked {
+struct CheckedDefinitions {
     definitions: Vec<Definition>,
     /// Number of review agents, which are already checked together.
     agents: usize,
 }
 
-impl Asked {
-    fn is_empty(&self) -> bool {
-        self.definitions.is_empty() && self.agents == 0
+impl CheckedDefinitions {
+    fn files(&self) -> usize {
+        self.definitions.len() + self.agents
     }
 }
 
-impl Check {
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+/// Result of checking one definition.
+struct CheckedDefinition {
+    name: String,
+    errors: usize,
+    warnings: usize,
+    /// `None` if the definition has errors.
+    bound: Option<BoundObject>,
+    needs_default_provider: bool,
+}
+
+impl CheckCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
         let mut found = Diagnostics::new();
         let settings = project.load_settings(false, &mut found);
-        let mut bounds = Vec::new();
         let asked = self.definitions(&project, &settings, &mut found);
-        for definition in &asked.definitions {
-            bounds.extend(one(&project, definition, &settings, &mut found));
-        }
-        if !bounds.is_empty() {
+        let checked: Vec<CheckedDefinition> = asked
+            .definitions
+            .iter()
+            .map(|definition| one(&project, definition, &settings, &mut found))
+            .collect();
+        if checked.iter().any(|one| one.bound.is_some()) {
             found.append(unsaved_reports(&settings));
         }
         let found = found.sorted();
-        match if self.json { Format::Json } else { self.format } {
-            Format::Human => self.people(&found, &bounds, asked.is_empty(), streams)?,
-            Format::Github => streams.out.raw(to_github(&found).as_bytes())?,
-            Format::Sarif => streams.out.raw(to_sarif(&found).as_bytes())?,
-            Format::Json => {
-                let bounds = bounds.iter().map(Bound::object).collect();
+        match if self.json { CheckFormat::Json } else { self.format } {
+            CheckFormat::Human => self.people(&found, &checked, asked.files(), streams)?,
+            CheckFormat::Github => streams.out.raw(to_github(&found).as_bytes())?,
+            CheckFormat::Sarif => streams.out.raw(to_sarif(&found).as_bytes())?,
+            CheckFormat::Json => {
+                let bounds = checked.iter().filter_map(|one| one.bound.as_ref()).collect();
                 let object = CheckObject { diagnostics: found.iter().collect(), bounds };
-                json::line(&mut streams.out, "check", object)?;
+                streams.out.json("check", object)?;
             }
         }
         let strict = self.strict || settings.strict;
-        Ok(if found.forbids(strict) { exit::USAGE } else { exit::DONE })
+        Ok(if found.forbids(strict) { ExitStatus::Usage } else { ExitStatus::Done })
     }
 
     /// Collects the definitions to check. Adds missing ones to `found`.
-    fn definitions(&self, project: &Project, settings: &Settings, found: &mut Diagnostics) -> Asked {
+    fn definitions(
+        &self,
+        project: &Project,
+        settings: &Settings,
+        found: &mut Diagnostics,
+    ) -> CheckedDefinitions {
         if self.paths.is_empty() {
             let (agents, wrong) = review_agents(project, settings);
             found.append(wrong);
@@ -108,7 +130,7 @@ impl Check {
                 .map(|listed| listed.definition);
             let own =
                 all.filter(|definition| definition.path.is_some() && definition.dialect != Dialect::Review);
-            return Asked { definitions: own.collect(), agents };
+            return CheckedDefinitions { definitions: own.collect(), agents };
         }
         let mut asked = Vec::new();
         for path in &self.paths {
@@ -121,7 +143,7 @@ impl Check {
                 Err(diagnostics) => found.append(diagnostics),
             }
         }
-        Asked { definitions, agents: 0 }
+        CheckedDefinitions { definitions, agents: 0 }
     }
 
     /// Returns a definition's name or path, or every candidate file in a directory.
@@ -141,25 +163,52 @@ impl Check {
     fn people(
         &self,
         found: &Diagnostics,
-        bounds: &[Bound],
-        nothing_asked: bool,
+        checked: &[CheckedDefinition],
+        files: usize,
         streams: &mut Streams,
-    ) -> Result<(), Error> {
-        let text = diagnostics::human(found, &streams.out);
+    ) -> Result<(), CommandError> {
+        let text = streams.out.diagnostics(found);
         streams.out.raw(defused(&text).as_bytes())?;
-        if !found.is_empty() && !bounds.is_empty() {
+        if files == 0 && found.is_empty() {
+            streams.note("nothing to check: no definitions found");
+            return Ok(());
+        }
+        if !found.is_empty() {
             streams.out.data("")?;
         }
-        for bound in bounds {
-            for line in bound.lines() {
-                streams.out.data(&line)?;
-            }
+        for one in checked {
+            streams.out.lines(&one.lines())?;
         }
-        if found.is_empty() && bounds.is_empty() {
-            streams.note(if nothing_asked { "there is nothing to check here" } else { "nothing is wrong" });
+        streams.out.data(&summary(found, files))?;
+        streams.out.flush()?;
+        if checked.iter().any(|one| one.errors == 0 && one.needs_default_provider) {
+            streams.note(
+                "no default provider is set: to run, pass `--provider NAME` or set `provider` in `.saihai/config.toml`",
+            );
         }
         Ok(())
     }
+}
+
+/// Counts what was found and where: `2 errors, 1 warning in 3 files`.
+fn summary(found: &Diagnostics, files: usize) -> String {
+    let (errors, warnings) = severities(found);
+    let listed = match (errors, warnings) {
+        (0, 0) => "no errors".to_owned(),
+        (0, warnings) => format!("no errors, {}", count(warnings as u64, "warning")),
+        (errors, 0) => count(errors as u64, "error"),
+        (errors, warnings) => {
+            format!("{}, {}", count(errors as u64, "error"), count(warnings as u64, "warning"))
+        }
+    };
+    // A name that is not found has no file.
+    if files == 0 { listed } else { format!("{listed} in {}", count(files as u64, "file")) }
+}
+
+/// Counts errors and warnings.
+fn severities(found: &Diagnostics) -> (usize, usize) {
+    let of = |severity| found.iter().filter(|one| one.severity == severity).count();
+    (of(Severity::Error) + found.left_off(), of(Severity::Warning))
 }
 
 /// Counts the project's review agents and checks them together, because their names must be unique.
@@ -182,11 +231,176 @@ fn one(
     definition: &Definition,
     settings: &Settings,
     found: &mut Diagnostics,
-) -> Option<Bound> {
-    let loaded = load(&project.source, &project.places, definition, &Options::default(), settings);
+) -> CheckedDefinition {
+    let mut loaded = load(&project.source, &project.places, definition, &Options::default(), settings);
+    if let Some(workflow) = &loaded.workflow {
+        loaded.diagnostics.append(unusable(workflow, settings));
+    }
+    let (errors, warnings) = severities(&loaded.diagnostics);
     found.append(loaded.diagnostics);
-    let workflow = loaded.workflow?;
-    found.append(unusable(&workflow, settings));
-    let settings = settings.describing(workflow.provider.as_ref());
-    Some(Bound::new(project, definition, &workflow, &settings).with_texts(loaded.texts))
+    let texts = loaded.texts.into_iter().map(TextObject::new).collect();
+    let bound = loaded.workflow.map(|workflow| {
+        let settings = settings.describing(workflow.provider.as_ref());
+        let file = definition.path.as_ref().map(|path| project.shown(path));
+        BoundObject { texts, ..BoundObject::new(definition.name.clone(), file, &workflow, &settings) }
+    });
+    let needs_default_provider = loaded.needs_default_provider;
+    CheckedDefinition { name: definition.name.clone(), errors, warnings, bound, needs_default_provider }
+}
+
+impl CheckedDefinition {
+    /// Formats the result as `flaky: ok (at most 80 agent calls)`, with the texts that the definition uses.
+    fn lines(&self) -> Vec<String> {
+        let verdict = match (self.errors, self.warnings) {
+            (0, 0) => "ok".to_owned(),
+            (0, warnings) => format!("ok, {}", count(warnings as u64, "warning")),
+            (errors, _) => count(errors as u64, "error"),
+        };
+        let bound = self.bound.as_ref().filter(|_| self.errors == 0);
+        let bound = bound.map(|bound| format!(" ({})", bound.words)).unwrap_or_default();
+        let mut lines = vec![format!("{}: {verdict}{bound}", visible_line(&self.name))];
+        lines.extend(self.bound.iter().flat_map(BoundObject::text_lines));
+        lines
+    }
+}
+
+/// Upper bounds of one definition (P-56), without retries.
+#[derive(Serialize)]
+struct BoundObject {
+    definition: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// Hard limit on iterations, if the definition has one (S-10).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_iterations: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most_usd_within_budget: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unbounded_usd: Vec<UnboundedObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<BudgetObject>,
+    /// The texts that the definition uses (S-71).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    texts: Vec<TextObject>,
+    /// The bounds for people, without the name.
+    #[serde(skip)]
+    words: String,
+}
+
+/// A text used by a stage.
+#[derive(Serialize)]
+struct TextObject {
+    stage: String,
+    part: &'static str,
+    file: String,
+    variables: Vec<SupplyObject>,
+}
+
+/// A variable and its supplier.
+#[derive(Serialize)]
+struct SupplyObject {
+    name: String,
+    from: String,
+}
+
+/// A reason why the cost in money has no bound.
+#[derive(Serialize)]
+struct UnboundedObject {
+    provider: String,
+    charged: &'static str,
+}
+
+impl BoundObject {
+    fn new(definition: String, file: Option<String>, workflow: &Workflow, settings: &Settings) -> Self {
+        let (calls, money) = (most_calls(workflow), most_money(workflow, settings));
+        let Limits { rounds, hard_rounds, budget, .. } = &workflow.limits;
+        let iterations = hard_rounds.map(|hard| rounds.map_or(hard, |own| own.min(hard)));
+        let mut most = Vec::new();
+        most.extend(iterations.map(|most| count(most.into(), "iteration")));
+        most.extend(calls.map(|most| count(most, "agent call")));
+        let mut words = Vec::new();
+        words.extend((!most.is_empty()).then(|| format!("at most {}", most.join(", "))));
+        words.extend(calls.is_none().then(|| "no upper bound on agent calls".to_owned()));
+        words.extend(money.as_ref().map(money_words));
+        let budget_words = budget_words(budget).map(|words| format!("; budget: {words}")).unwrap_or_default();
+        let words = format!("{}{budget_words}", words.join(", "));
+        let (mut most_usd, mut within, mut unbounded_usd) = (None, None, Vec::new());
+        match &money {
+            Some(Money::AtMost(usd)) => most_usd = Some(usd.dollars()),
+            Some(Money::WithinTokens(usd)) => within = Some(usd.dollars()),
+            Some(Money::Open(because)) => unbounded_usd = because.iter().map(UnboundedObject::new).collect(),
+            Some(Money::Unlimited) | None => {}
+        }
+        Self {
+            definition,
+            file,
+            most_iterations: iterations,
+            most_calls: calls,
+            most_usd,
+            most_usd_within_budget: within,
+            unbounded_usd,
+            budget: BudgetObject::new(budget),
+            texts: Vec::new(),
+            words,
+        }
+    }
+
+    fn text_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let built_in = if self.file.is_none() { " (built-in)" } else { "" };
+        for TextObject { stage, part, file, variables } in &self.texts {
+            let check = if *part == CHECK { " (check)" } else { "" };
+            lines.push(format!("  {}{check}: {}{built_in}", visible_line(stage), visible_line(file)));
+            lines.extend(variables.iter().map(|SupplyObject { name, from }| {
+                format!("    {}: {}", visible_line(name), visible_line(from))
+            }));
+        }
+        lines
+    }
+}
+
+const CHECK: &str = "check";
+
+impl TextObject {
+    fn new(TextUse { text, variables }: TextUse) -> Self {
+        Self {
+            stage: text.stage.to_string(),
+            part: if text.is_check { CHECK } else { "prompt" },
+            file: text.file,
+            variables: variables.into_iter().map(|(name, from)| SupplyObject { name, from }).collect(),
+        }
+    }
+}
+
+impl UnboundedObject {
+    fn new((provider, charge): (&ProviderName, &Charge)) -> Self {
+        let charged = match charge {
+            Charge::ByTurn => "by_turn",
+            Charge::ByToken => "by_token",
+            Charge::Told => "told",
+            Charge::Unpriced => "unpriced",
+        };
+        Self { provider: provider.to_string(), charged }
+    }
+}
+
+fn money_words(money: &Money) -> String {
+    match money {
+        Money::AtMost(usd) => format!("at most {usd}"),
+        Money::WithinTokens(usd) => format!("at most {usd} within the token budget"),
+        Money::Unlimited => "no upper bound on cost".to_owned(),
+        Money::Open(because) => {
+            let why = because.iter().map(|(provider, charge)| match charge {
+                Charge::ByTurn => format!("`{provider}` charges per turn"),
+                Charge::ByToken => format!("`{provider}` charges per token"),
+                Charge::Told => format!("`{provider}` reports the cost of a turn only afterwards"),
+                Charge::Unpriced => format!("`{provider}` has no price"),
+            });
+            format!("no upper bound on cost: {}", why.collect::<Vec<_>>().join("; "))
+        }
+    }
 }

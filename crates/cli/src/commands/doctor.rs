@@ -1,58 +1,113 @@
 //! `saihai doctor`.
 
-mod forge;
-
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 use saihai_config::{Diagnostics, Settings};
-use saihai_connect::{Connections, Containment, Examined, Login, examine, program};
+use saihai_connect::{Connections, Containment, Login, ProviderReport, examine, program, remote};
+use saihai_model::ExitStatus;
 use serde::Serialize;
 
+use crate::definitions::connections;
 use crate::driving::block_on;
-use crate::error::{Error, exit};
-use crate::json;
-use crate::prepared::connections;
+use crate::error::CommandError;
+use crate::issue_tracker::{OWN_HOST, RemoteRepository};
 use crate::project::Project;
 use crate::terminal::{Streams, Table, visible_line};
-use forge::{Forge, ForgeObject};
 
-/// Say which agents can be asked on this machine, and what is missing
+/// The environment variable with the forge's token.
+const TOKEN: &str = "GITHUB_TOKEN";
+
+/// Check which agents this machine can run, and what is missing
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Programs are asked for their version and whether somebody is logged in, each for at most 10 seconds; \
-                  no connection is opened. The exit code is 4 if a provider that the settings name is missing."
-)]
-pub(crate) struct Doctor {
+#[command(after_help = "\
+Asks each agent program for its version and login, for at most 10 seconds. Opens no connection.
+The exit code is 4 if a provider that the settings name is missing.
+
+Examples:
+  saihai doctor
+  saihai doctor --json")]
+pub(crate) struct DoctorCommand {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
 
-struct Findings {
-    providers: Vec<Provider>,
-    git: Option<(PathBuf, Option<String>)>,
-    forge: Forge,
+#[derive(Serialize)]
+struct DoctorObject {
+    providers: Vec<ProviderObject>,
+    git: ProgramObject,
+    forge: ForgeObject,
     root: bool,
-    containment: Containment,
-    runs: Place,
-    reports: Place,
+    /// The mechanism that contains a process tree.
+    process_tree: &'static str,
+    runs: WritableObject,
+    reports: WritableObject,
+    /// What to do next, most important first.
+    advice: Vec<String>,
 }
 
-struct Provider {
-    examined: Examined,
+#[derive(Serialize)]
+struct ProviderObject {
+    provider: String,
+    kind: &'static str,
     /// True if the settings name this provider.
     named: bool,
+    found: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tested_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tested: Option<bool>,
+    login: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    full: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    install: Option<&'static str>,
+    #[serde(skip)]
+    account: Login,
 }
 
-struct Place {
-    path: PathBuf,
-    /// Reason why the directory is not writable.
-    wrong: Option<String>,
+#[derive(Serialize)]
+struct ProgramObject {
+    found: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
 }
 
-impl Doctor {
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+/// The project's forge, determined without contacting it.
+#[derive(Serialize)]
+struct ForgeObject {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+    /// True for GitHub and for a known GitHub Enterprise server.
+    github: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'static str>,
+    /// True if the `gh` program exists, which can supply a token.
+    gh: bool,
+}
+
+#[derive(Serialize)]
+struct WritableObject {
+    path: String,
+    writable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl DoctorCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
         // Invalid settings must not hide the other findings.
         let mut wrong = Diagnostics::new();
@@ -61,40 +116,103 @@ impl Doctor {
             streams.warning("something is wrong with the settings; `saihai check` says what");
         }
         let findings =
-            block_on(async { Ok(Findings::of(&project, &settings, &connections(&settings)).await) })?;
+            block_on(async { Ok(DoctorObject::of(&project, &settings, &connections(&settings)).await) })?;
+        let mut findings = findings;
+        findings.advice = findings.advice(&project, &settings);
+        let missing = findings.providers.iter().any(|provider| provider.named && !provider.found);
         if self.json {
-            json::line(&mut streams.out, "doctor", findings.object())?;
+            streams.out.json("doctor", findings)?;
         } else {
-            for line in findings.lines() {
-                streams.out.data(&line)?;
-            }
-            for advice in findings.advice() {
-                streams.note(&advice);
+            streams.out.lines(&findings.lines())?;
+            streams.out.data("")?;
+            for advice in &findings.advice {
+                streams.out.data(&visible_line(advice))?;
             }
         }
-        let missing = findings.providers.iter().any(Provider::is_missed);
-        Ok(if missing { exit::UNAVAILABLE } else { exit::DONE })
+        Ok(if missing { ExitStatus::Unavailable } else { ExitStatus::Done })
     }
 }
 
-impl Findings {
+impl DoctorObject {
     async fn of(project: &Project, settings: &Settings, with: &Connections) -> Self {
-        let named = |examined: &Examined| {
+        let named = |examined: &ProviderReport| {
             settings.providers.contains_key(&examined.name)
                 || settings.provider.as_ref() == Some(&examined.name)
         };
         let providers = examine(with).await.into_iter();
-        let providers = providers.map(|examined| Provider { named: named(&examined), examined }).collect();
+        let providers = providers.map(|examined| ProviderObject::of(named(&examined), examined)).collect();
         let git = program("git", with).await;
         Self {
             providers,
-            forge: Forge::of(git.as_ref().map(|(path, _)| path.as_path()), &project.places.root, with).await,
-            git,
+            forge: ForgeObject::of(git.as_ref().map(|(path, _)| path.as_path()), project, with).await,
+            git: ProgramObject {
+                found: git.is_some(),
+                path: git.as_ref().map(|(path, _)| path.display().to_string()),
+                version: git.and_then(|(_, version)| version),
+            },
             root: with.root,
-            containment: Containment::here(),
-            runs: Place::of(project.runs().directory().to_owned()),
-            reports: Place::of(settings.reports_dir.clone()),
+            process_tree: match Containment::here() {
+                Containment::ControlGroup => "cgroup",
+                Containment::Search => "subreaper",
+                Containment::ProcessGroup => "process group",
+            },
+            runs: WritableObject::of(project.runs().directory()),
+            reports: WritableObject::of(&settings.reports_dir),
+            advice: Vec::new(),
         }
+    }
+
+    /// Returns what to write where, or what to install, until a provider can be asked.
+    fn advice(&self, project: &Project, settings: &Settings) -> Vec<String> {
+        let file = project.shown(&project.places.root.join(".saihai/config.toml"));
+        let line = |name: &str| format!("`provider = \"{name}\"`");
+        let usable = self.providers.iter().filter(|one| one.is_usable());
+        // An account that is known to work comes first, then a program whose login is not known.
+        let best = usable.min_by_key(|one| match one.account {
+            Login::In => 0,
+            Login::Key(_) => 1,
+            Login::Unknown => 2,
+            Login::Out => 3,
+        });
+        let Some(default) = settings.provider.as_ref() else {
+            return match best {
+                Some(one) if matches!(one.account, Login::Out) => vec![format!(
+                    "next: log in to `{}`, then add {} to `{file}`",
+                    one.provider,
+                    line(&one.provider)
+                )],
+                Some(one) => vec![format!(
+                    "next: add {} to `{file}`, or pass `--provider {}`",
+                    line(&one.provider),
+                    one.provider
+                )],
+                None => self.nothing_to_ask(&file),
+            };
+        };
+        let origin = settings.find("provider").ok().and_then(|found| found.into_iter().next());
+        let origin = origin.map_or_else(|| file.clone(), |found| found.origin.to_string());
+        match self.providers.iter().find(|one| one.provider == default.as_str()) {
+            Some(one) if !one.found => {
+                let install = one.install.map(|install| format!("install it with `{install}`"));
+                let change = best.map(|best| format!("write {} in {origin}", line(&best.provider)));
+                let ways: Vec<String> = install.into_iter().chain(change).collect();
+                let ways = if ways.is_empty() { "install it".to_owned() } else { ways.join(", or ") };
+                vec![format!("next: the provider `{default}` is missing: {ways}")]
+            }
+            Some(one) if matches!(one.account, Login::Out) => {
+                vec![format!("next: log in to `{default}`")]
+            }
+            _ => vec![format!("`{default}` is the default provider ({origin})")],
+        }
+    }
+
+    fn nothing_to_ask(&self, file: &str) -> Vec<String> {
+        let installable = self.providers.iter().filter_map(|one| Some((&one.provider, one.install?)));
+        let mut lines: Vec<String> =
+            installable.map(|(name, install)| format!("install `{name}` with `{install}`")).collect();
+        lines.insert(0, "next: no agent can be asked yet; install one of these:".to_owned());
+        lines.push(format!("then add `provider = \"NAME\"` to `{file}`"));
+        lines
     }
 
     fn lines(&self) -> Vec<String> {
@@ -104,27 +222,32 @@ impl Findings {
         }
         let mut lines = table.lines();
         lines.push(String::new());
-        lines.push(match &self.git {
-            Some((path, version)) => {
-                let version = version.as_deref().unwrap_or("of unknown version");
-                format!("git {version} at `{}`", visible_line(&path.display().to_string()))
+        lines.push(match &self.git.path {
+            Some(path) => {
+                let version = self.git.version.as_deref().unwrap_or("of unknown version");
+                format!("git {version} at `{}`", visible_line(path))
             }
             None => "git was not found".to_owned(),
         });
         lines.push(self.forge.line());
         lines.push(self.full_line());
-        lines.push(self.tree_line());
-        lines
-            .extend([("runs", &self.runs), ("reports", &self.reports)].map(|(what, place)| place.line(what)));
+        let tree = self.process_tree;
+        lines.push(match Containment::here() {
+            Containment::ControlGroup | Containment::Search => {
+                format!("processes of agents are ended as a whole tree ({tree})")
+            }
+            Containment::ProcessGroup => format!(
+                "processes of agents are ended with their {tree}; what leaves that is named, and stays"
+            ),
+        });
+        lines.extend([self.runs.line("runs"), self.reports.line("reports")]);
         lines
     }
 
     /// Reports if permission `full` is available to agents.
     fn full_line(&self) -> String {
-        let refuse = |provider: &&Provider| provider.examined.program.is_some() && !provider.examined.full;
-        let refusing = self.providers.iter().filter(refuse);
-        let names: Vec<String> =
-            refusing.map(|one| format!("`{}`", visible_line(one.examined.name.as_str()))).collect();
+        let refusing = self.providers.iter().filter(|provider| provider.program.is_some() && !provider.full);
+        let names: Vec<String> = refusing.map(|one| format!("`{}`", visible_line(&one.provider))).collect();
         match (self.root, names.as_slice()) {
             (false, _) => "permission `full` can be given here".to_owned(),
             (true, []) => "permission `full` can be given here, though this is root".to_owned(),
@@ -134,182 +257,109 @@ impl Findings {
             ),
         }
     }
+}
 
-    fn tree_line(&self) -> String {
-        let how = tree(self.containment);
-        match self.containment {
-            Containment::ControlGroup | Containment::Search => {
-                format!("processes of agents are ended as a whole tree ({how})")
-            }
-            Containment::ProcessGroup => format!(
-                "processes of agents are ended with their {how}; what leaves that is named, and stays"
-            ),
+impl ProviderObject {
+    fn of(named: bool, examined: ProviderReport) -> Self {
+        let found = examined.is_there();
+        let is_tested = examined.version.as_deref().zip(examined.tested);
+        let (login, key) = match &examined.login {
+            Login::In => ("in", None),
+            Login::Out => ("out", None),
+            Login::Key(variable) => ("key_set", Some(variable.to_string())),
+            Login::Unknown => ("unknown", None),
+        };
+        Self {
+            provider: examined.name.to_string(),
+            kind: examined.kind.name(),
+            named,
+            found,
+            program: examined.program,
+            path: examined.path.map(|path| path.display().to_string()),
+            tested: is_tested.map(|(version, tested)| version == tested),
+            version: examined.version,
+            tested_version: examined.tested,
+            login,
+            key,
+            full: examined.full,
+            install: examined.install.filter(|_| !found),
+            account: examined.login,
         }
     }
 
-    fn advice(&self) -> Vec<String> {
-        let missing = self.providers.iter().filter(|provider| !provider.examined.is_there());
-        let advice = missing.filter_map(|provider| {
-            let (name, install) = (&provider.examined.name, provider.examined.install?);
-            Some(format!("`{name}` can be installed with `{install}`"))
-        });
-        advice.collect()
-    }
-
-    fn object(&self) -> DoctorObject<'_> {
-        DoctorObject {
-            providers: self.providers.iter().map(Provider::object).collect(),
-            git: ProgramObject {
-                found: self.git.is_some(),
-                path: self.git.as_ref().map(|(path, _)| path.display().to_string()),
-                version: self.git.as_ref().and_then(|(_, version)| version.as_deref()),
-            },
-            forge: self.forge.object(),
-            root: self.root,
-            process_tree: tree(self.containment),
-            runs: self.runs.object(),
-            reports: self.reports.object(),
-        }
-    }
-}
-
-/// Names the mechanism that contains a process tree.
-fn tree(containment: Containment) -> &'static str {
-    match containment {
-        Containment::ControlGroup => "cgroup",
-        Containment::Search => "subreaper",
-        Containment::ProcessGroup => "process group",
-    }
-}
-
-impl Provider {
-    fn is_missed(&self) -> bool {
-        self.named && !self.examined.is_there()
+    /// Returns true if the provider can be asked, perhaps after a login: its program starts, or its key is set.
+    fn is_usable(&self) -> bool {
+        let starts = self.path.is_some() && self.version.is_some();
+        starts || self.path.is_none() && self.found && matches!(self.account, Login::Key(_))
     }
 
     fn cells(&self) -> Vec<String> {
-        let Examined { name, program, path, version, tested, .. } = &self.examined;
-        let found = match (path, program) {
-            (Some(path), _) => visible_line(&path.display().to_string()).into_owned(),
-            (None, _) if self.examined.is_there() => "needs no program".to_owned(),
+        let found = match (&self.path, &self.program) {
+            (Some(path), _) => visible_line(path).into_owned(),
+            (None, _) if self.found => "needs no program".to_owned(),
             (None, Some(program)) => format!("not found: `{}`", visible_line(program)),
             (None, None) => "no `program` is set".to_owned(),
         };
-        let login = match &self.examined.login {
+        let login = match &self.account {
             Login::In => "logged in".to_owned(),
             Login::Out => "not logged in".to_owned(),
             Login::Key(variable) => format!("`{variable}` is set"),
             Login::Unknown => "unknown".to_owned(),
         };
         let or_none = |text: Option<&str>| text.unwrap_or("-").to_owned();
-        vec![
-            visible_line(name.as_str()).into_owned(),
-            found,
-            or_none(version.as_deref()),
-            or_none(*tested),
-            login,
-        ]
-    }
-
-    fn object(&self) -> ProviderObject<'_> {
-        let examined = &self.examined;
-        let (login, key) = match &examined.login {
-            Login::In => ("in", None),
-            Login::Out => ("out", None),
-            Login::Key(variable) => ("key_set", Some(variable.as_str())),
-            Login::Unknown => ("unknown", None),
-        };
-        let is_tested = examined.version.as_deref().zip(examined.tested);
-        ProviderObject {
-            provider: examined.name.as_str(),
-            kind: examined.kind.name(),
-            named: self.named,
-            found: examined.is_there(),
-            program: examined.program.as_deref(),
-            path: examined.path.as_ref().map(|path| path.display().to_string()),
-            version: examined.version.as_deref(),
-            tested_version: examined.tested,
-            tested: is_tested.map(|(version, tested)| version == tested),
-            login,
-            key,
-            full: examined.full,
-            install: examined.install.filter(|_| !examined.is_there()),
-        }
+        let version = or_none(self.version.as_deref());
+        vec![visible_line(&self.provider).into_owned(), found, version, or_none(self.tested_version), login]
     }
 }
 
-impl Place {
-    fn of(path: PathBuf) -> Self {
-        let wrong = saihai::can_create_directory(&path).err().map(|error| error.to_string());
-        Self { path, wrong }
+impl WritableObject {
+    fn of(path: &Path) -> Self {
+        let error = saihai::can_create_directory(path).err().map(|error| error.to_string());
+        Self { path: path.display().to_string(), writable: error.is_none(), error }
     }
 
     fn line(&self, what: &str) -> String {
-        let path = self.path.display().to_string();
-        let path = visible_line(&path);
-        match &self.wrong {
+        let path = visible_line(&self.path);
+        match &self.error {
             None => format!("{what} can be written to `{path}`"),
             Some(why) => format!("{what} cannot be written to `{path}`: {}", visible_line(why)),
         }
     }
+}
 
-    fn object(&self) -> PlaceObject<'_> {
-        PlaceObject {
-            path: self.path.display().to_string(),
-            writable: self.wrong.is_none(),
-            error: self.wrong.as_deref(),
+impl ForgeObject {
+    async fn of(git: Option<&Path>, project: &Project, with: &Connections) -> Self {
+        let address = match git {
+            Some(git) => remote(git, &project.places.root, "origin", with).await,
+            None => None,
+        };
+        let remote = address.as_deref().and_then(RemoteRepository::of);
+        let is_set = with.environment.iter().any(|(name, value)| name == TOKEN && !value.is_empty());
+        Self {
+            github: remote.as_ref().is_some_and(|remote| remote.is_on_github(with)),
+            token: is_set.then_some(TOKEN),
+            gh: program("gh", with).await.is_some(),
+            host: remote.as_ref().map(|remote| remote.host.clone()),
+            repository: remote.map(|remote| remote.name),
         }
     }
-}
 
-#[derive(Serialize)]
-struct DoctorObject<'a> {
-    providers: Vec<ProviderObject<'a>>,
-    git: ProgramObject<'a>,
-    forge: ForgeObject<'a>,
-    root: bool,
-    process_tree: &'a str,
-    runs: PlaceObject<'a>,
-    reports: PlaceObject<'a>,
-}
-
-#[derive(Serialize)]
-struct ProviderObject<'a> {
-    provider: &'a str,
-    kind: &'a str,
-    named: bool,
-    found: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    program: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tested_version: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tested: Option<bool>,
-    login: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    full: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    install: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct ProgramObject<'a> {
-    found: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct PlaceObject<'a> {
-    path: String,
-    writable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
+    fn line(&self) -> String {
+        let (Some(host), Some(name)) = (&self.host, &self.repository) else {
+            return "there is no remote repository here to take issues from".to_owned();
+        };
+        let (host, shown) =
+            (visible_line(host), format!("`{}` at `{}`", visible_line(name), visible_line(host)));
+        if !self.github {
+            return format!(
+                "the remote repository {shown} is not on GitHub; if `{host}` is a GitHub of your own, set `{OWN_HOST}`"
+            );
+        }
+        let token = match (self.token, self.gh) {
+            (Some(_), _) => format!("`{TOKEN}` is set"),
+            (None, true) => format!("`{TOKEN}` is not set, and `gh` can be asked for a token"),
+            (None, false) => format!("neither is `{TOKEN}` set nor `gh` there to be asked for a token"),
+        };
+        format!("the remote repository is {shown}; {token}")
+    }
 }

@@ -2,71 +2,77 @@
 
 use clap::Args;
 use saihai::{LoadedRun, RunDirectory};
-use saihai_config::review::{Plan, PlannedAgent};
-use saihai_model::{AnsweredBy, Text, TextFile, TextSource, TurnId, Verdict, Workflow};
-use saihai_view::{Evidence, Transition};
-
-use crate::error::{Error, exit};
-use crate::project::Project;
-use crate::report::{
-    Names, TransitionObject, alarm_words, exit_words, near_miss_words, refused_words, remark_words,
+use saihai_model::{
+    By, Destination, ExitStatus, Json, Label, Text, TextFile, TextSource, TurnId, Verdict, Workflow,
 };
-use crate::terminal::{Streams, style, visible_line, visible_text};
-use crate::{json, time};
+use saihai_review::{ConsideredAgent, ReviewPlan};
+use saihai_view::{DecisiveTurn, Evidence, Transition};
+use serde::Serialize;
+use serde_json::json;
 
-/// Tell why a run went the way it went
+use crate::commands::flags::RunArgument;
+use crate::error::CommandError;
+use crate::project::Project;
+use crate::quantities;
+use crate::report::{
+    RunNames, alarm_words, answer_words, mechanism_words, near_miss_words, program_words, refused_words,
+    remark_words, tag_words, transition_head, transition_lines,
+};
+use crate::terminal::{Stream, Streams, style, visible_line, visible_text, wrapped};
+
+/// Explain why a run took each transition
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Every transition with its rule, the method that found it, the evidence and the counters; of a review also who \
-                  was chosen, and why. No model is asked."
-)]
-pub(crate) struct Explain {
-    /// The run: its id, a unique beginning of it, or `last`
-    #[arg(value_name = "RUN")]
-    run: String,
+#[command(after_help = "\
+Prints every decision in the words of the definition and quotes the reply that led to it.
+For a review, also prints why each agent was selected. `-v` adds rules, tags, questions and counters.
+Asks no model.
 
-    /// Print one JSON object a line
+Examples:
+  saihai explain
+  saihai explain 20260206-0856
+  saihai explain --json")]
+pub(crate) struct ExplainCommand {
+    #[command(flatten)]
+    run: RunArgument,
+
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-impl Explain {
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        let directory = Project::find()?.runs().find(&self.run)?;
+impl ExplainCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        let directory = self.run.find(&Project::find()?)?;
         let run = LoadedRun::read(&directory)?;
         if let Some(torn) = run.torn {
-            streams.warning(&saihai::Warning::torn(&directory, torn).to_string());
+            streams.warning(&saihai::DriverWarning::torn(&directory, torn).to_string());
         }
         let told = run.transitions();
         let workflow = &run.workflow;
         if !self.json {
-            for line in selection_lines(workflow) {
-                streams.out.data(&line)?;
-            }
+            streams.out.lines(&selection_lines(workflow))?;
         }
         if told.is_empty() {
-            streams.note("no stage has been left yet");
+            streams.note("no stage has ended yet");
         }
         for transition in told {
             if self.json {
                 let object = TransitionObject::new(&directory, workflow, &transition)?;
-                json::line(&mut streams.out, "transition", object)?;
+                streams.out.json("transition", object)?;
             } else {
                 let prompts = prompt_lines(&run.view.start.texts, &transition);
-                for line in lines(&directory, workflow, transition, &prompts, streams)? {
-                    streams.out.data(&line)?;
-                }
+                streams.out.lines(&lines(&directory, workflow, transition, &prompts, streams)?)?;
             }
         }
-        Ok(exit::DONE)
+        Ok(ExitStatus::Done)
     }
 }
 
 /// Lists the selected reviewers and the reasons for their selection. Empty for other runs.
 fn selection_lines(workflow: &Workflow) -> Vec<String> {
-    let selection = Plan::of(workflow).map(|plan| plan.selection).unwrap_or_default();
-    let line = |one: &PlannedAgent| {
-        let chosen = if one.selected { "chosen" } else { "not chosen" };
+    let selection = ReviewPlan::of(workflow).map(|plan| plan.selection).unwrap_or_default();
+    let line = |one: &ConsideredAgent| {
+        let chosen = if one.selected { "selected" } else { "not selected" };
         format!("`{}` ({}) {chosen}: {}", one.agent, one.phase, visible_line(&one.why))
     };
     selection.iter().map(line).collect()
@@ -82,10 +88,13 @@ fn prompt_lines(texts: &[TextFile], told: &Transition) -> Vec<String> {
             TextSource::GlobalFallback => "global fallback",
         };
         let part = if text.is_check { "check" } else { "prompt" };
-        Some(format!("       {part} from the {why} `{}`", visible_line(&text.file)))
+        Some(format!("{:INDENT$}{part} from the {why} `{}`", "", visible_line(&text.file)))
     };
     own.filter_map(line).collect()
 }
+
+/// Indentation of everything below a transition.
+const INDENT: usize = 10;
 
 fn lines(
     directory: &RunDirectory,
@@ -93,39 +102,96 @@ fn lines(
     told: Transition,
     prompts: &[String],
     streams: &Streams,
-) -> Result<Vec<String>, Error> {
-    let names = Names::new(workflow);
+) -> Result<Vec<String>, CommandError> {
+    let names = RunNames::new(workflow);
+    let (out, verbose) = (&streams.out, streams.is_verbose());
+    let columns = out.columns();
     let verdict =
         Verdict { by: told.by, labels: told.labels, rule: told.rule, topic: told.topic, to: told.to };
-    let place = format!("{:>5}  {}", told.seq, time::local_clock(told.at));
-    let words = streams.out.paint(style::STRONG, &exit_words(&told.stage, &verdict, &names));
-    let mut lines = vec![format!("{place}  {words}")];
-    lines.extend_from_slice(prompts);
-    for evidence in &told.evidence {
-        let text = evidence_words(directory, workflow, evidence)?;
-        lines.extend(text.lines().map(|line| format!("       {line}")));
+    let place = quantities::local_clock(told.at);
+    let head = transition_head(&told.stage, &verdict);
+    let transition = transition_lines(&told.stage, &verdict, &told.decisive, &names);
+    let mut lines = Vec::new();
+    for (index, line) in transition.iter().enumerate() {
+        let text = format!("{:INDENT$}{line}", "");
+        let hanging = if index == 0 { INDENT + 2 } else { INDENT + 4 };
+        for (part, line) in wrapped(&text, columns, hanging).into_iter().enumerate() {
+            lines.push(match line.get(INDENT..) {
+                Some(words) if index == 0 && part == 0 => {
+                    format!("{}  {}", out.paint(style::QUIET, &place), strong_head(words, &head, out))
+                }
+                _ => line,
+            });
+        }
     }
-    lines.push(format!(
-        "       iteration {}, visit {}, round {}, {} in a row",
-        told.iteration, told.visit, told.round, told.consecutive
-    ));
+    lines.extend_from_slice(prompts);
+    for evidence in told.evidence.iter().filter(|one| verbose || is_meaning(one)) {
+        let text = evidence_words(directory, workflow, evidence, verbose)?;
+        let indented = text.lines().map(|line| format!("{:INDENT$}{line}", ""));
+        lines.extend(indented.flat_map(|line| wrapped(&line, columns, INDENT + 2)));
+    }
+    if verbose {
+        let counters = format!(
+            "event {}, iteration {}, visit {}, round {}, {} in a row",
+            told.seq, told.iteration, told.visit, told.round, told.consecutive
+        );
+        for line in [mechanism_words(&told.stage, &verdict, &names), counters] {
+            lines.extend(wrapped(&format!("{:INDENT$}{line}", ""), columns, INDENT + 2));
+        }
+    }
     Ok(lines)
+}
+
+/// Emphasizes the stages of a transition.
+fn strong_head(words: &str, head: &str, out: &Stream) -> String {
+    match words.strip_prefix(head) {
+        Some(reason) => format!("{}{reason}", out.paint(style::STRONG, head)),
+        None => out.paint(style::STRONG, words),
+    }
+}
+
+/// Returns true if evidence says something beyond the decision and its quotation.
+fn is_meaning(evidence: &Evidence) -> bool {
+    match evidence {
+        Evidence::Tag { .. }
+        | Evidence::QuotedTag { .. }
+        | Evidence::EndWord { .. }
+        | Evidence::Program { .. } => false,
+        Evidence::Published { leads, .. } => !leads,
+        Evidence::Answer { .. }
+        | Evidence::Question { .. }
+        | Evidence::WrongOutput { .. }
+        | Evidence::Refused { .. }
+        | Evidence::Remarked { .. }
+        | Evidence::NearMiss { .. }
+        | Evidence::Proof { .. }
+        | Evidence::Monitor { .. } => true,
+    }
 }
 
 fn evidence_words(
     directory: &RunDirectory,
     workflow: &Workflow,
     evidence: &Evidence,
-) -> Result<String, Error> {
+    verbose: bool,
+) -> Result<String, CommandError> {
     Ok(match evidence {
         Evidence::Tag { turn, number, line } => {
-            format!("{}tag {} on line {line} of the reply", whose(turn.as_ref()), tag(*number))
+            format!("{}{} of the reply", whose(turn.as_ref()), tag_words(*number, *line))
         }
         Evidence::QuotedTag { turn, number, line } => format!(
-            "{}tag {} on line {line} of the reply does not count: it is in code or a quotation",
+            "{}{} of the reply does not count: it is in code or a quotation",
             whose(turn.as_ref()),
-            tag(*number)
+            tag_words(*number, *line)
         ),
+        Evidence::Question { turn, unreadable, .. } if !verbose => {
+            let about = turn.as_ref().map(|turn| format!(" of `{}`", visible_line(turn.as_str())));
+            let about = about.unwrap_or_default();
+            match workflow.words.get("check-unreadable").filter(|_| *unreadable) {
+                Some(words) => format!("a judge read the reply{about}: {words}"),
+                None => format!("a judge read the reply{about} and decided"),
+            }
+        }
         Evidence::Question { turn, question, answer, number, value, unreadable, .. } => {
             let read = value.as_ref().map(|value| visible_line(&value.to_string()).into_owned());
             let about = turn.as_ref().map(|turn| format!(" about `{}`", visible_line(turn.as_str())));
@@ -141,7 +207,7 @@ fn evidence_words(
             )
         }
         Evidence::WrongOutput { violations } => {
-            format!("its output is wrong: {}", visible_line(&violations.join("; ")))
+            format!("its output is invalid: {}", visible_line(&violations.join("; ")))
         }
         Evidence::Published { topic, line, message, leads } => {
             let said = message.as_ref().map(|message| format!(": {}", visible_line(message)));
@@ -149,27 +215,21 @@ fn evidence_words(
             let topic = visible_line(topic.as_str());
             format!("published `{topic}` on line {line} of the reply{lost}{}", said.unwrap_or_default())
         }
+        Evidence::Program { turn, command, exit, last_line } => {
+            let ended = program_words(command, *exit, None, last_line.as_deref());
+            format!("{}{ended}", whose(turn.as_ref()))
+        }
         Evidence::EndWord { word } => format!("closing word `{}` in the reply", visible_line(word)),
         Evidence::Refused { missing } => refused_words(missing),
         Evidence::Remarked { topic, remark } => remark_words(topic, *remark, workflow),
         Evidence::NearMiss { what } => format!("near miss: {}", near_miss_words(what)),
         Evidence::Answer { by, label, text } => {
-            let by = match by {
-                AnsweredBy::Person => "a person",
-                AnsweredBy::Auto => "`--auto`",
-                AnsweredBy::Timeout => "nobody in time",
-                AnsweredBy::Script => "the script",
-            };
-            let text = text.as_deref().map(|text| format!(": {}", visible_line(text))).unwrap_or_default();
-            let label = match label.as_str() {
-                // The line already says that the stage answered.
-                "answered" => String::new(),
-                label => format!(" `{}`", visible_line(label)),
-            };
-            format!("answered{label} by {by}{text}")
+            // The transition quotes the text already.
+            let text = text.as_deref().filter(|_| verbose).map(|text| visible_line(text).into_owned());
+            answer_words(*by, label, text)
         }
         Evidence::Proof { name, holds, found } => {
-            let is = if *holds { "is satisfied" } else { "is not satisfied" };
+            let is = if *holds { "passed" } else { "failed" };
             let found = found.as_deref().map(|found| format!(":\n{}", indented(found)));
             format!("`{}` {is}{}", visible_line(name), found.unwrap_or_default())
         }
@@ -183,7 +243,7 @@ fn evidence_words(
             format!(
                 "monitor {monitor}: {} seen {}{}",
                 visible_line(&cycle.join(" → ")),
-                crate::report::count(u64::from(*count), "time"),
+                crate::quantities::count(u64::from(*count), "time"),
                 instead.unwrap_or_default()
             )
         }
@@ -198,11 +258,79 @@ fn tag(number: Option<usize>) -> String {
     number.map_or_else(|| "[STEP:NONE]".to_owned(), |number| format!("[STEP:{number}]"))
 }
 
-fn quoted(directory: &RunDirectory, text: &Text) -> Result<String, Error> {
+fn quoted(directory: &RunDirectory, text: &Text) -> Result<String, CommandError> {
     Ok(indented(&directory.text(text)?))
 }
 
 fn indented(text: &str) -> String {
     let text = visible_text(text.trim_end());
     text.lines().map(|line| format!("  > {line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[derive(Serialize)]
+pub(crate) struct TransitionObject<'a> {
+    run: &'a str,
+    seq: u64,
+    time: String,
+    stage: &'a str,
+    to: &'a Destination,
+    method: By,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topic: Option<&'a str>,
+    labels: &'a [Option<Label>],
+    /// Turns that decided, with their own words.
+    decisive: &'a [DecisiveTurn],
+    evidence: Vec<Json>,
+    iteration: u32,
+    visit: u32,
+    round: u32,
+    consecutive: u32,
+}
+
+impl<'a> TransitionObject<'a> {
+    /// Creates the object with the texts of its evidence.
+    pub(crate) fn new(
+        directory: &'a RunDirectory,
+        workflow: &Workflow,
+        told: &'a Transition,
+    ) -> Result<Self, CommandError> {
+        let evidence: Result<_, CommandError> =
+            told.evidence.iter().map(|one| evidence(directory, one)).collect();
+        Ok(Self {
+            run: directory.id(),
+            seq: told.seq,
+            time: quantities::rfc3339(told.at),
+            stage: told.stage.as_str(),
+            to: &told.to,
+            method: told.by,
+            rule: told.rule,
+            condition: told.rule.and_then(|rule| RunNames::new(workflow).rule(&told.stage, rule)),
+            topic: told.topic.as_ref().map(saihai_model::Topic::as_str),
+            labels: &told.labels,
+            decisive: &told.decisive,
+            evidence: evidence?,
+            iteration: told.iteration,
+            visit: told.visit,
+            round: told.round,
+            consecutive: told.consecutive,
+        })
+    }
+}
+
+/// Returns the evidence with the texts it refers to, and without unknown values.
+fn evidence(directory: &RunDirectory, evidence: &Evidence) -> Result<Json, CommandError> {
+    let mut object = json!(evidence);
+    if let Evidence::Question { question, answer, unreadable, .. } = evidence {
+        object["question"] = json!(directory.text(question)?);
+        object["answer"] = json!(directory.text(answer)?);
+        object["unreadable"] = json!(unreadable.then_some(true));
+    }
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    Ok(object)
 }

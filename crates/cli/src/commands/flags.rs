@@ -1,35 +1,76 @@
-//! Flags that several commands share.
+//! Flags that several commands share, and parsers of flag values.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use saihai::{RunDirectory, names_run};
 use saihai_config::Options;
-use saihai_model::{Budget, Millis, Permission, ProviderName};
+use saihai_model::{Budget, IssueNumber, Millis, Permission, ProviderName};
 
-use crate::error::Error;
-use crate::values;
+use crate::completion::{
+    complete_providers, complete_run_stages, complete_runs, complete_runs_and_stages, completer,
+};
+use crate::error::CommandError;
+use crate::project::Project;
 
-/// Who answers, and how far a run may go.
+/// The run that a command works on.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgument {
+    /// Run id, a unique beginning of it, or `last`
+    #[arg(value_name = "RUN", default_value = "last", add = completer(complete_runs))]
+    run: String,
+}
+
+impl RunArgument {
+    pub(crate) fn find(&self, project: &Project) -> Result<RunDirectory, CommandError> {
+        Ok(project.runs().find(&self.run)?)
+    }
+}
+
+/// A run, and optionally one of its stages. One argument alone is a run if it can only mean one (`last`, or the date
+/// of an id); otherwise it is a stage of the last run.
+#[derive(Debug, Args)]
+pub(crate) struct RunAndStage {
+    /// Run id, a unique beginning of it, or `last`; or a stage of the last run [default: last]
+    #[arg(value_name = "RUN", add = completer(complete_runs_and_stages))]
+    run: Option<String>,
+
+    /// Stage, and one of its turns
+    #[arg(value_name = "STAGE[/TURN]", add = completer(complete_run_stages))]
+    stage: Option<String>,
+}
+
+impl RunAndStage {
+    pub(crate) fn find(&self, project: &Project) -> Result<(RunDirectory, Option<&str>), CommandError> {
+        let (run, stage) = match (self.run.as_deref(), self.stage.as_deref()) {
+            (Some(stage), None) if !names_run(stage) => ("last", Some(stage)),
+            (run, stage) => (run.unwrap_or("last"), stage),
+        };
+        Ok((project.runs().find(run)?, stage))
+    }
+}
+
+/// Flags of commands that start a run.
 #[derive(Debug, Args)]
 pub(crate) struct RunFlags {
-    /// Ask this provider, whatever the definition says
-    #[arg(long, value_name = "NAME")]
+    /// Ask this provider, overriding the definition
+    #[arg(long, value_name = "NAME", help_heading = "Agents", add = completer(complete_providers))]
     pub(crate) provider: Option<String>,
 
-    /// Ask with this model, whatever the definition says
-    #[arg(long, value_name = "NAME")]
+    /// Use this model, overriding the definition
+    #[arg(long, value_name = "NAME", help_heading = "Agents")]
     pub(crate) model: Option<String>,
 
-    /// Answer from this script; implies `--provider script`
-    #[arg(long, value_name = "FILE")]
+    /// Reply from this script; implies `--provider script`
+    #[arg(long, value_name = "FILE", help_heading = "Agents")]
     pub(crate) script: Option<PathBuf>,
+
+    /// Maximum permission of agents: read, edit files, or edit files and run commands
+    #[arg(long, value_name = "LEVEL", value_enum, help_heading = "Agents")]
+    pub(crate) max_permission: Option<MaxPermission>,
 
     #[command(flatten)]
     pub(crate) limits: LimitFlags,
-
-    /// The most an agent may do: look, change files, or change files and run commands
-    #[arg(long, value_name = "LEVEL", value_enum)]
-    pub(crate) max_permission: Option<MaxPermission>,
 
     #[command(flatten)]
     pub(crate) presence: PresenceFlags,
@@ -41,22 +82,22 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Honour what `.saihai/config.toml` says about programs and addresses, for this call only
+    /// Trust this project's settings to run programs and contact hosts, for this call only
     #[arg(long)]
     pub(crate) trust_project: bool,
 
-    /// Print every event and the result as JSON, one object a line
+    /// Print every event and the result as JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl RunFlags {
     /// Converts the flags into options for lowering the definition.
-    pub(crate) fn options(&self, interactive: bool) -> Result<Options, Error> {
+    pub(crate) fn options(&self, interactive: bool) -> Result<Options, CommandError> {
         let provider = match (&self.provider, &self.script) {
             (Some(name), Some(_)) if name != SCRIPT => {
                 let message = format!("`--script` answers for the provider `{SCRIPT}`, not for `{name}`");
-                return Err(Error::usage(message).hint("leave one of the two out"));
+                return Err(CommandError::usage(message).hint("leave one of the two out"));
             }
             (None, Some(_)) => Some(SCRIPT.into()),
             (name, _) => name.as_deref().map(ProviderName::from),
@@ -79,43 +120,39 @@ impl RunFlags {
 
 const SCRIPT: &str = "script";
 
-/// How far a run may go.
 #[derive(Debug, Args)]
 pub(crate) struct LimitFlags {
-    /// The most iterations of the whole run (1 to 100000)
-    #[arg(long, value_name = "N", value_parser = values::iterations)]
+    /// Maximum number of iterations of the whole run (1 to 100000)
+    #[arg(long, value_name = "N", value_parser = parse_iterations, help_heading = "Limits")]
     pub(crate) max_iterations: Option<u32>,
 
-    /// The most it may cost: any of `usd=5,tokens=2000000,turns=40,minutes=90`
-    #[arg(long, value_name = "BUDGET", value_parser = values::budget)]
+    /// Maximum spending: any of `usd=5,tokens=2000000,turns=40,minutes=90`
+    #[arg(long, value_name = "BUDGET", value_parser = parse_budget, help_heading = "Limits")]
     pub(crate) budget: Option<Budget>,
 
-    /// The longest the run may be driven: `90s`, `30m`, `2h`
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    /// Maximum active run time, e.g. `90s`, `30m` or `2h`
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Limits")]
     pub(crate) run_timeout: Option<Millis>,
 }
 
-/// Values for what a definition leaves open.
 #[derive(Debug, Args)]
 pub(crate) struct ValueFlags {
-    /// Give a parameter of the definition a value; its own flag does the same
-    #[arg(long, value_name = "NAME=VALUE", value_parser = values::setting)]
+    /// Set a parameter of the definition; the parameter's own flag does the same
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) set: Vec<(String, String)>,
 }
 
-/// What happens where somebody would have to be there.
 #[derive(Debug, Args)]
 pub(crate) struct PresenceFlags {
-    /// Answer yes to every yes/no gate; one that wants a text still waits
-    #[arg(long)]
+    /// Answer `yes` at every yes/no gate; a gate that asks for a text still waits
+    #[arg(long, help_heading = "Gates and waits")]
     pub(crate) auto: bool,
 
-    /// Sit out long waits (a quota, a rate limit) instead of parking the run
-    #[arg(long)]
+    /// Wait for quotas and rate limits instead of parking the run
+    #[arg(long, help_heading = "Gates and waits")]
     pub(crate) wait: bool,
 }
 
-/// The most an agent may do.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum MaxPermission {
     Readonly,
@@ -129,6 +166,93 @@ impl From<MaxPermission> for Permission {
             MaxPermission::Readonly => Self::ReadOnly,
             MaxPermission::EditOnly => Self::Edit { commands: false },
             MaxPermission::Edit => Self::Edit { commands: true },
+        }
+    }
+}
+
+pub(crate) fn parse_iterations(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number @ 1..=100_000) => Ok(number),
+        _ => Err("write a whole number from 1 to 100000".to_owned()),
+    }
+}
+
+pub(crate) fn parse_issue(text: &str) -> Result<IssueNumber, String> {
+    IssueNumber::parse(text).ok_or_else(|| "write the number of an issue, from 1 to 999999999".to_owned())
+}
+
+pub(crate) fn parse_pull_request(text: &str) -> Result<u64, String> {
+    match text.trim_start_matches('#').parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("write the number of a pull request, from 1".to_owned()),
+    }
+}
+
+pub(crate) fn parse_event(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("write the number of an event, as `saihai log` shows it".to_owned()),
+    }
+}
+
+/// Parses a duration: `90s`, `30m`, `2h`, or whole seconds. Zero is useless as a limit and rejected.
+pub(crate) fn parse_duration(text: &str) -> Result<Millis, String> {
+    match saihai_config::parse_duration(text) {
+        Ok(Millis(0)) => Err("it must be longer than nothing".to_owned()),
+        Ok(length) => Ok(length),
+        Err(bad) => Err(bad.to_string()),
+    }
+}
+
+/// Parses `--set`: a name, `=`, and any value.
+pub(crate) fn parse_setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+/// Parses `--budget`: any of the four keys, each at most once.
+pub(crate) fn parse_budget(text: &str) -> Result<Budget, String> {
+    saihai_config::parse_budget(text).map_err(|bad| bad.to_string())
+}
+
+#[cfg(test)]
+mod values_tests {
+    use super::*;
+
+    // K-6
+    #[test]
+    fn durations_are_seconds_minutes_hours_or_a_bare_number_of_seconds() {
+        assert_eq!(parse_duration("90s"), Ok(Millis(90_000)));
+        assert_eq!(parse_duration("30m"), Ok(Millis(1_800_000)));
+        assert_eq!(parse_duration("2h"), Ok(Millis(7_200_000)));
+        assert_eq!(parse_duration("45"), Ok(Millis(45_000)));
+        for junk in
+            ["", "s", "0", "0s", "-1", "+1", "1.5h", "2 h", "2d", "１s", "99999999999999999999", "m30"]
+        {
+            assert!(parse_duration(junk).is_err(), "{junk}");
+        }
+    }
+
+    // S-12, case 39
+    #[test]
+    fn a_value_may_hold_anything_behind_the_first_equals_sign() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(parse_setting("customer=Sato"), pair("customer", "Sato"));
+        assert_eq!(parse_setting("customer=a=b"), pair("customer", "a=b"));
+        assert_eq!(parse_setting("customer="), pair("customer", ""));
+        for junk in ["", "customer", "=x"] {
+            assert!(parse_setting(junk).is_err(), "{junk}");
+        }
+    }
+
+    #[test]
+    fn iterations_are_one_to_a_hundred_thousand() {
+        assert_eq!(parse_iterations("1"), Ok(1));
+        assert_eq!(parse_iterations("100000"), Ok(100_000));
+        for junk in ["0", "100001", "-1", "x", ""] {
+            assert!(parse_iterations(junk).is_err(), "{junk}");
         }
     }
 }

@@ -1,19 +1,22 @@
 //! `saihai log`.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use clap::Args;
-use saihai::{Glimpse, Glimpses, RunDirectory, State};
-use saihai_model::{CallId, Entry, Fact, Record, Workflow};
+use saihai::{Glimpse, Glimpses, JournalReader, RunDirectory};
+use saihai_model::{CallId, ExitStatus, Fact, Record, RecordEntry, StageId, Workflow};
+use saihai_view::{BusEvent, BusEvents, EventFate, EventSource, RunView};
 use serde::Serialize;
 
+use crate::commands::flags::RunArgument;
 use crate::driving::{EventObject, Signals, block_on};
-use crate::error::{Error, exit};
+use crate::error::CommandError;
 use crate::project::Project;
-use crate::report::{Names, Published, words};
-use crate::terminal::{Streams, style, visible_line};
-use crate::{json, time};
+use crate::quantities;
+use crate::report::{LineWeight, RunNames, words};
+use crate::terminal::{Stream, Streams, style, visible_line};
 
 /// Poll interval for a followed journal.
 const LOOK: Duration = Duration::from_millis(200);
@@ -22,69 +25,84 @@ const MARGIN: &str = "                 ";
 /// A line without an end is shown in parts of about this many bytes.
 const LONGEST: usize = 2_000;
 
-/// Show every event of a run in words
+/// Show the events of a run in words
 #[derive(Debug, Args)]
-pub(crate) struct Log {
-    /// The run: its id, a unique beginning of it, or `last`
-    #[arg(value_name = "RUN")]
-    run: String,
+#[command(after_help = "\
+Examples:
+  saihai log
+  saihai log -f
+  saihai log 20260206-0856 --json")]
+pub(crate) struct LogCommand {
+    #[command(flatten)]
+    run: RunArgument,
 
-    /// Stay, and show further events as they happen, until the run ends or waits
+    /// Keep printing new events and the output of running turns until the run ends or waits
     #[arg(short, long)]
     follow: bool,
 
-    /// Print one JSON object a line, as `saihai run --json` does, and one for each published topic; with `-f` also what turns under way show
+    /// Print one JSON object per line: events as in `saihai run --json`, and published topics
     #[arg(long)]
     json: bool,
 }
 
-impl Log {
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        let directory = Project::find()?.runs().find(&self.run)?;
+impl LogCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        let directory = self.run.find(&Project::find()?)?;
         let workflow = directory.workflow()?;
-        let mut teller = Teller::new(&directory, &workflow, self.json);
+        let mut teller = LogPrinter::new(&directory, &workflow, self.json, streams.is_verbose())?;
         let torn = teller.tell(streams)?;
         if self.follow {
             block_on(follow(&mut teller, streams))?;
         } else if let Some(torn) = torn {
             streams.warning(&torn);
         }
-        Ok(exit::DONE)
+        Ok(ExitStatus::Done)
     }
 }
 
 /// Prints the records that were not printed yet.
-struct Teller<'a> {
+struct LogPrinter<'a> {
     directory: &'a RunDirectory,
-    names: Names<'a>,
-    published: Published<'a>,
+    names: RunNames<'a>,
+    published: PublishedWriter<'a>,
     json: bool,
-    told: u64,
+    /// The journal, read up to the last printed record.
+    journal: JournalReader,
     glimpses: Glimpses,
     /// The unfinished output line of each running turn.
     begun: BTreeMap<CallId, String>,
 }
 
-impl<'a> Teller<'a> {
-    fn new(directory: &'a RunDirectory, workflow: &'a Workflow, json: bool) -> Self {
-        let (names, glimpses) = (Names::new(workflow), directory.glimpses());
-        let published = Published::new(workflow);
-        Self { directory, names, published, json, told: 0, glimpses, begun: BTreeMap::new() }
+impl<'a> LogPrinter<'a> {
+    fn new(
+        directory: &'a RunDirectory,
+        workflow: &'a Workflow,
+        json: bool,
+        verbose: bool,
+    ) -> Result<Self, CommandError> {
+        Ok(Self {
+            directory,
+            names: RunNames::new(workflow).verbose(verbose),
+            published: PublishedWriter::new(workflow),
+            json,
+            journal: directory.open_journal()?,
+            glimpses: directory.glimpses(),
+            begun: BTreeMap::new(),
+        })
     }
 
     /// Prints the records after the last printed one. Returns a torn record at the end of the journal, if any.
-    fn tell(&mut self, streams: &mut Streams) -> Result<Option<String>, Error> {
-        let directory = self.directory;
-        let mut written = Ok(());
-        let torn = directory.read(&mut |record| {
-            if written.is_ok() && record.seq > self.told {
-                self.told = record.seq;
-                written = self.record(&record, streams);
+    fn tell(&mut self, streams: &mut Streams) -> Result<Option<String>, CommandError> {
+        self.journal.catch_up()?;
+        while let Some(batch) = self.journal.next_records()? {
+            for record in batch {
+                self.record(&record, streams)?;
             }
-        })?;
-        written?;
+        }
         streams.out.flush()?;
-        Ok(torn.map(|torn| saihai::Warning::torn(self.directory, torn).to_string()))
+        // To another process, an append in progress looks torn.
+        let torn = self.journal.torn().filter(|_| self.directory.owner().is_none());
+        Ok(torn.map(|torn| saihai::DriverWarning::torn(self.directory, torn).to_string()))
     }
 
     fn record(&mut self, record: &Record, streams: &mut Streams) -> std::io::Result<()> {
@@ -92,26 +110,33 @@ impl<'a> Teller<'a> {
         self.end_lines(record, streams)?;
         if self.json {
             let run = self.directory.id();
-            json::line(&mut streams.out, "event", EventObject::new(run, record))?;
+            streams.out.json("event", EventObject::new(run, record))?;
             return self.published.write(run, record, &mut streams.out);
         }
         let out = &mut streams.out;
-        let place = format!("{:>5}  {}", record.seq, time::local_clock(record.at));
-        for (index, line) in words(record, &self.names).iter().enumerate() {
-            let margin = if index == 0 { place.clone() } else { " ".repeat(place.len()) };
-            out.data(&format!("{}  {}", out.paint(style::QUIET, &margin), line.painted(out)))?;
+        let place = format!("{:>5}  {}", record.seq, quantities::local_clock(record.at));
+        let least = if self.names.is_verbose() { LineWeight::Detail } else { LineWeight::Step };
+        let said = words(record, &self.names);
+        let said = said.iter().filter(|line| line.weight >= least);
+        let lines: Vec<String> = said.flat_map(|line| line.painted(out, MARGIN.len())).collect();
+        for (index, line) in lines.iter().enumerate() {
+            // Every line is indented by the margin, so the place fits in front of the first.
+            match line.strip_prefix(MARGIN).filter(|_| index == 0) {
+                Some(words) => out.data(&format!("{}  {words}", out.paint(style::QUIET, &place)))?,
+                None => out.data(line)?,
+            }
         }
         Ok(())
     }
 }
 
-impl Teller<'_> {
+impl LogPrinter<'_> {
     /// Prints the output of running turns: complete lines for people, every piece for programs.
     fn look_on(&mut self, streams: &mut Streams) -> std::io::Result<()> {
         for (call, shows) in self.glimpses.look() {
             if self.json {
                 let shown = ProgressObject::new(self.directory.id(), &call, &shows);
-                json::line(&mut streams.out, "progress", shown)?;
+                streams.out.json("progress", shown)?;
                 continue;
             }
             let said = match shows {
@@ -138,9 +163,9 @@ impl Teller<'_> {
     /// Prints the unfinished line of a turn that has ended.
     fn end_lines(&mut self, record: &Record, streams: &mut Streams) -> std::io::Result<()> {
         let over = match &record.entry {
-            Entry::Fact(Fact::Replied(reply)) => &reply.call,
-            Entry::Fact(Fact::Failed(failed)) => &failed.call,
-            Entry::Fact(_) | Entry::Decision(_) => return Ok(()),
+            RecordEntry::Fact(Fact::Replied(reply)) => &reply.call,
+            RecordEntry::Fact(Fact::Failed(failed)) => &failed.call,
+            RecordEntry::Fact(_) | RecordEntry::Decision(_) => return Ok(()),
         };
         match self.begun.remove(over) {
             Some(said) => self.say(over, &said, streams),
@@ -179,11 +204,16 @@ impl<'a> ProgressObject<'a> {
     }
 }
 
+/// Returns true if the run is over, even if its process still holds the lock.
+fn has_ended(view: &RunView) -> bool {
+    view.state(None).is_over()
+}
+
 /// Prints events until the process that drives the run exits. Ctrl-C is the usual way to stop and not a failure.
-async fn follow(teller: &mut Teller<'_>, streams: &mut Streams) -> Result<(), Error> {
+async fn follow(teller: &mut LogPrinter<'_>, streams: &mut Streams) -> Result<(), CommandError> {
     let mut signals = Signals::listen()?;
     loop {
-        let over = !matches!(saihai::run_state(teller.directory)?, State::Running { .. });
+        let over = teller.directory.owner().is_none() || teller.names.view().is_some_and(has_ended);
         // Check for the end before the last read, so that the final records are not missed.
         teller.look_on(streams)?;
         teller.tell(streams)?;
@@ -194,5 +224,80 @@ async fn follow(teller: &mut Teller<'_>, streams: &mut Streams) -> Result<(), Er
             _ = signals.next() => return Ok(()),
             () = tokio::time::sleep(LOOK) => {}
         }
+    }
+}
+
+/// Writes the events that a run publishes, from its records.
+#[derive(Debug)]
+pub(crate) struct PublishedWriter<'w> {
+    workflow: &'w Workflow,
+    events: BusEvents<'w>,
+}
+
+/// One event: its publisher, its receiver, and the reason.
+#[derive(Serialize)]
+struct PublishedObject<'a> {
+    run: &'a str,
+    seq: u64,
+    time: String,
+    topic: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    source: &'a str,
+    fate: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger: Option<&'a str>,
+    /// The gate before the receiver, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<&'a str>,
+}
+
+impl<'w> PublishedWriter<'w> {
+    pub(crate) fn new(workflow: &'w Workflow) -> Self {
+        Self { workflow, events: BusEvents::new(workflow) }
+    }
+
+    /// Writes a line for each event that this record settles.
+    pub(crate) fn write(&mut self, run: &str, record: &Record, out: &mut Stream) -> io::Result<()> {
+        for event in self.events.see(record) {
+            out.json("published", self.object(run, &event))?;
+        }
+        Ok(())
+    }
+
+    fn object<'a>(&'a self, run: &'a str, event: &'a BusEvent) -> PublishedObject<'a> {
+        let (fate, to) = match &event.fate {
+            EventFate::Taken(to) => ("taken", Some(to)),
+            EventFate::Orphaned(to) => ("orphaned", Some(to)),
+            EventFate::NotRouted => ("not_routed", None),
+            EventFate::OutOfScope => ("out_of_scope", None),
+            EventFate::Untaken => ("untaken", None),
+        };
+        PublishedObject {
+            run,
+            seq: event.seq,
+            time: quantities::rfc3339(event.at),
+            topic: event.topic.as_str(),
+            message: event.message.as_deref(),
+            source: match &event.source {
+                EventSource::Start => "start",
+                EventSource::Stage(stage) => stage.as_str(),
+                EventSource::Engine => "engine",
+            },
+            fate,
+            to: to.map(StageId::as_str),
+            trigger: to.filter(|_| fate == "taken").and_then(|to| self.trigger(event, to)),
+            gate: event.gate.as_ref().map(StageId::as_str),
+        }
+    }
+
+    /// Returns the pattern by which the receiver takes an event. A gate on the way only diverts it.
+    fn trigger(&self, event: &BusEvent, to: &StageId) -> Option<&str> {
+        let routes = self.workflow.topics.iter().flat_map(|topics| &topics.routes);
+        let mut own = routes.filter(|route| route.to == *to);
+        own.find(|route| saihai_judge::takes(&route.pattern, &event.topic))
+            .map(|route| route.pattern.as_str())
     }
 }

@@ -1,51 +1,97 @@
 //! The commands, one file each.
 
-use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 
-use crate::error::Error;
-use crate::terminal::Streams;
+use anstyle::Style;
+use clap::builder::StyledStr;
+use clap::{Args, Parser, Subcommand};
 
-mod answer;
-mod cancel;
+use crate::error::CommandError;
+use crate::terminal::{ColorChoice, Streams, Verbosity};
+use saihai_model::ExitStatus;
+
 mod check;
-mod completions;
-mod config;
+mod control;
 mod demo;
+mod diff;
 mod doctor;
-mod eject;
 mod explain;
-mod flags;
-mod fork;
-mod graph;
-mod init;
-mod list;
+pub(crate) mod flags;
+mod inspect;
 mod log;
-mod man;
-pub(crate) mod own_tree;
-mod prompt;
-mod record;
+mod prune_runs;
+mod reference;
 mod rehearse;
-mod resume;
 pub(crate) mod review;
 mod run;
 mod runs;
-mod schema;
-mod show;
-mod standing;
+mod scaffold;
+mod show_stage;
 mod trust;
 pub(crate) mod work;
 
-/// Makes AI coding agents follow a process
+/// Make AI coding agents follow a process
 #[derive(Debug, Parser)]
-#[command(name = "saihai", version, max_term_width = 100, propagate_version = true, after_help = AFTER_HELP)]
+#[command(
+    name = "saihai",
+    version,
+    max_term_width = 100,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    help_template = grouped_help(),
+    after_help = AFTER_HELP
+)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: GlobalFlags,
+
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: SaihaiCommand,
+}
+
+/// Flags of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalFlags {
+    /// Run as if started in this directory
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// Print only results, warnings and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Print details, such as tags, rules and counters of decisions
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+
+    /// Use colours
+    #[arg(long, value_name = "WHEN", global = true, value_enum, default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+}
+
+impl GlobalFlags {
+    /// Changes the directory of this process and sets up the streams.
+    pub(crate) fn apply(&self, streams: &mut Streams) -> Result<(), CommandError> {
+        if let Some(directory) = &self.directory {
+            std::env::set_current_dir(directory).map_err(|error| {
+                CommandError::usage(format!("cannot change to `{}`: {error}", directory.display()))
+            })?;
+        }
+        streams.verbosity = match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        };
+        Ok(())
+    }
 }
 
 const AFTER_HELP: &str = "\
-A definition says how work is to be done: plan, implement, review, fix, approve. Saihai makes the
-agents do it that way, journals all that happens, and can say afterwards why each thing happened.
+Examples:
+  saihai demo
+  saihai run default \"fix the login\" --provider claude
+  saihai check
 
 Exit codes:
    0  the run completed; for other commands: done
@@ -55,69 +101,146 @@ Exit codes:
    4  parked: a provider, a program or the disk could not serve
    5  parked: a limit or budget was reached
    6  parked: waiting for a person
-  70  a bug in Saihai";
+  70  a bug in Saihai
 
-/// What can be asked for.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Init(init::Init),
-    List(list::List),
-    Run(run::Run),
-    Rehearse(rehearse::Rehearse),
-    Review(review::Review),
-    Work(work::Work),
-    Check(check::Check),
-    Prompt(prompt::Prompt),
-    Graph(graph::Graph),
-    Runs(runs::Runs),
-    Show(show::Show),
-    Log(log::Log),
-    Explain(explain::Explain),
-    Resume(resume::Resume),
-    Fork(fork::Fork),
-    Record(record::Record),
-    Answer(answer::Answer),
-    Cancel(cancel::Cancel),
-    Config(config::Config),
-    Trust(trust::Trust),
-    Doctor(doctor::Doctor),
-    Eject(eject::Eject),
-    Schema(schema::Schema),
-    Demo(demo::Demo),
-    Completions(completions::Completions),
-    Man(man::Man),
+`saihai COMMAND --help` explains a command.";
+
+/// The commands in groups. Clap has no groups of commands; a test compares the texts with those of the commands.
+pub(crate) const GROUPS: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "Start",
+        &[
+            ("demo", "Watch a workflow run for a minute, without an agent"),
+            ("init", "Create settings and a first definition"),
+            ("doctor", "Check which agents this machine can run, and what is missing"),
+        ],
+    ),
+    (
+        "Run",
+        &[
+            ("run", "Run a definition on a task"),
+            ("work", "Work on issues, each on its own branch, up to a pull request or a merge"),
+            ("review", "Review a change with specialised agents"),
+            ("resume", "Continue a parked or interrupted run"),
+            ("answer", "Answer a question that a run waits for, and continue the run"),
+            ("cancel", "Cancel a run for good"),
+            ("fork", "Create a new run from the first part of another"),
+        ],
+    ),
+    (
+        "Inspect",
+        &[
+            ("runs", "List the runs of this project, newest first, or delete old ones"),
+            ("show", "Show the state of a run, or the prompts and replies of a stage"),
+            ("log", "Show the events of a run in words"),
+            ("explain", "Explain why a run took each transition"),
+            ("diff", "Print the changes that a run made"),
+            ("graph", "Draw a definition, or the path of a run through it"),
+        ],
+    ),
+    (
+        "Author",
+        &[
+            ("list", "List all definitions"),
+            ("check", "Report all errors in definitions and settings"),
+            ("prompt", "Print the first prompt that an agent would get"),
+            ("rehearse", "Test a definition with scripted or generated replies"),
+            ("record", "Turn a run into a script that replays it as a test"),
+            ("eject", "Copy a built-in definition into the project"),
+            ("schema", "Print a JSON Schema, or list all schemas"),
+        ],
+    ),
+    (
+        "Configure",
+        &[
+            ("config", "Print the effective settings"),
+            ("trust", "Trust this project's settings to run programs and contact hosts"),
+            ("completions", "Print the completion script for a shell"),
+        ],
+    ),
+];
+
+/// Returns clap's template for the help of the program, with the groups in place of one long list.
+fn grouped_help() -> StyledStr {
+    let (header, literal) = (Style::new().bold().underline(), Style::new().bold());
+    let mut text = format!("{{about}}\n\n{header}Usage:{header:#} {{usage}}\n");
+    for (group, commands) in GROUPS {
+        text.push_str(&format!("\n{header}{group}:{header:#}\n"));
+        for (name, about) in commands {
+            text.push_str(&format!("  {literal}{name:<13}{literal:#}{about}\n"));
+        }
+    }
+    text.push_str(&format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}"));
+    text.into()
 }
 
-impl Command {
+#[derive(Debug, Subcommand)]
+pub(crate) enum SaihaiCommand {
+    Demo(demo::DemoCommand),
+    Init(scaffold::InitCommand),
+    Doctor(doctor::DoctorCommand),
+    Run(run::RunCommand),
+    Work(work::Work),
+    Review(review::Review),
+    Resume(control::ResumeCommand),
+    Answer(control::AnswerCommand),
+    Cancel(control::CancelCommand),
+    Fork(control::ForkCommand),
+    Runs(runs::RunsCommand),
+    Show(runs::ShowCommand),
+    Log(log::LogCommand),
+    Explain(explain::ExplainCommand),
+    Diff(diff::DiffCommand),
+    Graph(inspect::GraphCommand),
+    List(inspect::ListCommand),
+    Check(check::CheckCommand),
+    Prompt(inspect::PromptCommand),
+    Rehearse(rehearse::RehearseCommand),
+    Record(rehearse::RecordCommand),
+    Eject(scaffold::EjectCommand),
+    Schema(reference::SchemaCommand),
+    Config(reference::ConfigCommand),
+    Trust(trust::TrustCommand),
+    Completions(reference::CompletionsCommand),
+    Man(reference::ManCommand),
+    Help(reference::HelpCommand),
+}
+
+impl SaihaiCommand {
     /// Runs the command and returns its exit code.
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
-        match self {
-            Self::Init(command) => command.execute(streams),
-            Self::List(command) => command.execute(streams),
-            Self::Run(command) => command.execute(streams),
-            Self::Rehearse(command) => command.execute(streams),
-            Self::Review(command) => command.execute(streams),
-            Self::Work(command) => command.execute(streams),
-            Self::Check(command) => command.execute(streams),
-            Self::Prompt(command) => command.execute(streams),
-            Self::Graph(command) => command.execute(streams),
-            Self::Runs(command) => command.execute(streams),
-            Self::Show(command) => command.execute(streams),
-            Self::Log(command) => command.execute(streams),
-            Self::Explain(command) => command.execute(streams),
-            Self::Resume(command) => command.execute(streams),
-            Self::Fork(command) => command.execute(streams),
-            Self::Record(command) => command.execute(streams),
-            Self::Answer(command) => command.execute(streams),
-            Self::Cancel(command) => command.execute(streams),
-            Self::Config(command) => command.execute(streams),
-            Self::Trust(command) => command.execute(streams),
-            Self::Doctor(command) => command.execute(streams),
-            Self::Demo(command) => command.execute(streams),
-            Self::Eject(command) => command.execute(streams),
-            Self::Schema(command) => command.execute(streams),
-            Self::Completions(command) => command.execute(streams),
-            Self::Man(command) => command.execute(streams),
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        macro_rules! execute {
+            ($($name:ident),+) => { match self { $(Self::$name(command) => command.execute(streams)),+ } };
         }
+        execute!(
+            Demo,
+            Init,
+            Doctor,
+            Run,
+            Work,
+            Review,
+            Resume,
+            Answer,
+            Cancel,
+            Fork,
+            Runs,
+            Show,
+            Log,
+            Explain,
+            Diff,
+            Graph,
+            List,
+            Check,
+            Prompt,
+            Rehearse,
+            Record,
+            Eject,
+            Schema,
+            Config,
+            Trust,
+            Completions,
+            Man,
+            Help
+        )
     }
 }

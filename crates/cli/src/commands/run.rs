@@ -5,97 +5,129 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use saihai::delivery::{OwnTree, Placement};
-use saihai::repository::ItemLock;
-use saihai::{Beginning, Clock, Driver, Outside, RunDirectory};
+use saihai::{ActionExecutor, Clock, Driver, RunDirectory, RunSpec};
 use saihai_config::check::most_calls;
-use saihai_config::{Dialect, Options, Settings, Use, ValidatedDefinition, delivery, find};
+use saihai_config::{Dialect, Options, Settings, Use, ValidatedDefinition, find};
 use saihai_connect::Connections;
+use saihai_delivery::{OwnTree, Placement};
 use saihai_engine::rehearse::way_to_completion;
-use saihai_model::{Action, Issue, IssueNumber, Script, Workflow, slug};
+use saihai_git::ItemLock;
+use saihai_model::{Action, ExitStatus, Issue, IssueNumber, ProviderKind, Script, Workflow, slug};
 
-use super::flags::RunFlags;
-use super::own_tree;
-use super::review::Review;
-use super::standing;
-use super::work::one;
-use crate::driving::{Past, Showing, block_on, drive};
-use crate::error::{Error, exit};
-use crate::forge_place::with_forge;
-use crate::issue::Closed;
-use crate::own_programs;
-use crate::prepared::{Prepared, Wanted, connections, insist_on_providers, unready};
+use crate::checkout::{
+    hide_directories_if_possible, is_first_run, lock_checked_out_issue, own_worktree, worktree_planter,
+};
+use crate::commands::flags::{RunFlags, parse_issue};
+use crate::commands::review::Review;
+use crate::commands::work::single_run as one;
+use crate::completion::{complete_all_definitions, complete_issues, completer};
+use crate::definitions::{
+    DefinitionRequest, PreparedDefinition, connections, insist_on_providers, read_script_file, read_task,
+    script_is_interactive, script_path, unready, untrusted_programs,
+};
+use crate::driving::{DisplayOptions, RunKeeping, block_on, drive};
+use crate::error::CommandError;
+use crate::issue_actions::{issue_executor, with_executor};
+use crate::issue_tracker::{ClosedIssue, IssueTask, issue_task, issue_variables, with_forge};
 use crate::project::Project;
-use crate::report::{budget_words, count};
+use crate::quantities::{budget_words, count};
 use crate::terminal::Streams;
-use crate::{diagnostics, issue, ours, outside, script, task, values};
 
 /// Run a definition on a task
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Prints the outcome, the report files and the last output. Where no provider is configured, the \
-                  definition is rehearsed on generated replies and no work is done."
-)]
-pub(crate) struct Run {
-    /// The definition: a name, or a path (with a `/`, or ending in .yaml, .yml, .json or .toml)
-    #[arg(value_name = "DEFINITION")]
+#[command(after_help = "\
+Prints the outcome, the report files and the last output.
+`--rehearse` runs the definition with generated replies; no agent does any work.
+On a terminal, a run without a provider is rehearsed too, and exits with 4. Elsewhere it is refused.
+
+Examples:
+  saihai run default \"fix the login\" --provider claude
+  saihai run default - --worktree --budget usd=5 < task.md
+  saihai run first \"try it\" --rehearse")]
+pub(crate) struct RunCommand {
+    /// Definition: a name, or a path (with a `/`, or ending in .yaml, .yml, .json or .toml)
+    #[arg(value_name = "DEFINITION", add = completer(complete_all_definitions))]
     definition: String,
 
-    /// What is to be done, or `-` to read it from stdin
+    /// Task for the agents, or `-` to read it from stdin
     #[arg(value_name = "TASK")]
     task: Option<String>,
 
     /// Work on this issue: its title, text and labels are the task
-    #[arg(long, value_name = "N", value_parser = values::issue, conflicts_with = "task")]
+    #[arg(long, value_name = "N", value_parser = parse_issue, conflicts_with = "task")]
+    #[arg(add = completer(complete_issues))]
     issue: Option<IssueNumber>,
 
-    /// Work in a worktree of its own, on a new branch that begins with what is checked out
+    /// Work in a new worktree, on a new branch from the current commit
     #[arg(long, conflicts_with = "no_worktree")]
     worktree: bool,
 
-    /// Work in this directory, whatever the issue or the definition wants
+    /// Work in this directory, overriding the issue and the definition
     #[arg(long)]
     no_worktree: bool,
+
+    /// Use generated replies instead of an agent; no work is done
+    #[arg(long, conflicts_with_all = ["provider", "script", "issue"], help_heading = "Agents")]
+    rehearse: bool,
 
     #[command(flatten)]
     flags: RunFlags,
 }
 
-impl Run {
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+impl RunCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
         if let Some(agent) = self.review_agent(&project)? {
             return Review::by(&agent, &self.flags, streams)?.execute(streams);
         }
         let settings = project.settings(self.flags.trust_project, streams)?;
-        let showing = Showing {
-            past: Past::None,
+        let showing = DisplayOptions {
             json: self.flags.json,
             interactive: streams.can_ask() && !self.flags.json,
             auto: self.flags.presence.auto,
+            keeping: RunKeeping::Kept,
+            completed: ExitStatus::Done,
         };
         // A recorded script stores its mode, so a replay uses the same one.
         let typed = self.flags.script.as_deref().map(|file| project.places.current.join(file));
-        let interactive = typed.and_then(|file| script::is_interactive(&project, &file));
+        let interactive = typed.and_then(|file| script_is_interactive(&project, &file));
         let interactive = interactive.unwrap_or(showing.interactive);
-        let options = Options { issue: self.issue, ..self.flags.options(interactive)? };
+        let mut options = Options { issue: self.issue, ..self.flags.options(interactive)? };
+        if self.rehearse {
+            options.provider = Some(ProviderKind::Script.name().into());
+        }
         let strict = self.flags.strict || settings.strict;
-        let wanted = Wanted { definition: &self.definition, options: &options, settings: &settings, strict };
-        let prepared = Prepared::new(&project, wanted, streams)?;
+        let wanted = DefinitionRequest {
+            definition: &self.definition,
+            options: &options,
+            settings: &settings,
+            strict,
+        };
+        let mut prepared = PreparedDefinition::new(&project, wanted, streams)?;
+        let file = script_path(&project, self.flags.script.as_deref(), &settings);
+        let file = file.filter(|_| !self.rehearse);
+        let is_unasked = prepared.rehearsal && !self.rehearse && file.is_none();
+        if is_unasked && !showing.interactive {
+            let has_task = self.task.is_some() || self.issue.is_some() || prepared.task.is_some();
+            return Err(if prepared.needs_task && !has_task { self.needs_task() } else { no_provider() });
+        }
+        prepared.rehearsal |= self.rehearse;
+        // A rehearsal that the user did not ask for is not a success.
+        let completed = if is_unasked { ExitStatus::Unavailable } else { ExitStatus::Done };
+        let showing = DisplayOptions { completed, ..showing };
         let mut found = unready(&prepared.workflow, &settings);
         if !prepared.rehearsal {
-            found.append(own_programs::untrusted(&project, &prepared.workflow, self.flags.trust_project));
+            found.append(untrusted_programs(&project, &prepared.workflow, self.flags.trust_project));
         }
-        diagnostics::insist(&found, strict, streams)?;
+        streams.diagnose(&found, strict)?;
         let with = connections(&settings);
         let (task, issue) = match self.issue {
-            None => (task::read(self.task.clone())?.or_else(|| prepared.task.clone()), None),
+            None => (read_task(self.task.clone())?.or_else(|| prepared.task.clone()), None),
             Some(number) => match self.task_of(number, &prepared, &project, &settings, streams)? {
-                None => return Ok(exit::DONE),
+                None => return Ok(ExitStatus::Done),
                 Some((task, issue)) => (Some(task), Some(issue)),
             },
         };
-        let file = script::file(&project, self.flags.script.as_deref(), &settings);
         if prepared.needs_task && task.is_none() && file.is_none() {
             return Err(self.needs_task());
         }
@@ -108,13 +140,13 @@ impl Run {
         let rehearsal = prepared.rehearsal;
         let placement = self.placement(issue.as_ref(), &prepared, &project, &settings, &with, streams)?;
         let mut beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
-        beginning.subject = issue.as_ref().map(issue::subject).unwrap_or_default();
+        beginning.subject = issue.as_ref().map(issue_variables).unwrap_or_default();
         if let Some(placement) = &placement {
             beginning = placed(beginning, placement.clone())?;
         }
         let workflow = beginning.workflow.clone();
-        let beyond = Beyond { project: &project, settings: &settings, with: with.clone(), rehearsal };
-        let is_first = ours::is_first(&project, &settings);
+        let beyond = RunResources { project: &project, settings: &settings, with: with.clone(), rehearsal };
+        let is_first = is_first_run(&project, &settings);
         block_on(async {
             // Check the providers first, then the forge, the issue and the branch (S-21, H-54).
             let with = with_forge(with, &workflow, &project, &settings, streams).await?;
@@ -126,11 +158,11 @@ impl Run {
                 }
                 Ok((outside, _of_the_branch)) => {
                     if is_first {
-                        ours::hide_quietly(&project, &settings);
+                        hide_directories_if_possible(&project, &settings, streams);
                     }
                     say_place(placement.as_ref(), &project, driver.directory(), streams);
                     announce(&workflow, streams);
-                    drive(outside::reaching(driver, outside), &workflow, showing, streams).await
+                    drive(with_executor(driver, outside), &workflow, showing, streams).await
                 }
             }
         })
@@ -140,18 +172,18 @@ impl Run {
     fn placement(
         &self,
         issue: Option<&Issue>,
-        prepared: &Prepared,
+        prepared: &PreparedDefinition,
         project: &Project,
         settings: &Settings,
         with: &Connections,
         streams: &mut Streams,
-    ) -> Result<Option<Placement>, Error> {
+    ) -> Result<Option<Placement>, CommandError> {
         let wishes = &prepared.wishes;
         let flag = (self.worktree || self.no_worktree).then_some(self.worktree);
         if prepared.rehearsal || !flag.or(wishes.worktree).unwrap_or(issue.is_some()) {
             return Ok(None);
         }
-        diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+        streams.diagnose(&settings.check_trust(&[Use::Work]), settings.strict)?;
         let mut settings = settings.clone();
         if let Some(root) = &wishes.worktree_root {
             settings.work.worktree_root = root.into();
@@ -164,18 +196,18 @@ impl Run {
                 let assigned = block_on(one::assigned(issue, project, &settings, with, streams))?;
                 Placement::Issue(Box::new(assigned))
             }
-            None => Placement::Own { own_tree: own_tree::wanted(project, &settings, streams)? },
+            None => Placement::Own { own_tree: own_worktree(project, &settings, streams)? },
         }))
     }
 
     /// Returns the review agent's file, if the argument names one. It reviews the current changes and takes no task.
-    fn review_agent(&self, project: &Project) -> Result<Option<PathBuf>, Error> {
+    fn review_agent(&self, project: &Project) -> Result<Option<PathBuf>, CommandError> {
         let found = find(&project.source, &project.places, &self.definition).ok();
         let Some(definition) = found.filter(|definition| definition.dialect == Dialect::Review) else {
             return Ok(None);
         };
         let given = [
-            (self.task.is_some(), "a task"),
+            (self.task.is_some(), "task"),
             (self.issue.is_some(), "`--issue`"),
             (self.flags.limits.max_iterations.is_some(), "`--max-iterations`"),
             (self.flags.presence.auto, "`--auto`"),
@@ -183,11 +215,8 @@ impl Run {
             (self.worktree, "`--worktree`"),
         ];
         if let Some((_, what)) = given.iter().find(|(given, _)| *given) {
-            let error = Error::usage(format!(
-                "`{}` is a review agent and takes no {}",
-                self.definition,
-                what.trim_start_matches("a ")
-            ));
+            let error =
+                CommandError::usage(format!("`{}` is a review agent and takes no {what}", self.definition));
             return Err(error.hint("it reviews what has changed: `saihai review --help`"));
         }
         Ok(definition.path)
@@ -197,53 +226,53 @@ impl Run {
     fn task_of(
         &self,
         number: IssueNumber,
-        prepared: &Prepared,
+        prepared: &PreparedDefinition,
         project: &Project,
         settings: &Settings,
         streams: &mut Streams,
-    ) -> Result<Option<(String, Issue)>, Error> {
+    ) -> Result<Option<(String, Issue)>, CommandError> {
         let with = connections(settings);
         insist_on_providers(&prepared.workflow, &with)?;
         let looks = prepared.workflow.completion.actions().iter().any(|one| one.does == Action::IssueState);
-        let closed = if looks { Closed::IsLookedAt } else { Closed::IsDone };
-        let wanted = issue::Wanted { number, closed };
-        block_on(issue::task_of(wanted, project, settings, &with, streams))
+        let closed = if looks { ClosedIssue::IsLookedAt } else { ClosedIssue::IsDone };
+        let wanted = IssueTask { number, closed };
+        block_on(issue_task(wanted, project, settings, &with, streams))
     }
 
-    fn needs_task(&self) -> Error {
-        Error::usage(format!("`{}` needs a task", self.definition))
-            .hint(format!("say what is to be done: `saihai run {} \"fix the login\"`", self.definition))
+    fn needs_task(&self) -> CommandError {
+        CommandError::usage(format!("`{}` needs a task", self.definition))
+            .hint(format!("pass a task: `saihai run {} \"fix the login\"`", self.definition))
     }
 
     /// Returns the script for the `script` provider, if the workflow uses it.
     fn script(
         project: &Project,
-        prepared: &Prepared,
+        prepared: &PreparedDefinition,
         file: Option<&Path>,
         strict: bool,
         streams: &mut Streams,
-    ) -> Result<Option<Script>, Error> {
+    ) -> Result<Option<Script>, CommandError> {
         if let Some(file) = file {
-            return script::read(project, file, &prepared.workflow, strict, streams).map(Some);
+            return read_script_file(project, file, &prepared.workflow, strict, streams).map(Some);
         }
         if !prepared.rehearsal {
             return Ok(None);
         }
-        streams.note("no agent is configured: this only rehearses the definition on generated replies, no work is done");
+        streams.note("rehearsing with generated replies: no agent does any work");
         Ok(Some(way_to_completion(&prepared.workflow)))
     }
 
     fn beginning(
         &self,
         project: &Project,
-        prepared: Prepared,
+        prepared: PreparedDefinition,
         settings: &Settings,
         task: Option<String>,
         script: Option<Script>,
         interactive: bool,
-    ) -> Beginning {
+    ) -> RunSpec {
         let retry = settings.retry();
-        Beginning {
+        RunSpec {
             workflow: prepared.workflow,
             script,
             definition: self.definition.clone(),
@@ -266,25 +295,32 @@ impl Run {
     }
 }
 
+/// Builds the error for a run that no provider serves.
+fn no_provider() -> CommandError {
+    CommandError::usage("no provider configured")
+        .hint("pass `--provider claude`, or set `provider` in `.saihai/config.toml`")
+        .hint("`--rehearse` runs the definition with generated replies; `saihai doctor` lists providers")
+}
+
 /// Moves the run into a worktree.
-fn placed(beginning: Beginning, placement: Placement) -> Result<Beginning, Error> {
-    let workflow = delivery::place(beginning.workflow.into_workflow());
-    Ok(Beginning {
-        workflow: ValidatedDefinition::validate(workflow).map_err(saihai::Error::from)?,
-        placement: Some(placement),
+fn placed(beginning: RunSpec, placement: Placement) -> Result<RunSpec, CommandError> {
+    let workflow = saihai_delivery::place(beginning.workflow.into_workflow());
+    Ok(RunSpec {
+        workflow: ValidatedDefinition::validate(workflow).map_err(saihai::DriverError::from)?,
+        placement: Some(placement.workplace(&beginning.directory)),
         ..beginning
     })
 }
 
 /// External resources available to a new run.
-struct Beyond<'a> {
+struct RunResources<'a> {
     project: &'a Project,
     settings: &'a Settings,
     with: Connections,
     rehearsal: bool,
 }
 
-impl Beyond<'_> {
+impl RunResources<'_> {
     /// Opens the external resources. Locks the issue if its branch is checked out outside the issue's worktree.
     async fn reached(
         &self,
@@ -292,7 +328,7 @@ impl Beyond<'_> {
         run: &RunDirectory,
         workflow: &Workflow,
         streams: &mut Streams,
-    ) -> Result<(Option<Arc<dyn Outside>>, Option<ItemLock>), Error> {
+    ) -> Result<(Option<Arc<dyn ActionExecutor>>, Option<ItemLock>), CommandError> {
         let (project, settings) = (self.project, self.settings);
         match placement {
             Some(Placement::Issue(assignment)) => {
@@ -304,12 +340,12 @@ impl Beyond<'_> {
             }
             None if self.rehearsal => Ok((None, None)),
             None => {
-                let lock = standing::taken(&project.places.root, settings, run.id())?;
-                Ok((outside::reach(workflow, project, settings, &self.with, streams).await?, lock))
+                let lock = lock_checked_out_issue(&project.places.root, settings, run.id())?;
+                Ok((issue_executor(workflow, project, settings, &self.with, streams).await?, lock))
             }
             Some(Placement::Own { own_tree }) => {
-                let beyond = outside::reach(workflow, project, settings, &self.with, streams).await?;
-                Ok((Some(Arc::new(own_tree::planter(own_tree.clone(), project, beyond)?)), None))
+                let beyond = issue_executor(workflow, project, settings, &self.with, streams).await?;
+                Ok((Some(Arc::new(worktree_planter(own_tree.clone(), project, beyond)?)), None))
             }
         }
     }
@@ -323,7 +359,7 @@ fn say_place(
     streams: &mut Streams,
 ) {
     let Some(placement) = placement else { return };
-    let place = project.shown(&placement.directory(&project.places.root, directory.id()));
+    let place = project.shown(&placement.workplace(&project.places.root).directory.of_run(directory.id()));
     match placement {
         Placement::Issue(_) => streams.note(&format!("working in `{place}`")),
         Placement::Own { .. } => {

@@ -7,38 +7,39 @@ use saihai_config::{
     Diagnostics, DiskSource, FileKind, Options, Source as _, TRUST_FILE, Trust as Trusted, TrustRequest,
     find, load,
 };
-use saihai_model::Workflow;
+use saihai_model::{ExitStatus, Workflow};
 use serde::Serialize;
 
-use crate::diagnostics;
-use crate::error::{Error, exit};
-use crate::json;
-use crate::own_programs;
-use crate::person;
-use crate::project::Project;
+use crate::definitions::LARGEST_PROGRAM;
+use crate::error::CommandError;
+use crate::project::{Project, insist_on_person_anywhere, write_atomically};
 use crate::terminal::{Streams, visible_line};
 
-/// Honour what a project's settings say about programs and addresses
+/// Trust this project's settings to run programs and contact hosts
 #[derive(Debug, Args)]
-#[command(
-    after_help = "A repository must not be able to run programs or to send secrets elsewhere just because \
-                        somebody cloned it. This shows the keys that could, and records the file as it is now; \
-                        a changed file must be trusted again."
-)]
-pub(crate) struct Trust {
-    /// The settings file, its project, or a definition's program [default: this project]
+#[command(after_help = "\
+A cloned repository must not run programs or send secrets without your consent.
+This command prints the keys that could, and records the current content of the file.
+Trust a changed file again.
+
+Examples:
+  saihai trust
+  saihai trust .agent/release/check.sh
+  saihai trust --list")]
+pub(crate) struct TrustCommand {
+    /// Settings file, project, or program of a definition [default: this project]
     #[arg(value_name = "PATH", conflicts_with_all = ["list", "revoke"])]
     path: Option<PathBuf>,
 
-    /// List what is trusted
+    /// List the trusted files
     #[arg(long, conflicts_with = "revoke")]
     list: bool,
 
-    /// Trust it no longer
+    /// Stop trusting this file
     #[arg(long, value_name = "PATH")]
     revoke: Option<PathBuf>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -66,16 +67,16 @@ struct RevokedObject<'a> {
     path: &'a str,
 }
 
-impl Trust {
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+impl TrustCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         if !self.list {
-            person::insist_anywhere("what is trusted is said by a person")?;
+            insist_on_person_anywhere("a person decides what is trusted")?;
         }
         let project = Project::find()?;
         let mut found = Diagnostics::new();
         let trusted = Trusted::load(&project.source, project.places.user.as_deref(), &mut found);
         // An unreadable trust file must not be overwritten.
-        diagnostics::insist(&found, false, streams)?;
+        streams.diagnose(&found, false)?;
         if self.list {
             return self.show(&trusted, streams);
         }
@@ -85,18 +86,23 @@ impl Trust {
         }
     }
 
-    fn show(&self, trusted: &Trusted, streams: &mut Streams) -> Result<u8, Error> {
+    fn show(&self, trusted: &Trusted, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         for (path, hash) in trusted.files() {
             if self.json {
-                json::line(&mut streams.out, "trust", TrustObject { path, hash })?;
+                streams.out.json("trust", TrustObject { path, hash })?;
             } else {
                 streams.out.data(&visible_line(path))?;
             }
         }
-        Ok(exit::DONE)
+        Ok(ExitStatus::Done)
     }
 
-    fn trust(&self, project: &Project, mut trusted: Trusted, streams: &mut Streams) -> Result<u8, Error> {
+    fn trust(
+        &self,
+        project: &Project,
+        mut trusted: Trusted,
+        streams: &mut Streams,
+    ) -> Result<ExitStatus, CommandError> {
         let file = settings_file(project, self.path.as_deref());
         let mut found = Diagnostics::new();
         let request = if is_settings(&file) {
@@ -104,17 +110,17 @@ impl Trust {
         } else {
             program(project, &file)
         };
-        diagnostics::insist(&found, false, streams)?;
+        streams.diagnose(&found, false)?;
         let Some(request) = request else {
-            return Err(Error::usage(format!("`{}` cannot be read", project.shown(&file))));
+            return Err(CommandError::usage(format!("`{}` cannot be read", project.shown(&file))));
         };
         trusted.record(&request.path, &request.content);
         save(project, &trusted)?;
         let path = request.path.to_string_lossy();
         if self.json {
             let keys = request.keys.iter().map(|(key, value)| KeyObject { key, value }).collect();
-            json::line(&mut streams.out, "trusted", TrustedObject { path: &path, keys })?;
-            return Ok(exit::DONE);
+            streams.out.json("trusted", TrustedObject { path: &path, keys })?;
+            return Ok(ExitStatus::Done);
         }
         streams.out.data(&format!("trusted: {}", visible_line(&path)))?;
         for (key, value) in &request.keys {
@@ -123,7 +129,7 @@ impl Trust {
         if request.keys.is_empty() && is_settings(&file) {
             streams.note("nothing in it needs trust");
         }
-        Ok(exit::DONE)
+        Ok(ExitStatus::Done)
     }
 
     fn revoke(
@@ -132,22 +138,22 @@ impl Trust {
         mut trusted: Trusted,
         path: &Path,
         streams: &mut Streams,
-    ) -> Result<u8, Error> {
+    ) -> Result<ExitStatus, CommandError> {
         let file = settings_file(project, Some(path));
         // The file may be gone, so its name has to do.
         let file = project.source.canonical(&file).unwrap_or(file);
         if !trusted.revoke(&file) {
-            let error = Error::usage(format!("`{}` is not trusted", project.shown(&file)));
+            let error = CommandError::usage(format!("`{}` is not trusted", project.shown(&file)));
             return Err(error.hint("`saihai trust --list` shows what is"));
         }
         save(project, &trusted)?;
         let path = file.to_string_lossy();
         if self.json {
-            json::line(&mut streams.out, "revoked", RevokedObject { path: &path })?;
+            streams.out.json("revoked", RevokedObject { path: &path })?;
         } else {
             streams.out.data(&format!("not trusted any more: {}", visible_line(&path)))?;
         }
-        Ok(exit::DONE)
+        Ok(ExitStatus::Done)
     }
 }
 
@@ -167,7 +173,7 @@ fn is_settings(file: &Path) -> bool {
 
 /// Returns a trust request for the current content of a program.
 fn program(project: &Project, file: &Path) -> Option<TrustRequest> {
-    let content = DiskSource.read(file, own_programs::LARGEST).ok()?;
+    let content = DiskSource.read(file, LARGEST_PROGRAM).ok()?;
     let path = DiskSource.canonical(file).ok()?;
     Some(TrustRequest { path, content, keys: commands(project, file) })
 }
@@ -189,18 +195,8 @@ fn commands(project: &Project, file: &Path) -> Vec<(String, String)> {
     written.map(|command| ("runs".to_owned(), command.typed())).collect()
 }
 
-/// Writes the trust file atomically.
-fn save(project: &Project, trusted: &Trusted) -> Result<(), Error> {
-    let directory = project.user_directory()?;
-    let file = directory.join(TRUST_FILE);
-    let failed =
-        |error: std::io::Error| Error::unavailable(format!("cannot write `{}`: {error}", file.display()));
-    std::fs::create_dir_all(&directory).map_err(failed)?;
-    let fresh = directory.join(format!("{TRUST_FILE}.{}", std::process::id()));
-    std::fs::write(&fresh, trusted.to_toml()).map_err(failed)?;
-    std::fs::rename(&fresh, &file).map_err(|error| {
-        // Delete the temporary file. A failure here does not matter.
-        let _ = std::fs::remove_file(&fresh);
-        failed(error)
-    })
+fn save(project: &Project, trusted: &Trusted) -> Result<(), CommandError> {
+    let file = project.user_directory()?.join(TRUST_FILE);
+    write_atomically(&file, &trusted.to_toml())
+        .map_err(|error| CommandError::unavailable(format!("cannot write `{}`: {error}", file.display())))
 }

@@ -1,55 +1,59 @@
 //! Driving a run for a person, for a program, or unattended.
 
 mod conclusion;
-mod gate;
-mod keyboard;
-mod result_object;
-mod run_log;
-mod signals;
-mod unexpected;
+mod file_changes;
+mod input;
+mod notification;
 mod watch;
 
 use std::future::Future;
 
-use saihai::{Driver, Finish, Going, Observed, RunDirectory};
-use saihai_config::review::Plan;
-use saihai_model::Workflow;
+use saihai::{DriveOptions, DriveOutcome, Driver, DriverEvent, LoadedRun};
+use saihai_delivery::Placement;
+use saihai_model::{Difference, ExitStatus, Expectation, Fact, RecordEntry, StageId, Workflow};
+use saihai_view::RunView;
+use serde::Serialize;
 use tokio::sync::mpsc;
 
 use crate::commands::review;
-use crate::error::{Error, exit};
+use crate::error::CommandError;
+use crate::quantities::count;
 use crate::terminal::Streams;
-use unexpected::Unexpected;
-use watch::{Left, Seen, Watch};
 
-pub(crate) use conclusion::{Conclusion, LATE, READY, show_result};
-pub(crate) use keyboard::{Keyboard, Typed};
-pub(crate) use result_object::ResultObject;
-pub(crate) use signals::{Signals, Unbegun};
+pub(crate) use conclusion::{Conclusion, LATE, ResultObject, is_late, show_result, state_style, state_words};
+use file_changes::{FileChanges, FilesBefore};
+pub(crate) use input::{Keyboard, Signals, StartupSignals, TypedLine};
+use notification::notify_end;
 pub(crate) use watch::EventObject;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Past {
-    None,
-    Journal,
-}
+use watch::{RunWatch, WatchEnd, WatchEvent};
 
 /// Display options of a driven run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Showing {
-    pub(crate) past: Past,
+pub(crate) struct DisplayOptions {
     /// True if events and result go to stdout as JSON.
     pub(crate) json: bool,
     /// True if a person can be asked (K-4).
     pub(crate) interactive: bool,
     /// True if every yes/no gate is answered with yes.
     pub(crate) auto: bool,
+    pub(crate) keeping: RunKeeping,
+    /// Exit status of a completed run.
+    pub(crate) completed: ExitStatus,
+}
+
+/// The fate of a run after the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunKeeping {
+    Kept,
+    /// The run is deleted: nothing can be continued, answered or read later.
+    Temporary,
 }
 
 /// Runs a future on this thread. Only commands that wait need this runtime.
-pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::unavailable(format!("cannot wait for events: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| CommandError::unavailable(format!("cannot wait for events: {error}")))?;
     runtime.block_on(future)
 }
 
@@ -57,75 +61,108 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Res
 pub(crate) async fn drive(
     driver: Driver,
     workflow: &Workflow,
-    showing: Showing,
+    showing: DisplayOptions,
     streams: &mut Streams,
-) -> Result<u8, Error> {
+) -> Result<ExitStatus, CommandError> {
     let directory = driver.directory().clone();
-    let was_over = showing.past == Past::Journal && saihai::run_state(&directory)?.is_over();
-    let ended = watched(driver, workflow, showing, streams).await?;
-    match ended {
-        Ended::Finished(finish) => {
+    let DrivenRun { end, view, was_over, before } = watched(driver, workflow, showing, streams).await?;
+    let run = view.map(|view| LoadedRun::of_view(&directory, workflow, view));
+    if let Some(run) = run.as_ref().filter(|_| !was_over) {
+        notify_end(run, showing.json, streams);
+    }
+    match (end, run) {
+        (DriveEnd::Finished(finish), run) => {
             // A run that had already ended keeps its result, even if its script has unused replies (T-24).
-            let compared = finish.ending.is_some() && !was_over;
-            let unexpected =
-                if compared { Unexpected::of(&finish, &directory)? } else { Unexpected::default() };
-            let code = unexpected.exit(finish.exit_code());
-            let said = if !showing.json && Plan::of(workflow).is_some() {
-                let said = review::say(&directory, workflow, &finish, streams);
-                said.map(|code| unexpected.exit(code))
+            let differences = match &run {
+                Some(run) if finish.ending.is_some() && !was_over => ScriptDifferences::of(&finish, run)?,
+                _ => ScriptDifferences::default(),
+            };
+            let printed = if !showing.json && workflow.is_review() {
+                review::print_report(&directory, workflow, &finish, streams)
+                    .map(|status| differences.status(status))
             } else {
-                let shown = match concluded(&directory, &finish, streams)? {
-                    Some(conclusion) => {
-                        show_result(&conclusion.compared(&unexpected, code), showing.json, streams)
-                    }
-                    None => Ok(()),
+                let status = ExitStatus::of_run(finish.ending.as_ref(), finish.hold.as_ref());
+                let status = match differences.status(status) {
+                    ExitStatus::Done => showing.completed,
+                    status => status,
                 };
-                shown.map(|()| code)
+                let changes = before.as_ref().and_then(FilesBefore::changes);
+                let print = EndOfRun { finish: &finish, differences: &differences, status, changes };
+                print.show(run.as_ref(), showing, streams)
             };
             // Delete the checkout of an ended run, even if its result could not be printed.
             if finish.ending.is_some() {
                 review::clean_up(&directory, workflow, streams)?;
             }
-            let code = said?;
-            unexpected.complain(streams);
-            Ok(code)
+            let status = printed?;
+            differences.print(streams);
+            Ok(status)
         }
-        Ended::Unheard(finish) => Ok(finish.exit_code()),
-        Ended::LeftAtGate => {
-            let conclusion = Conclusion::of(&directory)?;
-            show_result(&conclusion, showing.json, streams)?;
-            Ok(conclusion.exit())
+        (DriveEnd::Unheard(finish), _) => {
+            Ok(ExitStatus::of_run(finish.ending.as_ref(), finish.hold.as_ref()))
         }
-        Ended::Killed => {
-            streams.error("ended at once", &[format!("continue with `saihai resume {}`", directory.id())]);
-            Ok(exit::INTERRUPTED)
+        (DriveEnd::LeftAtGate, _) => {
+            // The watcher may not have seen the last records, so read them.
+            let run = LoadedRun::read(&directory)?;
+            show_result(&Conclusion::of_run(&run)?.kept(showing.keeping), showing.json, streams)?;
+            Ok(run.state.exit_status())
+        }
+        (DriveEnd::Killed, _) => {
+            let hint = format!("continue with `saihai resume {}`", directory.short_name());
+            let hints = if showing.keeping == RunKeeping::Kept { vec![hint] } else { Vec::new() };
+            streams.error("stopped immediately", &hints);
+            Ok(ExitStatus::Interrupted)
         }
     }
 }
 
-/// Returns the state of the run. Returns nothing if the disk failed before the first record.
-fn concluded(
-    directory: &RunDirectory,
-    finish: &Finish,
-    streams: &mut Streams,
-) -> Result<Option<Conclusion>, Error> {
-    let conclusion = Conclusion::of(directory);
-    match (&finish.storage, &finish.hold) {
-        (Some(why), Some(hold)) => match conclusion {
-            Ok(conclusion) => Ok(Some(conclusion.cut_short(hold.clone(), why))),
-            Err(_) => {
-                streams.error(why, &["nothing was asked, and there is no run".to_owned()]);
-                Ok(None)
+/// The end of driving a run, for its last screen.
+struct EndOfRun<'a> {
+    finish: &'a DriveOutcome,
+    differences: &'a ScriptDifferences,
+    status: ExitStatus,
+    changes: Option<FileChanges>,
+}
+
+impl EndOfRun<'_> {
+    /// Prints the state in which driving stopped. Prints an error if the disk failed before the first record.
+    fn show(
+        &self,
+        run: Option<&LoadedRun>,
+        showing: DisplayOptions,
+        streams: &mut Streams,
+    ) -> Result<ExitStatus, CommandError> {
+        let mut conclusion = match (run, &self.finish.storage) {
+            (Some(run), _) => Conclusion::of_run(run)?.kept(showing.keeping),
+            (None, storage) => {
+                let why = storage.as_deref().unwrap_or("nothing was recorded");
+                streams.error(why, &["no agent was asked, and there is no run".to_owned()]);
+                return Ok(self.status);
             }
-        },
-        (Some(_) | None, _) => conclusion.map(Some),
+        };
+        if let (Some(why), Some(hold)) = (&self.finish.storage, &self.finish.hold) {
+            conclusion = conclusion.cut_short(hold.clone(), why);
+        }
+        let conclusion = conclusion.driven(self.changes).compared(self.differences, self.status);
+        show_result(&conclusion, showing.json, streams)?;
+        Ok(self.status)
     }
 }
 
-enum Ended {
-    Finished(Finish),
+/// The end of driving, and the run as its records show it.
+struct DrivenRun {
+    end: DriveEnd,
+    view: Option<RunView>,
+    /// True if the run had ended before.
+    was_over: bool,
+    /// The files before a run that started here.
+    before: Option<FilesBefore>,
+}
+
+enum DriveEnd {
+    Finished(DriveOutcome),
     /// The reader of stdout is gone: the run is parked and there is nothing to print.
-    Unheard(Finish),
+    Unheard(DriveOutcome),
     /// The person left an open gate; nothing else was running.
     LeftAtGate,
     /// The third signal to stop.
@@ -135,59 +172,193 @@ enum Ended {
 async fn watched(
     driver: Driver,
     workflow: &Workflow,
-    showing: Showing,
+    showing: DisplayOptions,
     streams: &mut Streams,
-) -> Result<Ended, Error> {
+) -> Result<DrivenRun, CommandError> {
     let directory = driver.directory().clone();
-    let signals =
-        Signals::listen().map_err(|error| Error::unavailable(format!("cannot hear signals: {error}")))?;
-    let mut watch = Watch::new(directory.id(), workflow, showing, driver.control(), streams);
-    let mut untouched = review::Untouched::of(workflow);
+    let signals = Signals::listen()
+        .map_err(|error| CommandError::unavailable(format!("failed to install signal handlers: {error}")))?;
+    let mut watch = RunWatch::new(directory.id(), workflow, showing, driver.control(), streams);
+    let mut untouched = review::UnchangedFiles::of(workflow);
     // Earlier records supply the names for later ones.
-    if showing.past == Past::Journal {
-        directory.read(&mut |record| {
-            watch.remember(&record);
-            if let Some(untouched) = &mut untouched {
-                untouched.remember(&record);
-            }
-        })?;
+    if let Some(view) = driver.earlier_view() {
+        if let Some(untouched) = &mut untouched {
+            untouched.remember_view(view);
+        }
+        watch.remember_view(view.clone());
     }
+    let was_over = watch.is_over();
     let (tell, hear) = mpsc::unbounded_channel();
-    let driving = async move {
-        let going = Going { stay_at_gates: showing.interactive, auto: showing.auto, when_told: false };
-        let say = |seen: Seen| tell.send(seen).unwrap_or(());
-        let mut observer = |observed: Observed<'_>| {
+    let before = std::cell::OnceCell::new();
+    let driving = async {
+        let going = DriveOptions { stay_at_gates: showing.interactive, auto: showing.auto, when_told: false };
+        let say = |seen: WatchEvent| tell.send(seen).unwrap_or(());
+        let mut observer = |observed: DriverEvent<'_>| {
             let changed = match (&observed, &mut untouched) {
-                (Observed::Recorded(record), Some(untouched)) => untouched.hear(record),
+                (DriverEvent::Recorded(record), Some(untouched)) => untouched.hear(record),
                 _ => None,
             };
-            say(Seen::from(observed));
-            changed.into_iter().for_each(|changed| say(Seen::Warning(changed)));
+            if let DriverEvent::Recorded(record) = &observed
+                && let RecordEntry::Fact(Fact::Started(start)) = &record.entry
+                && !start.rehearsal
+                && !showing.json
+            {
+                before.get_or_init(|| FilesBefore::of(start));
+            }
+            say(WatchEvent::from(observed));
+            changed.into_iter().for_each(|changed| say(WatchEvent::Warning(changed)));
         };
         let finish = driver.drive(going, &mut observer).await;
-        untouched.as_mut().and_then(review::Untouched::said).map(Seen::Warning).into_iter().for_each(say);
+        untouched
+            .as_mut()
+            .and_then(review::UnchangedFiles::said)
+            .map(WatchEvent::Warning)
+            .into_iter()
+            .for_each(say);
         drop(tell);
         finish
     };
-    let finish = {
+    let ended = {
         let watching = watch.until_over(hear, signals);
         tokio::pin!(driving, watching);
         tokio::select! {
             finish = &mut driving => {
                 // The channel is closed: show its remaining records, then end.
                 watching.await;
-                finish
+                Ok(finish)
             }
             left = &mut watching => match left {
-                Left::NothingMore => driving.await,
-                Left::Gate => return Ok(Ended::LeftAtGate),
-                Left::AtOnce => return Ok(Ended::Killed),
+                WatchEnd::NothingMore => Ok(driving.await),
+                WatchEnd::Gate => Err(DriveEnd::LeftAtGate),
+                WatchEnd::AtOnce => Err(DriveEnd::Killed),
             },
         }
     };
-    match (finish?, watch.take_lost()) {
-        (finish, None) => Ok(Ended::Finished(finish)),
-        (finish, Some(Error::ClosedPipe)) => Ok(Ended::Unheard(finish)),
-        (_, Some(error)) => Err(error),
+    let (lost, view) = watch.into_parts();
+    let end = match (ended, lost) {
+        (Err(end), _) => end,
+        (Ok(finish), None) => DriveEnd::Finished(finish?),
+        (Ok(finish), Some(CommandError::ClosedPipe)) => DriveEnd::Unheard(finish?),
+        (Ok(finish), Some(error)) => return finish.map_err(CommandError::from).and(Err(error)),
+    };
+    Ok(DrivenRun { end, view, was_over, before: before.into_inner().flatten() })
+}
+
+/// Unmet expectations and unused replies of a script.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ScriptDifferences {
+    list: Vec<DifferenceObject>,
+    /// The expectations that the run met, if it met all of them: `as recorded: completed, 8 stages, 11 prompts`.
+    met: Option<String>,
+}
+
+/// One difference, as programs see it.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct DifferenceObject {
+    kind: DifferenceKind,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    came: Option<String>,
+    /// True if it is only reported.
+    #[serde(skip)]
+    lenient: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum DifferenceKind {
+    Outcome,
+    Stages,
+    Prompt,
+    Unused,
+}
+
+impl ScriptDifferences {
+    /// Compares an ended run with its script.
+    fn of(finish: &DriveOutcome, run: &LoadedRun) -> Result<Self, CommandError> {
+        // All runs of a batch share one script, so the replies for other issues stay unused.
+        let is_shared = matches!(Placement::of(&run.view.start), Some(Placement::Issue(assignment)) if assignment.batch.is_some());
+        let left = finish.accounts.left.iter().filter(|_| !is_shared).map(|left| DifferenceObject {
+            lenient: !finish.accounts.strict,
+            ..DifferenceObject::new(DifferenceKind::Unused, left.to_string())
+        });
+        let mut list: Vec<DifferenceObject> = left.collect();
+        let mut met = None;
+        if let Some(script) = run.directory.script()?
+            && let Some(expected) = &script.expect
+        {
+            let differences = expected.differences(&run.expectation()?);
+            list.extend(differences.into_iter().map(DifferenceObject::of));
+            if list.iter().all(|one| one.lenient) {
+                let word = if script.recorded.is_some() { "as recorded" } else { "as expected" };
+                met = Some(format!("{word}: {}", expectation_words(expected)));
+            }
+        }
+        Ok(Self { list, met })
+    }
+
+    /// Returns the command's status, given that of the run.
+    fn status(&self, run: ExitStatus) -> ExitStatus {
+        let differs = self.list.iter().any(|one| !one.lenient);
+        if differs && run == ExitStatus::Done { ExitStatus::Failed } else { run }
+    }
+
+    /// Prints all differences for a person.
+    fn print(&self, streams: &mut Streams) {
+        for one in &self.list {
+            if one.lenient {
+                streams.warning(&one.message);
+            } else {
+                streams.error(&one.message, &[]);
+            }
+        }
+        if let Some(met) = &self.met {
+            streams.note(met);
+        }
+    }
+
+    pub(super) fn list(&self) -> &[DifferenceObject] {
+        &self.list
+    }
+}
+
+/// Lists what a script compares: `completed, 8 stages, 11 prompts`.
+fn expectation_words(expected: &Expectation) -> String {
+    let stages = expected.stages.as_ref().map(|stages| count(stages.len() as u64, "stage"));
+    let prompts = (!expected.prompts.is_empty()).then(|| count(expected.prompts.len() as u64, "prompt"));
+    let words: Vec<String> = expected.outcome.clone().into_iter().chain(stages).chain(prompts).collect();
+    words.join(", ")
+}
+
+impl DifferenceObject {
+    fn new(kind: DifferenceKind, message: String) -> Self {
+        Self { kind, message, call: None, step: None, expected: None, came: None, lenient: false }
+    }
+
+    fn of(difference: Difference) -> Self {
+        let message = difference.to_string();
+        let stage = |stage: Option<StageId>| stage.map(|stage| stage.to_string());
+        match difference {
+            Difference::Outcome { expected, came } => Self {
+                expected: Some(expected),
+                came: Some(came),
+                ..Self::new(DifferenceKind::Outcome, message)
+            },
+            Difference::Stages { step, expected, came } => Self {
+                step: Some(step),
+                expected: stage(expected),
+                came: stage(came),
+                ..Self::new(DifferenceKind::Stages, message)
+            },
+            Difference::Prompt { call } => {
+                Self { call: Some(call.to_string()), ..Self::new(DifferenceKind::Prompt, message) }
+            }
+        }
     }
 }

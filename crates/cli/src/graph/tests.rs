@@ -5,13 +5,13 @@ use std::path::Path;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use saihai_config::{
-    Diagnostics, MemorySource, Options, Places, Settings, SettingsFrom, Variables, find, load,
+    Diagnostics, MemorySource, Options, ProjectPaths, Settings, SettingsFrom, Variables, find, load,
 };
-use saihai_model::{By, Decision, Destination, Entry, Fact, Moment, Record, Verdict, Workflow};
+use saihai_model::{By, Decision, Destination, Fact, Moment, Record, RecordEntry, Verdict, Workflow};
 use saihai_view::RunView;
 
-use super::layout::{Anchor, Area, WORDS, Wire, text_width};
-use super::{Graph, Kind, Overlay, Way, dot, mermaid, svg};
+use super::layout::{EdgeWire, LabelAnchor, Rectangle, WORDS, text_width};
+use super::{EdgeKind, NodeKind, WorkflowGraph, dot, mermaid, svg};
 
 const PIECE: &str = r#"
 name: fix <"it">
@@ -34,7 +34,7 @@ fn workflow() -> Workflow {
 
 fn named(source: &MemorySource, name: &str, language: &str) -> Workflow {
     let root = Path::new("/p").to_path_buf();
-    let places = Places { root: root.clone(), user: None, home: None, current: root.clone() };
+    let places = ProjectPaths { root: root.clone(), user: None, home: None, current: root.clone() };
     let variables = Variables::new([("SAIHAI_LANGUAGE".to_owned(), language.to_owned())]);
     let from = SettingsFrom {
         root: &root,
@@ -50,13 +50,13 @@ fn named(source: &MemorySource, name: &str, language: &str) -> Workflow {
     load(source, &places, &definition, &options, &settings).workflow.expect("it is right")
 }
 
-fn run() -> Overlay {
-    let started = Entry::Fact(Fact::Started(saihai_model::testing::start()));
+fn run() -> RunView {
+    let started = RecordEntry::Fact(Fact::Started(saihai_model::testing::start()));
     let mut view = RunView::begin(&Record { seq: 1, at: Moment(0), entry: started }).expect("it starts");
     let mut seq = 1;
     let mut see = |at: u64, decision: Decision| {
         seq += 1;
-        view.apply(Record { seq, at: Moment(at), entry: Entry::Decision(decision) });
+        view.apply(Record { seq, at: Moment(at), entry: RecordEntry::Decision(decision) });
     };
     let entered = |stage: &str| Decision::Entered { stage: stage.into(), visit: 1, consecutive: 1 };
     let exited = |stage: &str, to: Destination| {
@@ -67,12 +67,12 @@ fn run() -> Overlay {
     see(1_500, exited("repair", Destination::Stage("review".into())));
     see(1_500, entered("review"));
     see(62_500, exited("review", Destination::Complete));
-    Overlay::of(&view)
+    view
 }
 
 #[test]
 fn mermaid_shows_every_way_once() {
-    assert_snapshot!(mermaid(&Graph::of(&workflow(), None)), @r#"
+    assert_snapshot!(mermaid(&WorkflowGraph::of(&workflow(), None)), @r#"
     flowchart TD
         n0["repair"]
         n1[["review<br/>tests<br/>reading"]]
@@ -91,7 +91,7 @@ fn mermaid_shows_every_way_once() {
 
 #[test]
 fn a_run_is_marked_with_counts_and_times() {
-    assert_snapshot!(dot(&Graph::of(&workflow(), Some(&run()))), @r##"
+    assert_snapshot!(dot(&WorkflowGraph::of(&workflow(), Some(&run()))), @r##"
     digraph "fix <\"it\">" {
         node [shape=box, style=rounded, fontname="sans-serif"];
         n0 [label="repair\n×1 · 1.5 s"];
@@ -112,7 +112,7 @@ fn a_run_is_marked_with_counts_and_times() {
 
 #[test]
 fn loops_and_monitors_are_told_from_the_way_onwards() {
-    let graph = Graph::of(&workflow(), None);
+    let graph = WorkflowGraph::of(&workflow(), None);
     let kind = |from: &str, to: &str| {
         let edge = graph
             .edges
@@ -120,15 +120,15 @@ fn loops_and_monitors_are_told_from_the_way_onwards() {
             .find(|edge| graph.nodes[edge.from].id == from && graph.nodes[edge.to].id == to);
         edge.map(|edge| edge.kind)
     };
-    assert_eq!(kind("repair", "review"), Some(Way::Forward));
-    assert_eq!(kind("review", "repair"), Some(Way::Loop));
-    assert_eq!(kind("repair", "judge(review, repair)"), Some(Way::Monitor));
-    assert_eq!(graph.nodes[1].kind, Kind::Parallel);
+    assert_eq!(kind("repair", "review"), Some(EdgeKind::Forward));
+    assert_eq!(kind("review", "repair"), Some(EdgeKind::Loop));
+    assert_eq!(kind("repair", "judge(review, repair)"), Some(EdgeKind::Monitor));
+    assert_eq!(graph.nodes[1].kind, NodeKind::Parallel);
 }
 
 #[test]
 fn an_svg_is_well_formed_and_nothing_overlaps() {
-    let graph = Graph::of(&workflow(), Some(&run()));
+    let graph = WorkflowGraph::of(&workflow(), Some(&run()));
     let text = svg(&graph);
     assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
     assert!(text.contains("fix &lt;&quot;it&quot;&gt;"), "a title is data");
@@ -136,10 +136,10 @@ fn an_svg_is_well_formed_and_nothing_overlaps() {
 }
 
 /// Checks that boxes do not overlap, and that labels and edges do not cross boxes or other labels.
-fn check_apart(graph: &Graph) {
+fn check_apart(graph: &WorkflowGraph) {
     let layout = super::layout::layout(graph);
-    let boxes: Vec<Area> = layout.boxes.iter().map(|placed| placed.area).collect();
-    let words: Vec<(usize, Area)> =
+    let boxes: Vec<Rectangle> = layout.boxes.iter().map(|placed| placed.area).collect();
+    let words: Vec<(usize, Rectangle)> =
         layout.wires.iter().enumerate().map(|(index, wire)| (index, words_of(wire))).collect();
     for (index, one) in boxes.iter().enumerate() {
         for other in &boxes[index + 1..] {
@@ -168,29 +168,29 @@ fn check_apart(graph: &Graph) {
     }
 }
 
-fn words_of(wire: &Wire) -> Area {
+fn words_of(wire: &EdgeWire) -> Rectangle {
     #[expect(clippy::cast_precision_loss, reason = "a few lines")]
     let height = (wire.words.lines.len() as f64) * WORDS;
     let width = wire.words.lines.iter().map(|line| text_width(line, 6.4)).fold(0.0, f64::max);
     let x = match wire.anchor {
-        Anchor::Start => wire.at.0,
-        Anchor::End => wire.at.0 - width,
+        LabelAnchor::Start => wire.at.0,
+        LabelAnchor::End => wire.at.0 - width,
     };
-    Area { x, y: wire.at.1 - 11.0, width, height: (height - 2.0).max(0.0) }
+    Rectangle { x, y: wire.at.1 - 11.0, width, height: (height - 2.0).max(0.0) }
 }
 
-fn between(points: &[(f64, f64)]) -> Area {
+fn between(points: &[(f64, f64)]) -> Rectangle {
     let (one, other) = (points[0], points[1]);
     let (x, y) = (one.0.min(other.0), one.1.min(other.1));
-    Area { x, y, width: (one.0 - other.0).abs(), height: (one.1 - other.1).abs() }
+    Rectangle { x, y, width: (one.0 - other.0).abs(), height: (one.1 - other.1).abs() }
 }
 
 /// Shrinks a box by its border, which edges may touch.
-fn smaller(area: Area) -> Area {
-    Area { x: area.x + 1.0, y: area.y + 1.0, width: area.width - 2.0, height: area.height - 2.0 }
+fn smaller(area: Rectangle) -> Rectangle {
+    Rectangle { x: area.x + 1.0, y: area.y + 1.0, width: area.width - 2.0, height: area.height - 2.0 }
 }
 
-fn meet(one: Area, other: Area) -> bool {
+fn meet(one: Rectangle, other: Rectangle) -> bool {
     let apart = |at: f64, length: f64, other: f64, its: f64| at + length <= other || other + its <= at;
     let apart_x = apart(one.x, one.width, other.x, other.width);
     !(apart_x || apart(one.y, one.height, other.y, other.height))
@@ -203,7 +203,7 @@ const BUILT_IN: [&str; 9] =
 fn no_built_in_piece_is_drawn_with_anything_over_anything() {
     for language in ["en", "ja"] {
         for name in BUILT_IN {
-            check_apart(&Graph::of(&named(&MemorySource::new([]), name, language), None));
+            check_apart(&WorkflowGraph::of(&named(&MemorySource::new([]), name, language), None));
         }
     }
 }
@@ -222,9 +222,9 @@ movements:
   - {name: begin, description: Makes a start, rules: [{condition: begun, next: both}]}
 "#;
 
-fn described() -> Graph {
+fn described() -> WorkflowGraph {
     let source = MemorySource::new([("/p/.saihai/pieces/it.yaml", DESCRIBED)]);
-    Graph::of(&named(&source, "it", "en"), None)
+    WorkflowGraph::of(&named(&source, "it", "en"), None)
 }
 
 // P-10: `description`
@@ -255,19 +255,19 @@ fn a_definition_that_is_not_written_from_top_to_bottom_is_drawn_so() {
     let graph = described();
     let flow: Vec<&str> = graph.order.flow.iter().map(|node| graph.nodes[*node].id.as_str()).collect();
     assert_eq!(flow, ["begin", "both", "end"]);
-    assert!(graph.edges.iter().all(|edge| edge.kind == Way::Forward));
+    assert!(graph.edges.iter().all(|edge| edge.kind == EdgeKind::Forward));
 }
 
-fn any_graph() -> impl Strategy<Value = Graph> {
-    let kinds = [Kind::Turn, Kind::Parallel, Kind::Gate, Kind::Action, Kind::Aside];
+fn any_graph() -> impl Strategy<Value = WorkflowGraph> {
+    let kinds = [NodeKind::Turn, NodeKind::Parallel, NodeKind::Gate, NodeKind::Action, NodeKind::Aside];
     let node = (prop::sample::select(kinds.to_vec()), 0usize..4, "[a-zあ-ん ]{1,30}");
-    let way = prop::sample::select(vec![Way::Forward, Way::Monitor]);
+    let way = prop::sample::select(vec![EdgeKind::Forward, EdgeKind::Monitor]);
     let edges = prop::collection::vec(
         (any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[a-zあ-ん、 ]{0,80}", way, 0u32..3),
         0..24,
     );
     (prop::collection::vec(node, 1..9), edges, any::<bool>()).prop_map(|(nodes, edges, traced)| {
-        let mut graph = Graph {
+        let mut graph = WorkflowGraph {
             title: "any".to_owned(),
             description: None,
             nodes: nodes
@@ -277,27 +277,27 @@ fn any_graph() -> impl Strategy<Value = Graph> {
                 .collect(),
             edges: Vec::new(),
             traced,
-            order: super::Order::default(),
+            order: super::FlowOrder::default(),
         };
         let stages = graph.nodes.len();
         graph.nodes.extend([
-            super::Node::new(super::COMPLETE, Kind::Complete),
-            super::Node::new(super::ABORT, Kind::Abort),
+            super::GraphNode::new(super::COMPLETE, NodeKind::Complete),
+            super::GraphNode::new(super::ABORT, NodeKind::Abort),
         ]);
         for (from, to, label, kind, taken) in edges {
             graph.connect(from.index(stages), to.index(stages + 2), label.trim().to_owned(), kind);
             graph.edges.last_mut().expect("one was just added").taken = taken;
         }
-        graph.drop_unreached_ends();
+        graph.drop_unreached([super::ABORT, super::COMPLETE]);
         graph.arranged("0")
     })
 }
 
-fn any_node(index: usize, kind: Kind, turns: usize, name: &str) -> super::Node {
+fn any_node(index: usize, kind: NodeKind, turns: usize, name: &str) -> super::GraphNode {
     let id = if index == 0 { "0".to_owned() } else { format!("{index} {name}") };
-    let turns = if kind == Kind::Parallel { turns } else { 0 };
-    let part = |turn: usize| super::Part { name: format!("turn {turn}"), description: None };
-    super::Node { turns: (0..turns).map(part).collect(), ..super::Node::new(&id, kind) }
+    let turns = if kind == NodeKind::Parallel { turns } else { 0 };
+    let part = |turn: usize| super::GraphTurn { name: format!("turn {turn}"), description: None };
+    super::GraphNode { turns: (0..turns).map(part).collect(), ..super::GraphNode::new(&id, kind) }
 }
 
 proptest! {

@@ -1,88 +1,102 @@
-//! Display names of a run's calls and rules.
-
-use std::collections::BTreeMap;
+//! Display names of a run's calls and rules, from its frozen workflow and its records so far.
 
 use saihai_model::{
-    CallId, Decision, Entry, Exit, Fact, FailureClass, Holds, Place, Purpose, Record, Stage, StageId,
-    Workflow,
+    By, CallId, Exit, FailureClass, ProgramCommand, Purpose, Record, RoundPosition, RuleCondition, Stage,
+    StageId, TurnId, Verdict, Workflow,
 };
+use saihai_view::{AttemptResult, DecisiveTurn, RunView};
 
 use crate::terminal::visible_line;
 
-/// The names of a run's calls and rules, from its frozen workflow and its calls so far.
-pub(crate) struct Names<'a> {
+pub(crate) struct RunNames<'a> {
     workflow: &'a Workflow,
-    calls: BTreeMap<CallId, (Place, Option<Purpose>)>,
-    stage: Option<StageId>,
-    in_a_row: u32,
-    most_iterations: Option<u32>,
-    lost_session: Option<CallId>,
-    replied: Option<CallId>,
+    view: Option<RunView>,
+    verbose: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> RunNames<'a> {
     pub(crate) fn new(workflow: &'a Workflow) -> Self {
-        Self {
-            workflow,
-            calls: BTreeMap::new(),
-            stage: None,
-            in_a_row: 0,
-            most_iterations: workflow.limits.rounds,
-            lost_session: None,
-            replied: None,
+        Self { workflow, view: None, verbose: false }
+    }
+
+    /// Adds the mechanism of decisions to the words: tags, rules, methods (`-v`).
+    pub(crate) fn verbose(self, verbose: bool) -> Self {
+        Self { verbose, ..self }
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Returns the turns that decided the current exit.
+    pub(super) fn decisive_turns(&self, stage: &StageId, verdict: &Verdict) -> Vec<DecisiveTurn> {
+        let round = self.view().and_then(RunView::current_round);
+        let round = round.filter(|(visit, _)| visit.stage == *stage);
+        let Some((view, (_, round))) = self.view().zip(round) else {
+            return Vec::new();
+        };
+        view.decisive_turns(self.workflow, stage, round, verdict)
+    }
+
+    /// Returns true if a stage of several turns decided nothing.
+    pub(super) fn is_uncounted(&self, verdict: &Verdict) -> bool {
+        verdict.by == By::Only && verdict.labels.iter().all(Option::is_none)
+    }
+
+    /// Returns how often a call was asked so far.
+    pub(super) fn attempts(&self, call: &CallId) -> Option<u32> {
+        let call = self.view()?.call(call)?;
+        u32::try_from(call.attempts.len()).ok()
+    }
+
+    /// Folds a record. Must see every record before it is formatted; a repeated record changes nothing.
+    pub(crate) fn learn(&mut self, record: &Record) {
+        match &mut self.view {
+            Some(view) if record.seq > view.last_seq => view.apply(record.clone()),
+            Some(_) => {}
+            None => self.view = RunView::begin(record),
         }
     }
 
-    /// Learns the calls of a record. Must see every record before it is formatted.
-    pub(crate) fn learn(&mut self, record: &Record) {
-        match &record.entry {
-            Entry::Decision(Decision::Entered { stage, consecutive, .. }) => {
-                self.in_a_row = *consecutive;
-                // No call of an earlier stage is still running.
-                self.calls.clear();
-                self.stage = Some(stage.clone());
-            }
-            Entry::Decision(Decision::Called { call, place, purpose }) => {
-                self.calls.insert(call.clone(), (*place, *purpose));
-            }
-            Entry::Fact(Fact::Replied(reply)) => self.replied = Some(reply.call.clone()),
-            // A correction belongs to the same place as the reply it corrects.
-            Entry::Decision(Decision::Correct { call, .. }) => {
-                if let Some(place) = self.replied.as_ref().and_then(|replied| self.place(replied)) {
-                    self.calls.insert(call.clone(), (place, Some(Purpose::Correction)));
-                }
-            }
-            Entry::Fact(Fact::Resumed(raise)) => self.most_iterations = raise.rounds.or(self.most_iterations),
-            Entry::Fact(Fact::Failed(failed)) => {
-                let lost = failed.failure.class == FailureClass::SessionLost;
-                self.lost_session = lost.then(|| failed.call.clone());
-            }
-            Entry::Decision(_) | Entry::Fact(_) => {}
-        }
+    /// Takes over the view of earlier records.
+    pub(crate) fn remember(&mut self, view: RunView) {
+        self.view = Some(view);
+    }
+
+    pub(crate) fn view(&self) -> Option<&RunView> {
+        self.view.as_ref()
+    }
+
+    pub(crate) fn into_view(self) -> Option<RunView> {
+        self.view
     }
 
     /// Returns true if the call just failed because its session no longer exists.
-    pub(crate) fn has_lost_session(&self, call: &CallId) -> bool {
-        self.lost_session.as_ref() == Some(call)
+    pub(super) fn has_lost_session(&self, call: &CallId) -> bool {
+        let call = self.view().and_then(|view| view.call(call));
+        call.and_then(|call| call.attempts.last()).is_some_and(|attempt| match &attempt.result {
+            AttemptResult::Failed { failed, .. } => failed.failure.class == FailureClass::SessionLost,
+            AttemptResult::Open | AttemptResult::Replied { .. } => false,
+        })
     }
 
     /// Returns the current iteration limit.
-    pub(crate) fn most_iterations(&self) -> Option<u32> {
-        self.most_iterations
+    pub(super) fn most_iterations(&self) -> Option<u32> {
+        self.view().and_then(|view| view.most_iterations).or(self.workflow.limits.rounds)
     }
 
     /// Returns true if the workflow limits iterations (K-36). Without a limit their number has no meaning.
-    pub(crate) fn counts_iterations(&self) -> bool {
-        self.most_iterations.or(self.workflow.limits.hard_rounds).is_some()
+    pub(super) fn counts_iterations(&self) -> bool {
+        self.most_iterations().or(self.workflow.limits.hard_rounds).is_some()
     }
 
-    pub(crate) fn current_stage(&self) -> Option<&StageId> {
-        self.stage.as_ref()
+    pub(super) fn current_stage(&self) -> Option<&StageId> {
+        self.view()?.visits.last().map(|visit| &visit.stage)
     }
 
     /// Returns the number of consecutive visits to the current stage.
-    pub(crate) fn in_a_row(&self) -> u32 {
-        self.in_a_row
+    pub(super) fn in_a_row(&self) -> u32 {
+        self.view().and_then(|view| view.visits.last()).map_or(0, |visit| visit.consecutive)
     }
 
     pub(crate) fn workflow(&self) -> &'a Workflow {
@@ -95,54 +109,58 @@ impl<'a> Names<'a> {
     }
 
     /// Returns the place that a call's result belongs to.
-    pub(crate) fn place(&self, call: &CallId) -> Option<Place> {
-        self.calls.get(call).map(|(place, _)| *place)
+    pub(super) fn place(&self, call: &CallId) -> Option<RoundPosition> {
+        self.view()?.call(call).map(|call| call.place)
     }
 
     /// Returns the purpose of a call to an agent.
-    pub(crate) fn purpose(&self, call: &CallId) -> Option<Purpose> {
-        self.calls.get(call).and_then(|(_, purpose)| *purpose)
+    pub(super) fn purpose(&self, call: &CallId) -> Option<Purpose> {
+        self.view()?.call(call)?.purpose
+    }
+
+    /// Returns the name of a call that corrects the last reply. It belongs to the same place, and has not begun yet.
+    pub(super) fn correction(&self, call: &CallId) -> String {
+        let calls = self.view().map_or(&[][..], |view| &view.calls);
+        let replied = calls.iter().filter_map(|call| match call.attempts.last()?.result {
+            AttemptResult::Replied { seq, .. } => Some((seq, call.place)),
+            AttemptResult::Open | AttemptResult::Failed { .. } => None,
+        });
+        self.name(call, replied.max_by_key(|(seq, _)| *seq).map(|(_, place)| place))
     }
 
     /// Returns a short, unique name of a call: `plan`, `verify/tests`, `plan (judge)`, `plan (reports)`.
     pub(crate) fn call(&self, call: &CallId) -> String {
+        self.name(call, self.place(call))
+    }
+
+    fn name(&self, call: &CallId, place: Option<RoundPosition>) -> String {
         let stage = visible_line(call.stage.as_str());
-        let Some(place) = self.place(call) else {
-            return stage.into_owned();
-        };
+        let Some(place) = place else { return stage.into_owned() };
         match place {
-            Place::Main(turn) => self.turn(&call.stage, turn),
-            Place::Check(turn) => format!("{} (judge)", self.turn(&call.stage, turn)),
-            Place::Exit => format!("{stage} (judge)"),
-            Place::Report(turn) => format!("{} (reports)", self.turn(&call.stage, turn)),
-            Place::Block(_) => format!("{stage} (action)"),
-            Place::Proof(index) => {
+            RoundPosition::Main(turn) => self.turn(&call.stage, turn),
+            RoundPosition::Check(turn) => format!("{} (judge)", self.turn(&call.stage, turn)),
+            RoundPosition::Exit => format!("{stage} (judge)"),
+            RoundPosition::Report(turn) => format!("{} (reports)", self.turn(&call.stage, turn)),
+            RoundPosition::Block(_) => format!("{stage} (action)"),
+            RoundPosition::Proof(index) => {
                 let proof = self.stage(&call.stage).and_then(|stage| stage.proofs().nth(index));
                 format!("{stage} ({})", proof.map_or("validator".into(), |proof| visible_line(&proof.name)))
             }
-            Place::Outside(_) => format!("{stage} (condition)"),
+            RoundPosition::Outside(_) => format!("{stage} (condition)"),
         }
     }
 
-    /// Returns the title of a call, which providers see too.
-    pub(crate) fn title(&self, call: &CallId) -> String {
-        let titled = match self.place(call) {
-            Some(Place::Main(turn)) => {
-                self.stage(&call.stage).and_then(|stage| stage.turns().get(turn)).map(|turn| &turn.title)
-            }
-            Some(
-                Place::Check(_)
-                | Place::Exit
-                | Place::Report(_)
-                | Place::Block(_)
-                | Place::Proof(_)
-                | Place::Outside(_),
-            )
-            | None => None,
-        };
-        titled
-            .filter(|title| !title.is_empty())
-            .map_or_else(|| self.call(call), |title| visible_line(title).into_owned())
+    /// Returns the command of a turn that runs a program; of the only turn if none is named.
+    pub(super) fn command(&self, stage: &StageId, turn: Option<&TurnId>) -> Option<String> {
+        let mut turns = self.stage(stage)?.turns().iter();
+        let turn = turns.find(|one| turn.is_none_or(|turn| one.id == *turn))?;
+        turn.program.as_deref().map(ProgramCommand::typed)
+    }
+
+    /// Returns the program of a call, if no agent is asked.
+    pub(crate) fn program(&self, call: &CallId) -> Option<&'a ProgramCommand> {
+        let Some(RoundPosition::Main(turn)) = self.place(call) else { return None };
+        self.stage(&call.stage)?.turns().get(turn)?.program.as_deref()
     }
 
     /// Returns the condition of a rule: `done`, `all("ok")`.
@@ -175,15 +193,17 @@ impl<'a> Names<'a> {
     }
 }
 
-fn condition(holds: &Holds) -> String {
+fn condition(holds: &RuleCondition) -> String {
     let list = |labels: &[saihai_model::Label]| {
         let quoted: Vec<String> = labels.iter().map(|label| format!("{:?}", label.as_str())).collect();
         quoted.join(", ")
     };
     match holds {
-        Holds::Always => "always".to_owned(),
-        Holds::Is(label) | Holds::Answered(label) => visible_line(label.as_str()).into_owned(),
-        Holds::All(labels) => format!("all({})", list(labels)),
-        Holds::Any(labels) => format!("any({})", list(labels)),
+        RuleCondition::Always => "always".to_owned(),
+        RuleCondition::Is(label) | RuleCondition::Answered(label) => {
+            visible_line(label.as_str()).into_owned()
+        }
+        RuleCondition::All(labels) => format!("all({})", list(labels)),
+        RuleCondition::Any(labels) => format!("any({})", list(labels)),
     }
 }

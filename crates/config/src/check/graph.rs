@@ -1,10 +1,18 @@
-use std::collections::{HashMap, VecDeque};
+//! Graph of the stages: unreachable stages, stages without an end, cycles without a monitor, and gates that
+//! a run can bypass.
 
-use saihai_model::{Alarm, Completion, Ending, Exit, Stage, StageId, StillWrong, Target, Watch, Workflow};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use saihai_model::{
+    Activity, Alarm, Completion, Ending, Exit, GateMode, InvalidOutputPolicy, Stage, StageId, Target, Watch,
+    Workflow,
+};
+
+use super::{FindingProblem, Spot, WorkflowFinding};
 
 /// Graph of the stages, numbered in the workflow's order.
 #[derive(Debug, Default)]
-pub(super) struct Graph {
+pub(super) struct StageGraph {
     pub(super) next: Vec<Vec<usize>>,
     /// Stages where a run starts, or continues after the work is done.
     pub(super) roots: Vec<usize>,
@@ -12,13 +20,13 @@ pub(super) struct Graph {
     pub(super) ends: Vec<usize>,
 }
 
-pub(super) enum Leads<'a> {
+pub(super) enum StageTarget<'a> {
     To(&'a StageId),
     ToAny,
     ToTheEnd,
 }
 
-impl Graph {
+impl StageGraph {
     /// Builds the graph from all transitions, including those of monitors.
     pub(super) fn of(workflow: &Workflow) -> Self {
         let mut graph = Self { next: vec![Vec::new(); workflow.stages.len()], ..Self::default() };
@@ -38,11 +46,11 @@ impl Graph {
         graph
     }
 
-    pub(super) fn add(&mut self, workflow: &Workflow, from: usize, leads: &Leads<'_>) {
+    pub(super) fn add(&mut self, workflow: &Workflow, from: usize, leads: &StageTarget<'_>) {
         match leads {
-            Leads::To(id) => self.next[from].extend(workflow.stages.get_index_of(*id)),
-            Leads::ToAny => self.next[from].extend(0..workflow.stages.len()),
-            Leads::ToTheEnd => self.ends.push(from),
+            StageTarget::To(id) => self.next[from].extend(workflow.stages.get_index_of(*id)),
+            StageTarget::ToAny => self.next[from].extend(0..workflow.stages.len()),
+            StageTarget::ToTheEnd => self.ends.push(from),
         }
     }
 
@@ -132,7 +140,7 @@ impl Graph {
 }
 
 /// Returns every target of a stage's exit, limits and replies.
-pub(super) fn ways_out<'a>(workflow: &'a Workflow, stage: &'a Stage) -> Vec<Leads<'a>> {
+pub(super) fn ways_out<'a>(workflow: &'a Workflow, stage: &'a Stage) -> Vec<StageTarget<'a>> {
     let mut ways = Vec::new();
     let mut push = |way| ways.push(way);
     match &stage.exit {
@@ -146,26 +154,28 @@ pub(super) fn ways_out<'a>(workflow: &'a Workflow, stage: &'a Stage) -> Vec<Lead
         Exit::Topics { silent, .. } => {
             leads(&silent.exhausted, &mut push);
             if let Some(topics) = &workflow.topics {
-                topics.routes.iter().for_each(|route| push(Leads::To(&route.to)));
-                push(Leads::To(&topics.otherwise));
+                topics.routes.iter().for_each(|route| push(StageTarget::To(&route.to)));
+                push(StageTarget::To(&topics.otherwise));
             }
         }
     }
     if let Some(instead) = stage.visits.as_ref().and_then(|limit| limit.once_instead.as_ref()) {
-        push(Leads::To(instead));
+        push(StageTarget::To(instead));
     }
     if stage.rounds.max.is_some() {
         leads(&stage.rounds.too_many, &mut push);
     }
     for turn in stage.turns() {
-        if let Some(StillWrong::Go(target)) = turn.reads.output.as_ref().map(|output| &output.still_wrong) {
+        if let Some(InvalidOutputPolicy::Go(target)) =
+            turn.reads.output.as_ref().map(|output| &output.still_wrong)
+        {
             leads(target, &mut push);
         }
         let words = turn.reads.directives.iter().flat_map(|directives| &directives.words);
         words.for_each(|word| leads(&word.then, &mut push));
     }
     if !matches!(workflow.completion, Completion::Flow) {
-        push(Leads::ToTheEnd);
+        push(StageTarget::ToTheEnd);
     }
     ways
 }
@@ -176,12 +186,12 @@ pub fn unknown_stages(workflow: &Workflow) -> Vec<StageId> {
         Vec::from_iter([Some(&workflow.entry), workflow.afterwards.as_ref()].into_iter().flatten());
     for stage in workflow.stages.values() {
         let ways = ways_out(workflow, stage).into_iter();
-        named.extend(ways.filter_map(|way| if let Leads::To(id) = way { Some(id) } else { None }));
+        named.extend(ways.filter_map(|way| if let StageTarget::To(id) = way { Some(id) } else { None }));
     }
     for monitor in &workflow.monitors {
         if let Alarm::Go(target) = &monitor.then {
             leads(target, &mut |way| {
-                if let Leads::To(id) = way {
+                if let StageTarget::To(id) = way {
                     named.push(id);
                 }
             });
@@ -196,13 +206,13 @@ pub fn unknown_stages(workflow: &Workflow) -> Vec<StageId> {
     unknown
 }
 
-fn leads<'a>(target: &'a Target, push: &mut impl FnMut(Leads<'a>)) {
+fn leads<'a>(target: &'a Target, push: &mut impl FnMut(StageTarget<'a>)) {
     match target {
-        Target::Stage(id) => push(Leads::To(id)),
-        Target::NamedBy { .. } => push(Leads::ToAny),
-        Target::ByPhase { stages } => stages.values().for_each(|id| push(Leads::To(id))),
+        Target::Stage(id) => push(StageTarget::To(id)),
+        Target::NamedBy { .. } => push(StageTarget::ToAny),
+        Target::ByPhase { stages } => stages.values().for_each(|id| push(StageTarget::To(id))),
         Target::Again(again) => leads(&again.exhausted, push),
-        Target::Complete | Target::End(_) => push(Leads::ToTheEnd),
+        Target::Complete | Target::End(_) => push(StageTarget::ToTheEnd),
     }
 }
 
@@ -216,4 +226,246 @@ fn alarm_sources(workflow: &Workflow, watch: &Watch) -> Vec<usize> {
             (0..workflow.stages.len()).collect()
         }
     }
+}
+
+pub(super) fn check_paths(workflow: &Workflow, graph: &StageGraph) -> Vec<WorkflowFinding> {
+    let reached = graph.reached_from(graph.roots.iter().copied());
+    let ending = graph.reversed().reached_from(graph.ends.iter().copied());
+    let mut findings = Vec::new();
+    for (index, id) in workflow.stages.keys().enumerate() {
+        let problem = match (reached[index], ending[index]) {
+            (false, _) => FindingProblem::Unreachable,
+            (true, false) => FindingProblem::NoEnd,
+            (true, true) => continue,
+        };
+        findings.push(WorkflowFinding { spot: Spot::Stage(id.clone()), problem });
+    }
+    findings.extend(unmonitored(workflow, &reached));
+    findings
+}
+
+/// Reports each group of stages that can repeat without a person and without a monitor.
+fn unmonitored(workflow: &Workflow, reached: &[bool]) -> Vec<WorkflowFinding> {
+    let mut watched = vec![false; workflow.stages.len()];
+    for monitor in &workflow.monitors {
+        let Watch::Cycle { stages, .. } = &monitor.watches else { return Vec::new() };
+        for index in stages.iter().filter_map(|id| workflow.stages.get_index_of(id)) {
+            watched[index] = true;
+        }
+    }
+    let graph = unattended(workflow, reached);
+    let knots = graph.knots();
+    let mut done: HashSet<usize> = (0..watched.len()).filter(|i| watched[*i]).map(|i| knots[i]).collect();
+    let mut findings = Vec::new();
+    for start in 0..workflow.stages.len() {
+        if !done.insert(knots[start]) {
+            continue;
+        }
+        let Some(way) = graph.round_trip(start, &knots) else { continue };
+        let name = |index: usize| workflow.stages.get_index(index).map(|(id, _)| id.clone());
+        let stages: Vec<StageId> = way.into_iter().filter_map(name).collect();
+        let spot = stages.first().cloned().map(Spot::Stage);
+        findings.extend(
+            spot.map(|spot| WorkflowFinding { spot, problem: FindingProblem::UnmonitoredCycle(stages) }),
+        );
+    }
+    findings
+}
+
+/// Returns the transitions that need neither a person nor a judge.
+fn unattended(workflow: &Workflow, reached: &[bool]) -> StageGraph {
+    let takes_part = |index: usize| {
+        workflow.stages.get_index(index).is_some_and(|(_, stage)| {
+            reached[index] && !stage.aside && !matches!(stage.does, Activity::Gate(_))
+        })
+    };
+    let mut graph = StageGraph { next: vec![Vec::new(); workflow.stages.len()], ..StageGraph::default() };
+    for (index, stage) in workflow.stages.values().enumerate() {
+        if takes_part(index) {
+            for way in ways_out(workflow, stage) {
+                graph.add(workflow, index, &way);
+            }
+            graph.next[index].retain(|to| takes_part(*to));
+        }
+    }
+    graph
+}
+
+/// Reports each stage behind a gate that some path reaches without passing any gate.
+///
+/// A gate guards the stage it leads to: a person must answer before the run enters that stage. If another
+/// path reaches the stage without any gate, the run can avoid the question. That is rarely intended. Two
+/// cases look similar but are correct, so the check does not report them:
+///
+/// - The only path to the gate leads through the stage behind it. The person reviews the work of the stage,
+///   and the run enters it again with the answer.
+/// - A stage has a rule with a gate and a rule without one, both to the same stage. The agent then decides if
+///   a person is needed, and the definition says so in one place.
+///
+/// Only paths from the start count. A stage that the run enters again after a gate was answered is behind
+/// that gate.
+pub(super) fn check_gates(workflow: &Workflow, graph: &StageGraph) -> Vec<WorkflowFinding> {
+    let gates: Vec<bool> = workflow.stages.values().map(asks_a_person).collect();
+    if !gates.contains(&true) {
+        return Vec::new();
+    }
+    let around = GatelessPaths::walk(workflow, graph, &gates);
+    let dominators = Dominators::of(graph);
+    let before = graph.reversed();
+    let mut reported = vec![false; gates.len()];
+    let mut findings = Vec::new();
+    for gate in (0..gates.len()).filter(|index| gates[*index]) {
+        for &stage in &graph.next[gate] {
+            if gates[stage] || reported[stage] || !around.reaches(stage) {
+                continue;
+            }
+            let guarded_after = |from: &&usize| {
+                dominators.reaches(**from)
+                    && !dominators.dominates(stage, **from)
+                    && !graph.next[**from].contains(&stage)
+            };
+            if let Some(&from) = before.next[gate].iter().find(guarded_after) {
+                reported[stage] = true;
+                findings.push(finding(workflow, [from, gate, stage], &around.way_to(stage)));
+            }
+        }
+    }
+    findings
+}
+
+fn asks_a_person(stage: &Stage) -> bool {
+    match &stage.does {
+        Activity::Gate(gate) => gate.mode == GateMode::Person,
+        Activity::Turns { .. } | Activity::Action(_) => false,
+    }
+}
+
+fn finding(workflow: &Workflow, asked: [usize; 3], around: &[usize]) -> WorkflowFinding {
+    let name = |index: &usize| workflow.stages.get_index(*index).map(|(id, _)| id.clone());
+    let asked: Vec<StageId> = asked.iter().filter_map(name).collect();
+    let around: Vec<StageId> = around.iter().filter_map(name).collect();
+    let spot = spot(workflow, &around);
+    WorkflowFinding { spot, problem: FindingProblem::GateBypass { asked, around } }
+}
+
+/// Returns the rule that makes the last step of the bypass, or else the stage it leads to.
+fn spot(workflow: &Workflow, around: &[StageId]) -> Spot {
+    let stage = around.last().expect("a way ends with the stage it leads to");
+    let rule = around.iter().rev().nth(1).and_then(|before| {
+        let Exit::Rules { rules, .. } = &workflow.stage(before)?.exit else { return None };
+        let leads = |then: &Target| matches!(then, Target::Stage(to) if to == stage);
+        rules.iter().position(|rule| leads(&rule.then)).map(|rule| Spot::Rule(before.clone(), rule))
+    });
+    rule.unwrap_or_else(|| Spot::Stage(stage.clone()))
+}
+
+/// Shortest paths from the start that pass no gate.
+struct GatelessPaths {
+    /// Predecessor of each stage on its path. The start is its own predecessor.
+    before: Vec<Option<usize>>,
+}
+
+impl GatelessPaths {
+    fn walk(workflow: &Workflow, graph: &StageGraph, gates: &[bool]) -> Self {
+        let mut around = Self { before: vec![None; gates.len()] };
+        let entry = workflow.stages.get_index_of(&workflow.entry);
+        around.walk_on(graph, gates, entry.map(|entry| (entry, entry)));
+        // The run enters the `afterwards` stage from a stage that ends the work.
+        let done = graph.ends.iter().copied().find(|end| around.reaches(*end));
+        let afterwards = workflow.afterwards.as_ref().and_then(|id| workflow.stages.get_index_of(id));
+        around.walk_on(graph, gates, afterwards.zip(done));
+        around
+    }
+
+    fn walk_on(&mut self, graph: &StageGraph, gates: &[bool], start: Option<(usize, usize)>) {
+        let mut open = std::collections::VecDeque::from_iter(start);
+        while let Some((stage, from)) = open.pop_front() {
+            if !gates[stage] && self.before[stage].is_none() {
+                self.before[stage] = Some(from);
+                open.extend(graph.next[stage].iter().map(|next| (*next, stage)));
+            }
+        }
+    }
+
+    fn reaches(&self, stage: usize) -> bool {
+        self.before[stage].is_some()
+    }
+
+    fn way_to(&self, stage: usize) -> Vec<usize> {
+        let mut way = vec![stage];
+        let mut at = stage;
+        while let Some(before) = self.before[at].filter(|before| *before != at) {
+            way.push(before);
+            at = before;
+        }
+        way.reverse();
+        way
+    }
+}
+
+/// Dominator tree: the stages that every path from the start to a stage passes.
+struct Dominators {
+    /// Immediate dominator of each stage, or the stage itself if there is none. `None` means unreachable.
+    nearest: Vec<Option<usize>>,
+}
+
+impl Dominators {
+    /// Iterates over the stages in reverse postorder until nothing changes. Real workflows need only a few
+    /// passes.
+    fn of(graph: &StageGraph) -> Self {
+        let order = graph.finished(graph.roots.iter().copied());
+        let mut rank = vec![0; graph.next.len()];
+        for (at, stage) in order.iter().enumerate() {
+            rank[*stage] = at;
+        }
+        let before = graph.reversed();
+        let mut nearest: Vec<Option<usize>> = vec![None; graph.next.len()];
+        for root in &graph.roots {
+            nearest[*root] = Some(*root);
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &stage in order.iter().rev().filter(|stage| !graph.roots.contains(stage)) {
+                let known = before.next[stage].iter().copied().filter(|from| nearest[*from].is_some());
+                let common = known.map(Some).reduce(|one, other| meet(&nearest, &rank, one?, other?));
+                // The paths share no stage, so nothing but the stage itself dominates it.
+                let now = common.map(|common| common.unwrap_or(stage));
+                changed |= now != nearest[stage];
+                nearest[stage] = now;
+            }
+        }
+        Self { nearest }
+    }
+
+    fn reaches(&self, stage: usize) -> bool {
+        self.nearest[stage].is_some()
+    }
+
+    fn dominates(&self, stage: usize, of: usize) -> bool {
+        let mut at = of;
+        loop {
+            if at == stage {
+                return true;
+            }
+            match self.nearest[at] {
+                Some(next) if next != at => at = next,
+                Some(_) | None => return false,
+            }
+        }
+    }
+}
+
+/// Returns the last stage that all paths to both stages share, or `None` if there is none.
+fn meet(nearest: &[Option<usize>], rank: &[usize], one: usize, other: usize) -> Option<usize> {
+    let (mut one, mut other) = (one, other);
+    while one != other {
+        let lower = if rank[one] < rank[other] { &mut one } else { &mut other };
+        let next = nearest[*lower]?;
+        if next == *lower {
+            return None;
+        }
+        *lower = next;
+    }
+    Some(one)
 }

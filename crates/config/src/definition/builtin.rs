@@ -1,11 +1,11 @@
 //! Built-in definitions.
 
 use super::{Definition, Dialect, Origin};
-use crate::Language;
+use crate::{Area, Diagnostics, Document, Format, Language};
 
 /// A built-in definition in English and Japanese.
 #[derive(Debug)]
-pub(crate) struct BuiltIn {
+pub(crate) struct BuiltInDefinition {
     pub(crate) name: &'static str,
     pub(crate) dialect: Dialect,
     english: &'static str,
@@ -20,7 +20,7 @@ type Beside = (&'static str, &'static str);
 /// Embeds the definition `$name` from the `builtin` directory.
 macro_rules! built_in {
     ($dialect:ident, $name:literal) => {
-        BuiltIn {
+        BuiltInDefinition {
             name: $name,
             dialect: Dialect::$dialect,
             english: include_str!(concat!("builtin/", $name, ".en.yaml")),
@@ -34,7 +34,7 @@ macro_rules! built_in {
 /// Embeds a step agent: a directory per language.
 macro_rules! agent {
     ($name:literal, $($beside:literal),+) => {
-        BuiltIn {
+        BuiltInDefinition {
             name: $name,
             dialect: Dialect::Steps,
             english: include_str!(concat!("builtin/", $name, ".en/agent.json")),
@@ -59,7 +59,7 @@ macro_rules! hats {
 }
 
 /// All built-in definitions, in display order. Names are unique across dialects.
-static ALL: [BuiltIn; 14] = [
+static ALL: [BuiltInDefinition; 14] = [
     piece!("default"),
     piece!("minimal"),
     piece!("test-first"),
@@ -95,7 +95,7 @@ static ALL: [BuiltIn; 14] = [
     ),
 ];
 
-impl BuiltIn {
+impl BuiltInDefinition {
     pub(crate) fn all() -> &'static [Self] {
         &ALL
     }
@@ -124,6 +124,16 @@ impl BuiltIn {
             Language::Japanese => self.japanese_beside,
         };
         std::iter::once(("agent.json", self.text(language))).chain(beside.iter().copied())
+    }
+
+    pub(crate) fn parse(
+        &self,
+        language: Language,
+        area: Area,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Document> {
+        let name = format!("(built-in)/{}.yaml", self.name);
+        Document::parse(self.text(language).as_bytes(), Format::Yaml, &name, area, diagnostics)
     }
 
     pub(crate) fn text(&self, language: Language) -> &'static str {

@@ -1,12 +1,12 @@
 //! Resolution of names and paths.
 
-use super::{Listed, Places, Standing, find, list, load};
+use super::{DefinitionStanding, ListedDefinition, ProjectPaths, find, list, load};
 use crate::{Definition, Diagnostics, Dialect, Language, MemorySource, Options, Origin, Settings};
 
 const PIECE: &str = "name: p\nmovements: [{name: m, rules: [{condition: c, next: COMPLETE}]}]\n";
 
-fn places() -> Places {
-    Places {
+fn places() -> ProjectPaths {
+    ProjectPaths {
         current: "/p/sub".into(),
         root: "/p".into(),
         user: Some("/home/me/.config/saihai".into()),
@@ -105,6 +105,15 @@ fn an_unknown_name_says_where_it_was_looked_for_and_what_is_near() {
 
 // K-11
 #[test]
+fn a_piece_asked_for_by_its_name_key_is_named_by_its_file() {
+    let mut source = project(&[]);
+    source.add("/p/.saihai/pieces/fix.yaml", PIECE.replace("name: p", "name: Fix a flaky test"));
+    assert!(found(&source, "Fix a flaky test").ends_with(
+        "(`/p/.saihai/pieces/fix.yaml` has this `name:`, but pieces are found by their file: write `fix`)"
+    ));
+}
+
+#[test]
 fn a_review_agent_is_a_file_of_toml() {
     let source = project(&["/p/sub/x.toml"]);
     assert_eq!(found(&source, "x.toml"), "path /p/sub/x.toml");
@@ -189,7 +198,7 @@ fn hats_in_toml_and_addresses_are_refused_by_name() {
     ]);
     for file in ["hats.toml", "ralph.toml"] {
         let refused = format!(
-            "hats/not-supported `{file}` holds hats in TOML, which is not supported (write them as YAML; the keys are the same)"
+            "hats/not-supported `{file}` contains hats in TOML, which is not supported (write them as YAML; the keys are the same)"
         );
         assert_eq!(found(&source, file), refused);
     }
@@ -251,10 +260,12 @@ fn every_definition_is_listed_with_what_its_name_means() {
             let definition = &listed.definition;
             let path = definition.path.as_ref().map(|path| places().shown(path)).unwrap_or_default();
             let standing = match &listed.standing {
-                Standing::Used => String::new(),
-                Standing::Shadowed(by) => format!(" shadowed by {}", by.as_ref().unwrap().display()),
-                Standing::Ambiguous(with) => format!(" ambiguous with {}", with.display()),
-                Standing::Refused => " refused".to_owned(),
+                DefinitionStanding::Used => String::new(),
+                DefinitionStanding::Shadowed(by) => {
+                    format!(" shadowed by {}", by.as_ref().unwrap().display())
+                }
+                DefinitionStanding::Ambiguous(with) => format!(" ambiguous with {}", with.display()),
+                DefinitionStanding::Refused => " refused".to_owned(),
             };
             let description =
                 listed.description.as_ref().map(|text| format!(" - {text}")).unwrap_or_default();
@@ -303,14 +314,14 @@ fn every_definition_is_listed_with_what_its_name_means() {
 #[test]
 fn the_home_directory_as_a_project_has_its_pieces_once() {
     let source = project(&["/home/me/.takt/pieces/a.yaml"]);
-    let places = Places { root: "/home/me".into(), ..places() };
-    let own = |listed: &Listed| listed.definition.origin != Origin::BuiltIn;
-    let standing: Vec<Standing> = list(&source, &places, Language::English)
+    let places = ProjectPaths { root: "/home/me".into(), ..places() };
+    let own = |listed: &ListedDefinition| listed.definition.origin != Origin::BuiltIn;
+    let standing: Vec<DefinitionStanding> = list(&source, &places, Language::English)
         .into_iter()
         .filter(own)
         .map(|listed| listed.standing)
         .collect();
-    assert_eq!(standing, [Standing::Used]);
+    assert_eq!(standing, [DefinitionStanding::Used]);
     let message = find(&source, &places, "x").unwrap_err().iter().next().unwrap().message.clone();
     assert_eq!(message.matches(".takt/pieces").count(), 1, "{message}");
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-use super::words::steers;
+use super::wording::steers;
 use super::{Diagnostic, Diagnostics, Location, Position, Severity, Span};
 
 /// Colour mode. Colour never carries information of its own.
@@ -67,7 +67,7 @@ fn excerpt(out: &mut String, location: &Location, under: &Underline<'_>, gutter:
     let (Some(span), Some(start)) = (location.span, location.start()) else { return };
     let bar = paint.accent("|");
     let space = " ".repeat(gutter);
-    let shown = Shown::new(location, span, start);
+    let shown = ExcerptLine::new(location, span, start);
     let number = paint.accent(&format!("{:>gutter$}", start.line));
     let marks = under.mark.to_string().repeat(shown.width.max(1));
     let mut marked = format!("{marks} {}", under.label);
@@ -82,13 +82,13 @@ fn excerpt(out: &mut String, location: &Location, under: &Underline<'_>, gutter:
 }
 
 /// A line for display, with the screen columns of the marked part.
-struct Shown {
+struct ExcerptLine {
     text: String,
     before: usize,
     width: usize,
 }
 
-impl Shown {
+impl ExcerptLine {
     /// Shows the first line of a span, shortened around the span if it is long. A span over several
     /// lines is marked to the end of its first line.
     fn new(location: &Location, span: Span, start: Position) -> Self {

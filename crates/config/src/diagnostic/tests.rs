@@ -275,3 +275,16 @@ fn a_sarif_place_is_a_uri() {
     assert_eq!(uri("/home/me/計.yaml"), "- file:///home/me/%E8%A8%88.yaml");
     assert_eq!(uri("~/.takt/pieces/a.yaml"), "HOME .takt/pieces/a.yaml");
 }
+
+// A file name says what a path is; a part of it says nothing.
+#[test]
+fn a_long_path_loses_directories_and_never_a_part_of_a_name() {
+    let deep = "packages/frontend/source/components/authentication/LoginForm.tsx";
+    assert_eq!(quoted(deep), "`…/frontend/source/components/authentication/LoginForm.tsx`");
+    let long_name = format!("a/{}.md", "n".repeat(70));
+    assert_eq!(quoted(&long_name), format!("`…/{}.md`", "n".repeat(70)));
+    assert_eq!(quoted("src/lib.rs"), "`src/lib.rs`");
+    assert_eq!(quoted_path("My Files/a b.md"), "`My Files/a b.md`");
+    let prose = "read a/b and then write down what you think about the whole of it";
+    assert_eq!(quoted(prose), format!("`{}…`", &prose[..60]));
+}

@@ -3,29 +3,29 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{DEEPEST, Entry, Node, Parsed, Problem, Problems, Value};
+use super::{DEEPEST, MapEntry, Node, ParseProblem, ParsedTree, Value, report};
 use crate::diagnostic::Span;
 
-pub(super) fn parse(text: &str) -> Parsed {
-    let mut reader = Reader { text, at: 0, depth: 0, problems: Problems::default() };
+pub(super) fn parse(text: &str) -> ParsedTree {
+    let mut reader = JsonParser { text, at: 0, depth: 0, problems: Vec::new() };
     reader.space();
     let root = reader.value()?;
     reader.space();
     if reader.at < text.len() {
         return Err(reader.unexpected("nothing may follow the document"));
     }
-    Ok((root, reader.problems.into_vec()))
+    Ok((root, reader.problems))
 }
 
-struct Reader<'t> {
+struct JsonParser<'t> {
     text: &'t str,
     at: usize,
     depth: u32,
-    problems: Problems,
+    problems: Vec<ParseProblem>,
 }
 
-impl Reader<'_> {
-    fn value(&mut self) -> Result<Node, Problem> {
+impl JsonParser<'_> {
+    fn value(&mut self) -> Result<Node, ParseProblem> {
         let start = self.at;
         let value = match self.peek() {
             Some(b'{') => self.nested(Self::object)?,
@@ -37,9 +37,9 @@ impl Reader<'_> {
         Ok(Node { value, span: Span::new(start, self.at) })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Problem>) -> Result<Value, Problem> {
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, ParseProblem>) -> Result<Value, ParseProblem> {
         if self.depth >= DEEPEST {
-            return Err(Problem::too_deep(self.here()));
+            return Err(ParseProblem::too_deep(self.here()));
         }
         self.depth += 1;
         let value = read(self)?;
@@ -47,7 +47,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Problem> {
+    fn object(&mut self) -> Result<Value, ParseProblem> {
         let mut entries = Vec::new();
         let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
         self.at += 1;
@@ -69,10 +69,12 @@ impl Reader<'_> {
             self.space();
             let value = self.value()?;
             match seen.get(&key) {
-                Some(first) => self.problems.push(Problem::duplicate_key(&key, key_span, Some(*first))),
+                Some(first) => {
+                    report(&mut self.problems, ParseProblem::duplicate_key(&key, key_span, Some(*first)))
+                }
                 None => {
                     seen.insert(Arc::clone(&key), key_span);
-                    entries.push(Entry { key, key_span, value });
+                    entries.push(MapEntry { key, key_span, value });
                 }
             }
             if self.ends(b'}', "a `,` or `}` must stand here")? {
@@ -81,7 +83,7 @@ impl Reader<'_> {
         }
     }
 
-    fn array(&mut self) -> Result<Value, Problem> {
+    fn array(&mut self) -> Result<Value, ParseProblem> {
         let mut items = Vec::new();
         self.at += 1;
         self.space();
@@ -98,7 +100,7 @@ impl Reader<'_> {
 
     /// Returns true if the closing bracket follows an item, false if a comma and another item
     /// follow.
-    fn ends(&mut self, bracket: u8, expected: &str) -> Result<bool, Problem> {
+    fn ends(&mut self, bracket: u8, expected: &str) -> Result<bool, ParseProblem> {
         self.space();
         if self.skip(bracket) {
             return Ok(true);
@@ -109,13 +111,13 @@ impl Reader<'_> {
         }
         self.space();
         if self.peek() == Some(bracket) {
-            return Err(Problem::syntax(comma, "this is not valid JSON: a comma after the last item")
+            return Err(ParseProblem::syntax(comma, "this is not valid JSON: a comma after the last item")
                 .hint("remove the comma"));
         }
         Ok(false)
     }
 
-    fn string(&mut self) -> Result<String, Problem> {
+    fn string(&mut self) -> Result<String, ParseProblem> {
         let start = self.at;
         let mut content = String::new();
         self.at += 1;
@@ -133,13 +135,13 @@ impl Reader<'_> {
                 Some(_) => return Err(self.unexpected("a line break or control character in a text")),
                 None => {
                     let span = Span::new(start, start + 1);
-                    return Err(Problem::syntax(span, "this is not valid JSON: the text is not closed"));
+                    return Err(ParseProblem::syntax(span, "this is not valid JSON: the text is not closed"));
                 }
             }
         }
     }
 
-    fn escape(&mut self) -> Result<char, Problem> {
+    fn escape(&mut self) -> Result<char, ParseProblem> {
         let start = self.at;
         let letter = self.text.as_bytes().get(self.at + 1).copied();
         let simple = match letter {
@@ -158,7 +160,7 @@ impl Reader<'_> {
         Ok(simple)
     }
 
-    fn unicode_escape(&mut self) -> Result<char, Problem> {
+    fn unicode_escape(&mut self) -> Result<char, ParseProblem> {
         let start = self.at;
         let first = self.hex(start)?;
         let code = match first {
@@ -178,7 +180,7 @@ impl Reader<'_> {
     }
 
     /// Parses the four digits of `\uXXXX` at the current position.
-    fn hex(&mut self, start: usize) -> Result<u32, Problem> {
+    fn hex(&mut self, start: usize) -> Result<u32, ParseProblem> {
         let digits = self.text.get(self.at + 2..self.at + 6);
         let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
@@ -187,14 +189,14 @@ impl Reader<'_> {
         Ok(code)
     }
 
-    fn bad_escape(&self, start: usize, what: &str) -> Problem {
+    fn bad_escape(&self, start: usize, what: &str) -> ParseProblem {
         let rest = &self.text[start..];
         let end = rest.char_indices().nth(2).map_or(rest.len(), |(index, _)| index);
         let span = Span::new(start, (start + end).max(self.at));
-        Problem::syntax(span, format!("this is not valid JSON: {what}"))
+        ParseProblem::syntax(span, format!("this is not valid JSON: {what}"))
     }
 
-    fn number(&mut self) -> Result<Value, Problem> {
+    fn number(&mut self) -> Result<Value, ParseProblem> {
         let start = self.at;
         self.skip(b'-');
         let whole = self.digits();
@@ -216,18 +218,18 @@ impl Reader<'_> {
         let span = Span::new(start, self.at);
         let written = &self.text[start..self.at];
         if !valid {
-            return Err(Problem::syntax(span, "this is not valid JSON: a number cannot be written so"));
+            return Err(ParseProblem::syntax(span, "this is not valid JSON: a number cannot be written so"));
         }
         if integer && let Ok(value) = written.parse() {
             return Ok(Value::Integer(value));
         }
         match written.parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(Value::Float(value)),
-            _ => Err(Problem::syntax(span, "this is not valid JSON: the number is too large")),
+            _ => Err(ParseProblem::syntax(span, "this is not valid JSON: the number is too large")),
         }
     }
 
-    fn word(&mut self) -> Result<Value, Problem> {
+    fn word(&mut self) -> Result<Value, ParseProblem> {
         let rest = &self.text[self.at..];
         let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
         let value = match &rest[..length] {
@@ -269,8 +271,8 @@ impl Reader<'_> {
         Span::new(self.at, self.at + width)
     }
 
-    fn unexpected(&self, expected: &str) -> Problem {
+    fn unexpected(&self, expected: &str) -> ParseProblem {
         let end = if self.at >= self.text.len() { ", but the file ends" } else { "" };
-        Problem::syntax(self.here(), format!("this is not valid JSON: {expected}{end}"))
+        ParseProblem::syntax(self.here(), format!("this is not valid JSON: {expected}{end}"))
     }
 }

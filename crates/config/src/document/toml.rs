@@ -7,10 +7,10 @@ use toml::de::{DeTable, DeValue, Error};
 use toml_parser::ErrorSink;
 use toml_parser::parser::EventReceiver;
 
-use super::{DEEPEST, Entry, Node, Parsed, Problem, Value};
+use super::{DEEPEST, MapEntry, Node, ParseProblem, ParsedTree, Value};
 use crate::diagnostic::Span;
 
-pub(super) fn parse(text: &str) -> Parsed {
+pub(super) fn parse(text: &str) -> ParsedTree {
     refuse_depth(text)?;
     let table = DeTable::parse(text).map_err(|error| syntax(text, &error))?;
     let value = map(table.get_ref(), 1)?;
@@ -20,12 +20,12 @@ pub(super) fn parse(text: &str) -> Parsed {
 /// Rejects deep nesting before the tree exists. Dotted keys nest without brackets, and even
 /// dropping a tree with thousands of levels overflows the stack. The check uses the same lexer as
 /// the parser.
-fn refuse_depth(text: &str) -> Result<(), Problem> {
+fn refuse_depth(text: &str) -> Result<(), ParseProblem> {
     let tokens = toml_parser::Source::new(text).lex().into_vec();
     let mut depth = Depth::default();
     toml_parser::parser::parse_document(&tokens, &mut depth, &mut ());
     match depth.too_deep {
-        Some(span) => Err(Problem::too_deep(span)),
+        Some(span) => Err(ParseProblem::too_deep(span)),
         None => Ok(()),
     }
 }
@@ -101,10 +101,10 @@ impl EventReceiver for Depth {
     }
 }
 
-fn node(spanned: &Spanned<DeValue<'_>>, depth: u32) -> Result<Node, Problem> {
+fn node(spanned: &Spanned<DeValue<'_>>, depth: u32) -> Result<Node, ParseProblem> {
     let span = Span::new(spanned.span().start, spanned.span().end);
     if depth > DEEPEST {
-        return Err(Problem::too_deep(span));
+        return Err(ParseProblem::too_deep(span));
     }
     let value = match spanned.get_ref() {
         DeValue::String(text) => Value::Text(text.as_ref().into()),
@@ -116,7 +116,8 @@ fn node(spanned: &Spanned<DeValue<'_>>, depth: u32) -> Result<Node, Problem> {
         }
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Array(items) => {
-            let items: Result<Vec<Node>, Problem> = items.iter().map(|item| node(item, depth + 1)).collect();
+            let items: Result<Vec<Node>, ParseProblem> =
+                items.iter().map(|item| node(item, depth + 1)).collect();
             Value::List(items?.into())
         }
         DeValue::Table(table) => map(table, depth + 1)?,
@@ -125,29 +126,29 @@ fn node(spanned: &Spanned<DeValue<'_>>, depth: u32) -> Result<Node, Problem> {
 }
 
 /// Returns the entries in file order.
-fn map(table: &DeTable<'_>, depth: u32) -> Result<Value, Problem> {
+fn map(table: &DeTable<'_>, depth: u32) -> Result<Value, ParseProblem> {
     let mut entries = Vec::with_capacity(table.len());
     for (key, value) in table {
         let key_span = Span::new(key.span().start, key.span().end);
         let key: Arc<str> = key.get_ref().as_ref().into();
-        entries.push(Entry { key, key_span, value: node(value, depth)? });
+        entries.push(MapEntry { key, key_span, value: node(value, depth)? });
     }
     entries.sort_by_key(|entry| entry.key_span.start);
     Ok(Value::Map(entries.into()))
 }
 
-fn syntax(text: &str, error: &Error) -> Problem {
+fn syntax(text: &str, error: &Error) -> ParseProblem {
     let range = error.span().unwrap_or(0..0);
     let start = floor(text, range.start);
     let span = Span::new(start, floor(text, range.end));
     let message = error.message();
     if message.contains("duplicate key") {
-        return Problem::duplicate_key(&text[span.start..span.end], span, None);
+        return ParseProblem::duplicate_key(&text[span.start..span.end], span, None);
     }
     if message.contains("cannot recurse further") {
-        return Problem::too_deep(span);
+        return ParseProblem::too_deep(span);
     }
-    Problem::syntax(span, format!("this is not valid TOML: {}", message.replace('\n', ", ")))
+    ParseProblem::syntax(span, format!("this is not valid TOML: {}", message.replace('\n', ", ")))
 }
 
 fn floor(text: &str, offset: usize) -> usize {

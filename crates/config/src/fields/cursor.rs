@@ -1,9 +1,10 @@
+//! A node with its location, the check that it has a required kind, and durations in human notation.
+
 use std::sync::Arc;
 
 use saihai_model::Millis;
 
-use super::Kind;
-use super::duration::duration_of;
+use super::ValueKind;
 use crate::diagnostic::{
     Area, Diagnostic, Diagnostics, DocumentPath, Located, Location, did_you_mean, quoted,
 };
@@ -108,55 +109,56 @@ impl<'d> Cursor<'d> {
                 entries.is_empty()
                     || self.get("enabled").is_some_and(|enabled| enabled.node().as_bool() == Some(false))
             }
-            Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Date(_) => false,
+            _ => false,
         }
     }
 
     /// Returns true if the value has this kind; otherwise reports all its errors.
-    pub fn must_be(&self, kind: &Kind, diagnostics: &mut Diagnostics) -> bool {
+    pub fn must_be(&self, kind: &ValueKind, diagnostics: &mut Diagnostics) -> bool {
         match (kind, &self.node.value) {
-            (Kind::Any | Kind::Refused(_), _)
-            | (Kind::Text, Value::Text(_))
-            | (Kind::Bool, Value::Bool(_))
-            | (Kind::Object(_), Value::Map(_)) => true,
-            (Kind::Integer { min, max }, Value::Integer(number)) => {
+            (ValueKind::Any | ValueKind::Refused(_), _)
+            | (ValueKind::Text, Value::Text(_))
+            | (ValueKind::Bool, Value::Bool(_))
+            | (ValueKind::Object(_), Value::Map(_)) => true,
+            (ValueKind::Integer { min, max }, Value::Integer(number)) => {
                 let within = (i128::from(*min)..=i128::from(*max)).contains(number);
                 // An upper bound this large is mentioned only to an author who exceeds it.
                 let is_above = *number > i128::from(*max) && *max >= i64::from(u32::MAX);
                 let expected = if is_above { format!("at most {max}") } else { range(*min, *max) };
                 self.must_hold(within, &expected, diagnostics)
             }
-            (Kind::Number { min, above }, Value::Integer(_) | Value::Float(_)) => {
+            (ValueKind::Number { min, above }, Value::Integer(_) | Value::Float(_)) => {
                 let number = self.node.as_number().unwrap_or(f64::NAN);
                 let within = number.is_finite() && if *above { number > *min } else { number >= *min };
                 let words = if *above { "greater than" } else { "of at least" };
                 self.must_hold(within, &format!("a number {words} {min}"), diagnostics)
             }
-            (Kind::Duration { zero }, Value::Text(_) | Value::Integer(_)) => {
+            (ValueKind::Duration { zero }, Value::Text(_) | Value::Integer(_)) => {
                 self.must_be_duration(*zero, diagnostics)
             }
-            (Kind::Path, Value::Text(text)) if text.contains('\0') => {
-                let message = format!("{} holds a NUL character, which no path can", self.name());
+            (ValueKind::Path, Value::Text(text)) if text.contains('\0') => {
+                let message =
+                    format!("{} contains a NUL character, which is not allowed in a path", self.name());
                 diagnostics.push(self.error(self.bad_path(), message).label("not allowed in a path"));
                 false
             }
-            (Kind::Path, Value::Text(text)) => {
+            (ValueKind::Path, Value::Text(text)) => {
                 self.must_hold(!text.is_empty(), "the path of a file", diagnostics)
             }
-            (Kind::OneOf(words), Value::Text(text)) => self.must_be_one_of(words, text, diagnostics),
-            (Kind::List(item), Value::List(_)) => self.each_must_be(self.items(), item, diagnostics),
-            (Kind::Filled(item), Value::List(items)) => {
+            (ValueKind::OneOf(words), Value::Text(text)) => self.must_be_one_of(words, text, diagnostics),
+            (ValueKind::List(item), Value::List(_)) => self.each_must_be(self.items(), item, diagnostics),
+            (ValueKind::Filled(item), Value::List(items)) => {
                 self.must_hold(!items.is_empty(), "a list with at least one item", diagnostics)
                     && self.each_must_be(self.items(), item, diagnostics)
             }
-            (Kind::Map(value), Value::Map(_)) => {
+            (ValueKind::Map(value), Value::Map(_)) => {
                 self.each_must_be(self.entries().map(|(_, entry)| entry), value, diagnostics)
             }
-            (Kind::Single(value), Value::Map(entries)) => {
+            (ValueKind::Single(value), Value::Map(entries)) => {
                 self.must_hold(entries.len() == 1, "a mapping of one key", diagnostics)
                     && self.each_must_be(self.entries().map(|(_, entry)| entry), value, diagnostics)
             }
-            (Kind::Either(kinds), _) => self.must_be_either(kind, kinds, diagnostics),
+            (ValueKind::Either(kinds), _) => self.must_be_either(kind, kinds, diagnostics),
             (_, _) => {
                 diagnostics.push(self.bad_type(kind));
                 false
@@ -167,11 +169,11 @@ impl<'d> Cursor<'d> {
     fn each_must_be(
         &self,
         values: impl Iterator<Item = Self>,
-        kind: &Kind,
+        kind: &ValueKind,
         diagnostics: &mut Diagnostics,
     ) -> bool {
         // The reader of the objects reports the errors of every item.
-        if matches!(kind, Kind::Object(_)) {
+        if matches!(kind, ValueKind::Object(_)) {
             return true;
         }
         let wrong = values.filter(|value| !value.must_be(kind, diagnostics)).count();
@@ -179,7 +181,7 @@ impl<'d> Cursor<'d> {
     }
 
     /// Checks the first kind with the right outer form. If none fits, reports that.
-    fn must_be_either(&self, kind: &Kind, kinds: &[Kind], diagnostics: &mut Diagnostics) -> bool {
+    fn must_be_either(&self, kind: &ValueKind, kinds: &[ValueKind], diagnostics: &mut Diagnostics) -> bool {
         let mut fitting = None;
         for kind in kinds {
             let mut found = Diagnostics::new();
@@ -195,7 +197,7 @@ impl<'d> Cursor<'d> {
         }
         match fitting {
             // Its own message would list only its own words and not the other alternatives.
-            Some((Kind::OneOf(_), _)) => {
+            Some((ValueKind::OneOf(_), _)) => {
                 self.must_hold(false, &kind.describe(), diagnostics);
             }
             Some((_, found)) => diagnostics.append(found),
@@ -209,7 +211,7 @@ impl<'d> Cursor<'d> {
             Some(Ok(Millis(0))) if !zero => self.must_hold(false, "longer than nothing", diagnostics),
             Some(Ok(_)) => true,
             Some(Err(error)) => {
-                let message = format!("{} is no duration: {}", self.name(), self.shown());
+                let message = format!("{} is not a duration: {}", self.name(), self.shown());
                 diagnostics.push(self.error("bad-value", message).label("here").hint(error.to_string()));
                 false
             }
@@ -226,7 +228,7 @@ impl<'d> Cursor<'d> {
         if words.contains(&text) {
             return true;
         }
-        let expected = Kind::OneOf(words).describe();
+        let expected = ValueKind::OneOf(words).describe();
         let message = format!("{} must be {expected}, not {}", self.name(), quoted(text));
         let hint = diagnostics.has_room().then(|| did_you_mean(text, words.iter().copied())).flatten();
         diagnostics.push(self.error("bad-value", message).label("not one of them").maybe_hint(hint));
@@ -247,7 +249,7 @@ impl<'d> Cursor<'d> {
         if self.document.file.area() == Area::Steps { "path-escape" } else { "bad-value" }
     }
 
-    fn bad_type(&self, kind: &Kind) -> Diagnostic {
+    fn bad_type(&self, kind: &ValueKind) -> Diagnostic {
         let found = self.node.value.kind();
         let in_hats = self.document.file.area() == Area::Hats;
         if self.node.value == Value::Null {
@@ -264,35 +266,38 @@ impl<'d> Cursor<'d> {
         self.error("bad-type", message).label(found).maybe_hint(self.type_hint(kind).or_else(usual))
     }
 
-    fn type_hint(&self, kind: &Kind) -> Option<String> {
+    fn type_hint(&self, kind: &ValueKind) -> Option<String> {
         let written = &self.document.file.text()[self.node.span.start..self.node.span.end];
         match (kind, &self.node.value) {
-            (Kind::Bool, Value::Text(text)) => match text.to_lowercase().as_str() {
+            (ValueKind::Bool, Value::Text(text)) => match text.to_lowercase().as_str() {
                 "yes" | "on" | "y" | "true" => Some("write `true`".to_owned()),
                 "no" | "off" | "n" | "false" => Some("write `false`".to_owned()),
                 _ => None,
             },
-            (Kind::Text | Kind::Either(_), Value::Bool(_) | Value::Integer(_) | Value::Float(_))
-                if written.len() <= 40 =>
-            {
-                Some(format!("write it in quotes: `\"{written}\"`"))
-            }
-            (Kind::Integer { .. } | Kind::Number { .. }, Value::Text(text))
+            (
+                ValueKind::Text | ValueKind::Either(_),
+                Value::Bool(_) | Value::Integer(_) | Value::Float(_),
+            ) if written.len() <= 40 => Some(format!("write it in quotes: `\"{written}\"`")),
+            (ValueKind::Integer { .. } | ValueKind::Number { .. }, Value::Text(text))
                 if text.trim().parse::<f64>().is_ok() =>
             {
                 Some(format!("write {} without quotes", quoted(text.trim())))
             }
             // A command is a list of words; no shell splits it.
-            (Kind::Filled(Kind::Text), Value::Text(text))
+            (ValueKind::Filled(ValueKind::Text), Value::Text(text))
                 if text.len() <= 40 && text.trim().contains(' ') =>
             {
                 let words: Vec<String> = text.split_whitespace().map(|word| format!("{word:?}")).collect();
                 Some(format!("write `[{}]`", words.join(", ")))
             }
-            (Kind::List(Kind::Text) | Kind::Filled(Kind::Text), Value::Text(text)) if text.len() <= 40 => {
+            (ValueKind::List(ValueKind::Text) | ValueKind::Filled(ValueKind::Text), Value::Text(text))
+                if text.len() <= 40 =>
+            {
                 Some(format!("write `[{written}]`"))
             }
-            (Kind::Integer { min, max }, _) => Some(format!("write a whole number, {}", range(*min, *max))),
+            (ValueKind::Integer { min, max }, _) => {
+                Some(format!("write a whole number, {}", range(*min, *max)))
+            }
             (_, _) => None,
         }
     }
@@ -324,4 +329,45 @@ fn range(min: i64, max: i64) -> String {
         (_, max) if max >= i64::from(u32::MAX) => format!("at least {min}"),
         _ => format!("between {min} and {max}"),
     }
+}
+
+/// Reason why a text is not a duration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadDuration {
+    #[error("a duration is written as \"90s\", \"30m\", \"2h\" or a whole number of seconds")]
+    Malformed,
+    #[error("a duration is at most 100 years")]
+    TooLong,
+}
+
+/// Parses `90s`, `30m`, `2h` or whole seconds.
+pub fn parse_duration(text: &str) -> Result<Millis, BadDuration> {
+    let (digits, seconds) = match text.as_bytes().last() {
+        Some(b's') => (&text[..text.len() - 1], 1),
+        Some(b'm') => (&text[..text.len() - 1], 60),
+        Some(b'h') => (&text[..text.len() - 1], 3600),
+        _ => (text, 1),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(BadDuration::Malformed);
+    }
+    let count: u64 = digits.parse().map_err(|_| BadDuration::TooLong)?;
+    whole_seconds(count.checked_mul(seconds).ok_or(BadDuration::TooLong)?)
+}
+
+/// Parses the duration in a text or integer node.
+pub(crate) fn duration_of(node: &Node) -> Option<Result<Millis, BadDuration>> {
+    match &node.value {
+        Value::Text(text) => Some(parse_duration(text)),
+        Value::Integer(seconds) => {
+            let seconds = u64::try_from(*seconds).map_err(|_| BadDuration::Malformed);
+            Some(seconds.and_then(whole_seconds))
+        }
+        _ => None,
+    }
+}
+
+fn whole_seconds(seconds: u64) -> Result<Millis, BadDuration> {
+    const CENTURY: u64 = 100 * 366 * 24 * 3600;
+    if seconds > CENTURY { Err(BadDuration::TooLong) } else { Ok(Millis::seconds(seconds)) }
 }

@@ -7,25 +7,25 @@ use crate::document::{Document, Format};
 
 static RULE: Object = Object {
     title: "a rule",
-    fields: &[Field::required("condition", Kind::Text), Field::new("next", Kind::Text)],
+    fields: &[Field::required("condition", ValueKind::Text), Field::new("next", ValueKind::Text)],
 };
 
 static MOVEMENT: Object = Object {
     title: "a movement",
     fields: &[
-        Field::required("name", Kind::Text),
-        Field::new("agent", Kind::Text).aliases(&["persona"]),
-        Field::new("edit", Kind::Bool),
-        Field::new("permission_mode", Kind::OneOf(&["readonly", "edit", "full"])),
-        Field::new("times", Kind::Integer { min: 1, max: 100 }),
-        Field::new("price", Kind::Number { min: 0.0, above: true }),
-        Field::new("timeout", Kind::Duration { zero: false }),
-        Field::new("policy", Kind::TEXTS),
-        Field::new("tools", Kind::List(&Kind::Text)),
-        Field::new("rules", Kind::Filled(&Kind::Object(&RULE))),
-        Field::new("judge", Kind::Object(&RULE)),
-        Field::new("facets", Kind::Map(&Kind::Text)),
-        Field::new("anything", Kind::Any),
+        Field::required("name", ValueKind::Text),
+        Field::new("agent", ValueKind::Text).aliases(&["persona"]),
+        Field::new("edit", ValueKind::Bool),
+        Field::new("permission_mode", ValueKind::OneOf(&["readonly", "edit", "full"])),
+        Field::new("times", ValueKind::Integer { min: 1, max: 100 }),
+        Field::new("price", ValueKind::Number { min: 0.0, above: true }),
+        Field::new("timeout", ValueKind::Duration { zero: false }),
+        Field::new("policy", ValueKind::TEXTS),
+        Field::new("tools", ValueKind::List(&ValueKind::Text)),
+        Field::new("rules", ValueKind::Filled(&ValueKind::Object(&RULE))),
+        Field::new("judge", ValueKind::Object(&RULE)),
+        Field::new("facets", ValueKind::Map(&ValueKind::Text)),
+        Field::new("anything", ValueKind::Any),
         Field::refused("team_leader"),
         Field::refused_because("answer_agent", "is read but never used; remove it"),
         Field::refused_because("parallel", "has no effect here").slug("no-effect"),
@@ -269,7 +269,7 @@ fn values_out_of_range_or_set_say_what_is_allowed() {
     4 | price: 0
       |        ^ not allowed
 
-    error[piece/bad-value]: `timeout` is no duration: `90x`
+    error[piece/bad-value]: `timeout` is not a duration: `90x`
     --> a.yaml:5:10
       |
     5 | timeout: 90x
@@ -419,7 +419,7 @@ fn compared(text: &str) -> (usize, Diagnostics) {
     let before = crate::diagnostic::COMPARED.get();
     let fields = Fields::read(&document.cursor(), &MOVEMENT, &mut diagnostics);
     for word in fields.iter().flat_map(|fields| fields.list("rules")) {
-        word.must_be(&Kind::OneOf(&["readonly", "edit", "full"]), &mut diagnostics);
+        word.must_be(&ValueKind::OneOf(&["readonly", "edit", "full"]), &mut diagnostics);
     }
     (crate::diagnostic::COMPARED.get() - before, diagnostics)
 }

@@ -1,15 +1,16 @@
-//! Checks that need all hats (H-16, H-64).
+//! Checks that need all hats (H-16, H-64), and the gates of hats (H-57, H-58).
 
 use std::collections::BTreeSet;
 
-use super::hat::{DEFAULT, Hat, place};
-use super::routes::Routes;
-use super::topic::{Precision, overlap};
-use super::written::Written;
-use crate::{Diagnostics, Located, Location, quoted};
+use indexmap::IndexMap;
+use saihai_model::GateMode;
+
+use super::model::{HatsFile, TopicPrecision, TopicRoutes, overlap};
+use super::read::{DEFAULT, Hat, one_of, place};
+use crate::{Diagnostic, Diagnostics, Located, Location, WorkGate, list_of, quoted};
 
 /// Reports errors: the closing words cannot be triggers, because they are never routed.
-pub(super) fn errors(written: &Written, diagnostics: &mut Diagnostics) {
+pub(super) fn errors(written: &HatsFile, diagnostics: &mut Diagnostics) {
     let flow = &written.flow;
     let triggers = written.hats.values().flat_map(|hat| &hat.triggers);
     let defaults = written.hats.values().filter_map(|hat| hat.default_publishes.as_ref());
@@ -29,7 +30,7 @@ pub(super) fn errors(written: &Written, diagnostics: &mut Diagnostics) {
     }
 }
 
-pub(super) fn warnings(written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
+pub(super) fn warnings(written: &HatsFile, routes: &TopicRoutes, diagnostics: &mut Diagnostics) {
     if written.hats.is_empty() {
         return;
     }
@@ -46,7 +47,7 @@ pub(super) fn warnings(written: &Written, routes: &Routes, diagnostics: &mut Dia
     }
 }
 
-fn unhandled(hat: &Hat, written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
+fn unhandled(hat: &Hat, written: &HatsFile, routes: &TopicRoutes, diagnostics: &mut Diagnostics) {
     let default = hat.default_publishes.iter();
     let unlisted = default.filter(|topic| hat.publishes.iter().all(|known| known.value != topic.value));
     for topic in hat.topics(&written.flow).chain(unlisted) {
@@ -55,12 +56,12 @@ fn unhandled(hat: &Hat, written: &Written, routes: &Routes, diagnostics: &mut Di
             let hint = diagnostics
                 .suggest(&topic.value, routes.patterns())
                 .unwrap_or_else(|| "add it to the `triggers` of a hat, or add a hat `default`".to_owned());
-            diagnostics.push(topic.warning("unhandled-topic", message).label("nobody takes it").hint(hint));
+            diagnostics.push(topic.warning("unhandled-topic", message).label("no hat takes it").hint(hint));
         }
     }
 }
 
-fn self_loop(hat: &Hat, written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
+fn self_loop(hat: &Hat, written: &HatsFile, routes: &TopicRoutes, diagnostics: &mut Diagnostics) {
     if hat.max_activations.or(written.flow.max_activations).is_some() {
         return;
     }
@@ -83,7 +84,7 @@ fn dead_end(hat: &Hat, diagnostics: &mut Diagnostics) {
 }
 
 /// Warns if several hats have the same trigger, or overlapping ones of equal precision. The first hat wins.
-fn shadowed(written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
+fn shadowed(written: &HatsFile, routes: &TopicRoutes, diagnostics: &mut Diagnostics) {
     let all: Vec<(&Hat, &Located<String>)> = written
         .hats
         .values()
@@ -108,15 +109,15 @@ fn shadowed(written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
 }
 
 fn shares(one: &str, other: &str) -> bool {
-    match (Precision::of(one), Precision::of(other)) {
-        (Some(Precision::Segments), Some(Precision::Segments)) => overlap(one, other),
+    match (TopicPrecision::of(one), TopicPrecision::of(other)) {
+        (Some(TopicPrecision::Segments), Some(TopicPrecision::Segments)) => overlap(one, other),
         (_, _) => one == other,
     }
 }
 
-fn no_start(written: &Written, diagnostics: &mut Diagnostics) {
+fn no_start(written: &HatsFile, diagnostics: &mut Diagnostics) {
     let start = written.flow.start();
-    let message = format!("no hat takes {}, the topic a run begins with", quoted(start));
+    let message = format!("no hat takes {}, the first topic of a run", quoted(start));
     let at: Option<&Location> = written
         .flow
         .starting_event
@@ -130,7 +131,7 @@ fn no_start(written: &Written, diagnostics: &mut Diagnostics) {
 }
 
 /// H-64: warns about hats that no published topic reaches. `default` is always reachable.
-fn unreachable(first: &str, written: &Written, routes: &Routes, diagnostics: &mut Diagnostics) {
+fn unreachable(first: &str, written: &HatsFile, routes: &TopicRoutes, diagnostics: &mut Diagnostics) {
     let mut reached: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&str> = vec![first];
     open.extend(written.hats.contains_key(DEFAULT).then_some(DEFAULT));
@@ -150,4 +151,132 @@ fn unreachable(first: &str, written: &Written, routes: &Routes, diagnostics: &mu
         let hint = "no hat that can be reached publishes one of its triggers";
         diagnostics.push(hat.at().warning("unreachable", message).label("never activated").hint(hint));
     }
+}
+
+/// Topic that `after_plan` guards if some hat publishes it.
+const PLANNED: &str = "plan.ready";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum GatePoint {
+    PreLoop,
+    /// After the work is done.
+    PostCompletion,
+    BeforePr,
+    /// Before this topic is routed.
+    Topic(String),
+}
+
+impl GatePoint {
+    const OWN: [Self; 3] = [Self::PreLoop, Self::PostCompletion, Self::BeforePr];
+
+    /// Returns the matching gate of work on an issue.
+    pub(super) fn of_work(&self) -> Option<WorkGate> {
+        match self {
+            Self::PreLoop => Some(WorkGate::PreLoop),
+            Self::PostCompletion => Some(WorkGate::PostCompletion),
+            Self::BeforePr => Some(WorkGate::BeforePr),
+            Self::Topic(_) => None,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::PreLoop => "pre-loop",
+            Self::PostCompletion => "post-completion",
+            Self::BeforePr => "before-pr",
+            Self::Topic(topic) => topic,
+        }
+    }
+}
+
+/// Returns all active gates, each answered by a person or automatically. It reports invalid gates.
+pub(super) fn settle_gates(written: &HatsFile, diagnostics: &mut Diagnostics) -> Vec<(GatePoint, GateMode)> {
+    let gates = &written.gates;
+    let mut said = points(&gates.named, written, diagnostics);
+    // H-20: the file wins over its preset, even if they use different names for one gate.
+    for (point, asks) in points(&gates.below, written, diagnostics) {
+        if !said.iter().any(|(known, _)| *known == point) {
+            said.push((point, asks));
+        }
+    }
+    let usual = GatePoint::OWN.into_iter().filter(|_| gates.auto.is_some());
+    let usual: Vec<GatePoint> = usual.filter(|point| !said.iter().any(|(known, _)| known == point)).collect();
+    let listed = said.into_iter().filter(|(_, asks)| asks.value).map(|(point, _)| point);
+    let mode = if gates.auto == Some(true) { GateMode::Auto } else { GateMode::Person };
+    usual.into_iter().chain(listed).map(|point| (point, mode)).collect()
+}
+
+/// Resolves the gate names of one file. Two names of the same gate must agree.
+fn points(
+    named: &IndexMap<String, Located<bool>>,
+    written: &HatsFile,
+    diagnostics: &mut Diagnostics,
+) -> Vec<(GatePoint, Located<bool>)> {
+    let mut said: Vec<(GatePoint, Located<bool>)> = Vec::new();
+    for (name, asks) in named {
+        let Some(point) = meant(name, asks, written, diagnostics) else { continue };
+        match said.iter().find(|(known, _)| *known == point) {
+            Some((_, first)) => {
+                one_of(Some(first.clone()), Some(asks.clone()), diagnostics);
+            }
+            None => said.push((point, asks.clone())),
+        }
+    }
+    said
+}
+
+fn meant(
+    name: &str,
+    asks: &Located<bool>,
+    written: &HatsFile,
+    diagnostics: &mut Diagnostics,
+) -> Option<GatePoint> {
+    let publishes = |topic: &str| {
+        let topics =
+            |hat: &'_ Hat| hat.publishes.iter().chain(&hat.default_publishes).any(|t| t.value == topic);
+        written.hats.values().any(topics)
+    };
+    match name.replace('_', "-").as_str() {
+        "pre-loop" => return Some(GatePoint::PreLoop),
+        "post-completion" | "after-implementation" => return Some(GatePoint::PostCompletion),
+        "before-pr" => return Some(GatePoint::BeforePr),
+        "after-plan" => {
+            let planned = publishes(PLANNED);
+            let (point, why) = if planned {
+                (GatePoint::Topic(PLANNED.to_owned()), format!("some hat publishes `{PLANNED}`"))
+            } else {
+                (GatePoint::PreLoop, format!("no hat publishes `{PLANNED}`"))
+            };
+            let message = format!("{} means the gate `{}`: {why}", quoted(name), point.name());
+            diagnostics.push(asks.at.note("gate-alias", message));
+            return Some(point);
+        }
+        _ => {}
+    }
+    if written.flow.closes(name) || !publishes(name) {
+        diagnostics.push(unreachable_gate(name, asks, written, diagnostics));
+        return None;
+    }
+    Some(GatePoint::Topic(name.to_owned()))
+}
+
+fn unreachable_gate(
+    name: &str,
+    asks: &Located<bool>,
+    written: &HatsFile,
+    diagnostics: &Diagnostics,
+) -> Diagnostic {
+    let keyword = written.flow.keyword();
+    if name == keyword {
+        let message = format!("{} ends the run and is never routed", quoted(name));
+        return asks.error("unreachable-gate", message).hint("the gate before the end is `post-completion`");
+    }
+    let topics = written.hats.values().flat_map(|hat| hat.topics(&written.flow));
+    let known: Vec<&str> =
+        GatePoint::OWN.iter().map(GatePoint::name).chain(topics.map(|topic| topic.value.as_str())).collect();
+    let hint = diagnostics.suggest(name, known.iter().copied()).unwrap_or_else(|| {
+        format!("gates are {} and topics", list_of(GatePoint::OWN.iter().map(GatePoint::name), "and"))
+    });
+    let message = format!("no hat publishes {}, so this gate would never open", quoted(name));
+    asks.error("unreachable-gate", message).label("no gate and no published topic").hint(hint)
 }

@@ -1,44 +1,43 @@
-//! Lowering of hats to a workflow (section "Lowering" of the dialect).
+//! Lowering of hats and their gates to a workflow (section "Lowering" of the dialect).
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Again, Alarm, Budget, Completion, Directives, EndWord, Ending, Exit, GateMode, Limits, Monitor,
-    OnFailure, OwnProvider, Permission, Reads, Retry, Route, SessionPolicy, Stage, StageId, Target, Text,
-    Topic, Topics, Turn, TurnId, Usd, VisitLimit, Watch, Workflow,
+    Activity, Again, Alarm, Budget, Completion, Directives, EndWord, Ending, Exit, ExitRule, FailureReason,
+    Gate, GateMode, Join, LimitReason, Limits, Monitor, OnFailure, OwnProvider, Permission, Prompt,
+    PromptPart, PromptSection, Reads, Retry, Rounds, Route, RuleCondition, SectionCondition, SessionPolicy,
+    Stage, StageId, Target, Text, Topic, Topics, Turn, TurnId, Usd, ValueForm, Variable, VisitLimit, Wants,
+    Watch, Workflow,
 };
 
-use super::gate_stage;
-use super::gates::Point;
-use super::hat::{Hat, emits_elsewhere};
-use super::prompt::Speech;
-use super::routes::{BASE, Routes};
-use super::words::Words;
-use super::written::Written;
-use crate::lowering::Answerer;
+use super::check::GatePoint;
+use super::model::{BASE, HatsFile, TopicRoutes, takes};
+use super::prompt::{HatPrompt, HatWords};
+use super::read::{Hat, emits_elsewhere};
+use crate::lowering::ResolvedProvider;
 use crate::{Language, Options, Settings};
 
 /// Number of identical replies that puts a run on hold (H-51).
 const STALE_AFTER: u32 = 3;
 
-pub(super) struct Lowering<'a> {
+pub(super) struct HatLowering<'a> {
     pub(super) name: &'a str,
-    pub(super) written: &'a Written,
-    pub(super) routes: &'a Routes,
-    pub(super) gates: &'a [(Point, GateMode)],
-    pub(super) answerer: &'a Answerer,
+    pub(super) written: &'a HatsFile,
+    pub(super) routes: &'a TopicRoutes,
+    pub(super) gates: &'a [(GatePoint, GateMode)],
+    pub(super) answerer: &'a ResolvedProvider,
     pub(super) options: &'a Options,
     pub(super) settings: &'a Settings,
     pub(super) language: Language,
 }
 
 /// A workflow, and the tokens that Saihai adds to each first prompt.
-pub(super) struct Lowered {
+pub(super) struct LoweredHats {
     pub(super) workflow: Workflow,
     pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
-impl Lowering<'_> {
-    pub(super) fn lower(&self) -> Lowered {
+impl HatLowering<'_> {
+    pub(super) fn lower(&self) -> LoweredHats {
         let mut added_tokens = Vec::new();
         let mut stages = IndexMap::new();
         let hats = self.written.hats.values().map(Some);
@@ -66,11 +65,11 @@ impl Lowering<'_> {
         };
         // Topic gates go first. The pre-loop gate then comes before all of them.
         let (topics, others): (Vec<_>, Vec<_>) =
-            self.gates.iter().partition(|(point, _)| matches!(point, Point::Topic(_)));
+            self.gates.iter().partition(|(point, _)| matches!(point, GatePoint::Topic(_)));
         for (point, mode) in topics.into_iter().chain(others) {
-            gate_stage::put(&mut workflow, point, *mode);
+            put_gate(&mut workflow, point, *mode);
         }
-        Lowered { workflow, added_tokens }
+        LoweredHats { workflow, added_tokens }
     }
 
     /// Returns the provider that the file describes, if the run uses it.
@@ -89,11 +88,10 @@ impl Lowering<'_> {
         if self.written.hats.is_empty() {
             return Vec::new();
         }
-        let hold = |word: &str| Alarm::Hold(word.to_owned());
         let times = self.written.flow.stall_after();
         vec![
-            Monitor { watches: Watch::Silent { times }, then: hold("stalled") },
-            Monitor { watches: Watch::Same { times: STALE_AFTER }, then: hold("stale") },
+            Monitor { watches: Watch::Silent { times }, then: Alarm::Hold(LimitReason::Stalled) },
+            Monitor { watches: Watch::Same { times: STALE_AFTER }, then: Alarm::Hold(LimitReason::Stale) },
         ]
     }
 
@@ -116,7 +114,7 @@ impl Lowering<'_> {
     }
 
     fn words(&self) -> IndexMap<String, String> {
-        let words = Words::of(self.language);
+        let words = HatWords::of(self.language);
         let flow = &self.written.flow;
         // A closing word inside a sentence could mean either of the two.
         let closing = match &flow.cancellation {
@@ -141,7 +139,7 @@ impl Lowering<'_> {
             || nobody_completes
     }
 
-    fn speech<'s>(&'s self, hat: Option<&'s Hat>) -> Speech<'s> {
+    fn speech<'s>(&'s self, hat: Option<&'s Hat>) -> HatPrompt<'s> {
         let keyword = self.written.flow.keyword();
         let topics: Vec<&str> = match hat {
             Some(hat) => hat.topics(&self.written.flow).map(|topic| topic.value.as_str()).collect(),
@@ -150,8 +148,8 @@ impl Lowering<'_> {
         let said = &self.written.topics;
         let id = hat.map_or(BASE, |hat| hat.id.value.as_str());
         let leads_here = |topic: &str| self.routes.destination(topic).as_str() == id;
-        Speech {
-            words: Words::of(self.language),
+        HatPrompt {
+            words: HatWords::of(self.language),
             base_prompt: self.written.base_prompt.as_deref().filter(|text| !text.trim().is_empty()),
             hat: hat.map(|hat| (hat.name.as_str(), hat.instructions.value.as_str())),
             keyword: self.tells_keyword(hat).then_some(keyword),
@@ -167,8 +165,12 @@ impl Lowering<'_> {
         }
     }
 
-    fn stage(&self, id: &str, hat: Option<&Hat>, speech: &Speech<'_>) -> Stage {
-        let silent = Again { note: Some(speech.note()), at_most: None, exhausted: Target::failed("silent") };
+    fn stage(&self, id: &str, hat: Option<&Hat>, speech: &HatPrompt<'_>) -> Stage {
+        let silent = Again {
+            note: Some(speech.note()),
+            at_most: None,
+            exhausted: Target::failed(FailureReason::Silent),
+        };
         let default = hat.and_then(|hat| hat.default_publishes.as_ref());
         let max = hat.and_then(|hat| hat.max_activations.or(self.written.flow.max_activations));
         Stage {
@@ -197,7 +199,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn turn(&self, id: &str, hat: Option<&Hat>, speech: &Speech<'_>) -> Turn {
+    fn turn(&self, id: &str, hat: Option<&Hat>, speech: &HatPrompt<'_>) -> Turn {
         let answerer = self.answerer.clone();
         let ceiling =
             self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full);
@@ -213,6 +215,7 @@ impl Lowering<'_> {
             role: Some(id.to_owned()),
             prompt: speech.prompt(),
             provider: answerer.provider,
+            program: None,
             model: answerer.model,
             permission,
             asked_permission: (permission != wanted).then_some(wanted),
@@ -258,4 +261,78 @@ impl Lowering<'_> {
             enforce: flow.enforce_scope.unwrap_or(false),
         }
     }
+}
+
+/// Inserts the gate at a point of a workflow. Answering no ends the run (H-59).
+pub(super) fn put_gate(workflow: &mut Workflow, point: &GatePoint, mode: GateMode) {
+    let id = StageId::from(format!("gate/{}", point.name()).as_str());
+    let next = match point {
+        GatePoint::PreLoop => Target::Stage(std::mem::replace(&mut workflow.entry, id.clone())),
+        GatePoint::PostCompletion => {
+            workflow.afterwards = Some(id.clone());
+            Target::Complete
+        }
+        // `run` makes no pull request.
+        GatePoint::BeforePr => return,
+        GatePoint::Topic(topic) => Target::Stage(divert(workflow, topic, &id)),
+    };
+    workflow.stages.insert(id, gate_stage(point, mode, next));
+}
+
+/// Routes a topic to its gate, and returns the hat that handled it before.
+fn divert(workflow: &mut Workflow, topic: &str, gate: &StageId) -> StageId {
+    let Some(topics) = &mut workflow.topics else { return workflow.entry.clone() };
+    // Insert right before the previous route, so the order of the others does not change.
+    let place = topics.routes.iter().position(|route| takes(&route.pattern, topic));
+    let orphans = place.is_none();
+    let place = place.unwrap_or(topics.routes.len());
+    let taker = topics.routes.get(place).map_or(&topics.otherwise, |route| &route.to).clone();
+    if topics.start.as_str() == topic && workflow.entry == taker {
+        workflow.entry = gate.clone();
+    }
+    topics.routes.insert(place, Route { pattern: topic.to_owned(), to: gate.clone(), orphans });
+    // The engine can also publish the topic for a hat that reached its visit limit (H-52).
+    for limit in workflow.stages.values_mut().filter_map(|stage| stage.visits.as_mut()) {
+        if limit.publishes.as_ref().is_some_and(|published| published.as_str() == topic) {
+            limit.once_instead = limit.once_instead.take().map(|_| gate.clone());
+        }
+    }
+    taker
+}
+
+fn gate_stage(point: &GatePoint, mode: GateMode, next: Target) -> Stage {
+    let gate = Gate { question: gate_question(point), wants: Wants::YesNo, mode, timeout: None };
+    let rules = vec![
+        ExitRule { when: RuleCondition::Is("yes".into()), then: next },
+        ExitRule { when: RuleCondition::Is("no".into()), then: Target::End(Ending::Declined) },
+    ];
+    Stage {
+        title: point.name().to_owned(),
+        does: Activity::Gate(gate),
+        exit: Exit::Rules { rules, question: None, otherwise: Target::End(Ending::Declined) },
+        rounds: Rounds::default(),
+        visits: None,
+        aside: false,
+        description: None,
+    }
+}
+
+/// Builds the question for the person. Messages to people are in English.
+fn gate_question(point: &GatePoint) -> Prompt {
+    let (asked, variable, form) = match point {
+        GatePoint::PreLoop => ("Begin with this task?".to_owned(), Variable::Task, ValueForm::Quote),
+        GatePoint::PostCompletion => {
+            ("The work is reported as done. Accept it?".to_owned(), Variable::Previous, ValueForm::Tail(1000))
+        }
+        GatePoint::BeforePr => {
+            ("Make a pull request of the work?".to_owned(), Variable::Previous, ValueForm::Tail(1000))
+        }
+        GatePoint::Topic(topic) => {
+            (format!("Continue with `{topic}`?"), Variable::EventMessage, ValueForm::Quote)
+        }
+    };
+    let asked = PromptSection { body: vec![PromptPart::Fixed(asked.into())], when: SectionCondition::Always };
+    let about =
+        PromptSection { body: vec![PromptPart::Value(variable, form)], when: SectionCondition::Filled };
+    Prompt { sections: vec![asked, about], join: Join::Paragraphs }
 }

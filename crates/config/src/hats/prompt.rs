@@ -1,16 +1,19 @@
-//! Prompts of hats (H-30 to H-33). Sections are joined without changes, because instructions must arrive byte
-//! for byte.
+//! Prompts of hats (H-30 to H-33), with the text that Saihai adds in both languages (H-48, H-69). Sections are
+//! joined without changes, because instructions must arrive byte for byte.
 
 use std::collections::BTreeMap;
 
-use saihai_model::{Form, Join, Part, Prompt, Section, Text, Topic, Variable, When, tokens};
+use saihai_model::{
+    Join, Prompt, PromptPart, PromptSection, SectionCondition, Text, Topic, ValueForm, Variable,
+};
 
-use super::words::{Around, Words};
-use super::written::TopicTexts;
+use super::model::TopicTexts;
+use crate::Language;
+use crate::lowering::{fixed_section, fixed_tokens, section, text_part, value_part};
 
 #[derive(Debug, Clone)]
-pub(super) struct Speech<'a> {
-    pub(super) words: &'static Words,
+pub(super) struct HatPrompt<'a> {
+    pub(super) words: &'static HatWords,
     pub(super) base_prompt: Option<&'a str>,
     /// Name and instructions of the active hat.
     pub(super) hat: Option<(&'a str, &'a str)>,
@@ -27,70 +30,70 @@ pub(super) struct Speech<'a> {
     pub(super) reminds: bool,
 }
 
-impl Speech<'_> {
+impl HatPrompt<'_> {
     pub(super) fn prompt(&self) -> Prompt {
         let words = self.words;
         let mut sections = Vec::new();
-        sections.extend(self.base_prompt.map(|text| fixed(block(text))));
+        sections.extend(self.base_prompt.map(|text| fixed_section(block(text))));
         sections.push(section(
-            When::Filled,
-            [text(format!("{}\n", words.task)), value(Variable::Task), text("\n\n".to_owned())],
+            SectionCondition::Filled,
+            [text_part(format!("{}\n", words.task)), value_part(Variable::Task), text_part("\n\n")],
         ));
         let hat = self.hat.filter(|(_, instructions)| !instructions.trim().is_empty());
-        sections
-            .extend(hat.map(|(name, instructions)| fixed(format!("# Hat: {name}\n{}", block(instructions)))));
+        sections.extend(
+            hat.map(|(name, instructions)| fixed_section(format!("# Hat: {name}\n{}", block(instructions)))),
+        );
         sections.extend(self.event());
         sections.push(section(
-            When::Filled,
-            [text(format!("{}\n", words.reminder)), value(Variable::Note), text("\n\n".to_owned())],
+            SectionCondition::Filled,
+            [text_part(format!("{}\n", words.reminder)), value_part(Variable::Note), text_part("\n\n")],
         ));
-        sections.push(fixed(self.ending()));
+        sections.push(fixed_section(self.ending()));
         Prompt { sections, join: Join::AsIs }
     }
 
     /// Builds the note for the next round after a reply without a decision (H-48).
     pub(super) fn note(&self) -> Prompt {
         let (before, behind) = self.words.silent;
-        let when = if self.reminds { When::Always } else { When::Reasoned };
+        let when = if self.reminds { SectionCondition::Always } else { SectionCondition::Reasoned };
         let topics =
             if self.topics.is_empty() { String::new() } else { around(self.words.topics, &self.listed()) };
-        let what = [text(before.to_owned()), value(Variable::Reasons), text(format!("{topics}{behind}"))];
-        let tail = [Part::Value(Variable::ReplyTail, Form::Quote)];
+        let what = [text_part(before), value_part(Variable::Reasons), text_part(format!("{topics}{behind}"))];
+        let tail = [PromptPart::Value(Variable::ReplyTail, ValueForm::Quote)];
         Prompt { sections: vec![section(when, what), section(when, tail)], join: Join::Paragraphs }
     }
 
     /// Returns the tokens of the first prompt that Saihai adds.
     pub(super) fn added_tokens(&self) -> u64 {
-        let bare = Speech {
+        let bare = HatPrompt {
             base_prompt: None,
             hat: self.hat.map(|_| ("", "x")),
             triggered: Vec::new(),
             publishing: Vec::new(),
             ..self.clone()
         };
-        let told = |section: &Section| !section.body.contains(&value(Variable::Note));
+        let told = |section: &PromptSection| !section.body.contains(&value_part(Variable::Note));
         let sections = bare.prompt().sections;
-        let bodies = sections.iter().filter(|section| told(section)).flat_map(|section| &section.body);
-        tokens(&bodies.filter_map(words_of).collect::<String>())
+        fixed_tokens(sections.iter().filter(|section| told(section)))
     }
 
-    fn event(&self) -> Vec<Section> {
+    fn event(&self) -> Vec<PromptSection> {
         let words = self.words;
         let mut sections = vec![
             section(
-                When::Filled,
-                [text(format!("{}\n", words.event)), value(Variable::EventTopic), text("\n".to_owned())],
+                SectionCondition::Filled,
+                [text_part(format!("{}\n", words.event)), value_part(Variable::EventTopic), text_part("\n")],
             ),
             section(
-                When::Filled,
-                [text(words.from.to_owned()), value(Variable::EventSource), text("\n".to_owned())],
+                SectionCondition::Filled,
+                [text_part(words.from), value_part(Variable::EventSource), text_part("\n")],
             ),
             section(
-                When::Filled,
+                SectionCondition::Filled,
                 [
-                    text("\n".to_owned()),
-                    Part::Value(Variable::EventMessage, Form::Quote),
-                    text("\n".to_owned()),
+                    text_part("\n"),
+                    PromptPart::Value(Variable::EventMessage, ValueForm::Quote),
+                    text_part("\n"),
                 ],
             ),
         ];
@@ -99,10 +102,10 @@ impl Speech<'_> {
             .map(|(topic, said)| (Topic::from(*topic), format!("- `{topic}`: {}", said.trim()).into()))
             .collect();
         if !told.is_empty() {
-            let line = [text("\n".to_owned()), value(Variable::EventText(told)), text("\n".to_owned())];
-            sections.push(section(When::Filled, line));
+            let line = [text_part("\n"), value_part(Variable::EventText(told)), text_part("\n")];
+            sections.push(section(SectionCondition::Filled, line));
         }
-        sections.push(fixed("\n".to_owned()));
+        sections.push(fixed_section("\n"));
         sections
     }
 
@@ -136,29 +139,104 @@ fn block(text: &str) -> String {
     format!("{text}{end}")
 }
 
-fn around((before, behind): Around, what: &str) -> String {
+fn around((before, behind): BeforeAfter, what: &str) -> String {
     format!("{before}{what}{behind}")
 }
 
-fn section(when: When, body: impl IntoIterator<Item = Part>) -> Section {
-    Section { body: body.into_iter().collect(), when }
+/// Text before and after an inserted value.
+pub(super) type BeforeAfter = (&'static str, &'static str);
+
+#[derive(Debug)]
+pub(super) struct HatWords {
+    pub(super) task: &'static str,
+    pub(super) event: &'static str,
+    pub(super) from: &'static str,
+    pub(super) reminder: &'static str,
+    pub(super) ending: &'static str,
+    pub(super) silent: BeforeAfter,
+    /// Topics of the role; the last part of a reminder's reason.
+    pub(super) topics: BeforeAfter,
+    pub(super) publish: BeforeAfter,
+    pub(super) complete: BeforeAfter,
+    /// The word between two alternatives.
+    pub(super) or: &'static str,
+    /// Added if instructions mention commands that Saihai does not read.
+    pub(super) foreign: &'static str,
+    /// Reasons why a reply decided nothing, by code. `{}` is the topic, `{keyword}` the closing word.
+    pub(super) reasons: [(&'static str, &'static str); 8],
 }
 
-fn fixed(content: String) -> Section {
-    section(When::Always, [text(content)])
-}
-
-fn text(content: String) -> Part {
-    Part::Fixed(content.into())
-}
-
-fn value(variable: Variable) -> Part {
-    Part::Value(variable, Form::Plain)
-}
-
-fn words_of(part: &Part) -> Option<&str> {
-    match part {
-        Part::Fixed(Text::Inline(words)) => Some(words),
-        Part::Fixed(Text::Blob { .. }) | Part::Value(..) => None,
+impl HatWords {
+    pub(super) fn of(language: Language) -> &'static Self {
+        match language {
+            Language::English => &ENGLISH,
+            Language::Japanese => &JAPANESE,
+        }
     }
 }
+
+static ENGLISH: HatWords = HatWords {
+    task: "# Task",
+    event: "# Event",
+    from: "From: ",
+    reminder: "# Reminder",
+    ending: "# How to end your reply",
+    silent: (
+        "The previous turn of this role reported no result.",
+        " Check what is already done, finish the rest, then report. It ended with:",
+    ),
+    topics: (" The topics of this role are: ", "."),
+    publish: (
+        "End your reply with one line `EVENT: <topic>`, not in a code block; a short message may follow on the same line. Topics: ",
+        ".",
+    ),
+    complete: (
+        "Only when the whole task is finished, write ",
+        " on a line of its own, outside any code block, and no EVENT line.",
+    ),
+    or: " or ",
+    foreign: "Where the instructions say `ralph emit TOPIC TEXT` or `<event …>`, write the EVENT line instead.",
+    reasons: [
+        ("in_code_block", " What it reported stood in a code block and does not count."),
+        ("quoted", " What it reported stood in a quotation and does not count."),
+        ("echoed", " What it reported only repeated its prompt and does not count."),
+        ("malformed_topic", " What followed EVENT was no topic."),
+        ("inside_sentence", " The word {keyword} stood inside a sentence and does not count."),
+        ("wrong_case", " EVENT and {keyword} must be written in exactly these letters."),
+        ("outside_scope", " The topic {} does not belong to this role."),
+        ("missing_event", " The task cannot be finished before {} was published."),
+    ],
+};
+
+static JAPANESE: HatWords = HatWords {
+    task: "# タスク",
+    event: "# イベント",
+    from: "発行元: ",
+    reminder: "# 注意",
+    ending: "# 返答の終わり方",
+    silent: (
+        "前回の返答には結果の報告がありませんでした。",
+        " 済んだ作業を確認し、残りを終えてから報告してください。前回の末尾:",
+    ),
+    topics: ("この役割のトピックは次のとおりです: ", "。"),
+    publish: (
+        "返答の最後に `EVENT: <topic>` を一行で書いてください（コードブロックの外に。同じ行に短い説明を続けてもかまいません）。トピック: ",
+        "。",
+    ),
+    complete: (
+        "タスク全体が完了したときだけ、EVENT 行を書かず、",
+        " のみを一行で、コードブロックの外に書いてください。",
+    ),
+    or: " または ",
+    foreign: "指示に `ralph emit TOPIC TEXT` や `<event …>` とあれば、代わりに EVENT 行を書いてください。",
+    reasons: [
+        ("in_code_block", "報告がコードブロックの中にあったため、無効です。"),
+        ("quoted", "報告が引用の中にあったため、無効です。"),
+        ("echoed", "報告がプロンプトの繰り返しにすぎないため、無効です。"),
+        ("malformed_topic", "EVENT の後がトピックになっていません。"),
+        ("inside_sentence", "{keyword} が文の中にあったため、無効です。"),
+        ("wrong_case", "EVENT と {keyword} は大文字と小文字をこのとおりに書いてください。"),
+        ("outside_scope", "トピック {} はこの役割のものではありません。"),
+        ("missing_event", "{} が発行されるまで、タスクは完了できません。"),
+    ],
+};

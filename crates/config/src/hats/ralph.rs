@@ -1,34 +1,23 @@
-//! Reader of `ralph.yml` and hat collections. The result has the same form as for `orch.yml` (H-65 to H-71).
+//! Reader of `ralph.yml` and hat collections, with the provider from their `cli` section. The result has the same
+//! form as for `orch.yml` (H-65 to H-71).
 
 use std::path::Path;
 
-use saihai_model::Millis;
+use saihai_model::{Millis, OwnProtocol, OwnProvider};
 
-use super::backend;
-use super::hat::{
-    Hat, check_id, check_instructions, check_topic, check_words, read_name, read_topics, read_triggers,
+use super::model::{HatBounds, HatFlow, HatsFile, TopicTexts};
+use super::read::{
+    Hat, check_id, check_instructions, check_keyword, check_topic, check_words, no_effect, read_name,
+    read_topics, read_triggers, report_idle,
 };
-use super::ralph_tables as tables;
-use super::read::{check_keyword, no_effect};
-use super::written::{Bounds, Flow, TopicTexts, Written};
+use super::tables;
 use crate::{
-    Cursor, Definition, Diagnostics, Document, Fields, LARGEST_FILE, Located, Places, Source, quoted,
+    Cursor, Definition, Diagnostics, Document, Fields, LARGEST_FILE, Located, Options, ProjectPaths,
+    Settings, Source, quoted,
 };
 
 /// Keys that identify a file of ralph.
 const OWN_KEYS: [&str; 4] = ["event_loop", "cli", "core", "events"];
-/// Keys without effect, per object.
-const IDLE: [&str; 7] = ["adapters", "tui", "memories", "tasks", "skills", "features", "backpressure"];
-const IDLE_HAT: [&str; 4] = ["scratchpad", "aggregate", "disallowed_tools", "import"];
-const IDLE_LOOP: [&str; 5] = [
-    "starting_hat",
-    "checkpoint_interval",
-    "cooldown_delay_seconds",
-    "context_window_tokens",
-    "mutation_score_warn_threshold",
-];
-const IDLE_CLI: [&str; 3] = ["idle_timeout_secs", "pty_mode", "pty_interactive"];
-
 /// Returns true for a document in ralph's format (H-7).
 pub(super) fn is_one(definition: &Definition, document: &Document) -> bool {
     let name = definition.path.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -38,19 +27,17 @@ pub(super) fn is_one(definition: &Definition, document: &Document) -> bool {
 /// Reads a document. It reports all errors, not only the first.
 pub(super) fn read(
     document: &Document,
-    files: &Files<'_>,
-    backends: backend::Reader<'_>,
+    context: &RalphContext<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Written> {
+) -> Option<HatsFile> {
     let fields = Fields::read(&document.cursor(), &tables::RALPH, diagnostics)?;
     let looping = fields.object("event_loop", &tables::EVENT_LOOP, diagnostics);
     let cli = fields.object("cli", &tables::CLI, diagnostics);
     let core = fields.object("core", &tables::CORE, diagnostics);
     report_switches(&fields, looping.as_ref(), cli.as_ref(), diagnostics);
-    report_idle(Some(&fields), &IDLE, diagnostics);
-    report_idle(looping.as_ref(), &IDLE_LOOP, diagnostics);
-    report_idle(cli.as_ref(), &IDLE_CLI, diagnostics);
-    report_idle(core.as_ref(), &["scratchpad", "specs_dir"], diagnostics);
+    for object in [Some(&fields), looping.as_ref(), cli.as_ref(), core.as_ref()].into_iter().flatten() {
+        report_idle(object, diagnostics);
+    }
     let hats: indexmap::IndexMap<String, Hat> = fields
         .map("hats")
         .into_iter()
@@ -60,30 +47,27 @@ pub(super) fn read(
     let events = fields.map("events");
     let topics = events.into_iter().filter_map(|(topic, event)| read_event(topic, &event, diagnostics));
     let topics = topics.collect();
-    let backend = cli.as_ref().map(|cli| backends.read(cli, diagnostics)).unwrap_or_default();
-    Some(Written {
+    let backend = cli.as_ref().map(|cli| context.read_backend(cli, diagnostics)).unwrap_or_default();
+    Some(HatsFile {
         backend: backend.name,
         own_provider: backend.own,
         base_prompt: core.as_ref().and_then(guardrails),
         flow: looping.as_ref().map(|looping| read_flow(looping, diagnostics)).unwrap_or_default(),
         bounds: looping.as_ref().map(read_bounds).unwrap_or_default(),
-        task: looping.as_ref().and_then(|looping| read_task(looping, files, diagnostics)),
+        task: looping.as_ref().and_then(|looping| read_task(looping, context, diagnostics)),
         topics,
         hats,
-        ..Written::default()
+        ..HatsFile::default()
     })
 }
 
-/// Access to the files that a collection names.
-pub(super) struct Files<'a> {
+/// Everything outside a collection that its meaning depends on.
+pub(super) struct RalphContext<'a> {
     pub(super) source: &'a dyn Source,
-    pub(super) places: &'a Places,
-    pub(super) beside: Option<&'a Path>,
-}
-
-fn report_idle(object: Option<&Fields<'_>>, keys: &[&str], diagnostics: &mut Diagnostics) {
-    let given = keys.iter().filter_map(|key| object?.key(key));
-    given.for_each(|at| diagnostics.push(no_effect(at)));
+    pub(super) places: &'a ProjectPaths,
+    pub(super) definition: &'a Definition,
+    pub(super) options: &'a Options,
+    pub(super) settings: &'a Settings,
 }
 
 /// H-70, H-71: reports switches as unsupported if they are on, and as without effect if they are off.
@@ -119,9 +103,9 @@ fn switch(
 fn read_hat(id: Located<String>, value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Hat> {
     let mut found = Diagnostics::new();
     check_id(&id, &mut found);
-    let fields = Fields::read(value, &tables::HAT, &mut found);
+    let fields = Fields::read(value, &tables::RALPH_HAT, &mut found);
     let hat = fields.map(|fields| {
-        report_idle(Some(&fields), &IDLE_HAT, &mut found);
+        report_idle(&fields, &mut found);
         refuse_concurrency(&fields, &mut found);
         let default_publishes = fields.text("default_publishes");
         if let Some(topic) = &default_publishes {
@@ -191,7 +175,7 @@ fn read_event(
     Some((topic.value, TopicTexts { publishing, triggered }))
 }
 
-fn read_flow(looping: &Fields<'_>, diagnostics: &mut Diagnostics) -> Flow {
+fn read_flow(looping: &Fields<'_>, diagnostics: &mut Diagnostics) -> HatFlow {
     let keyword = looping.text("completion_promise");
     let cancellation = looping.text("cancellation_promise").filter(|word| !word.value.is_empty());
     for word in keyword.iter().chain(&cancellation) {
@@ -202,7 +186,7 @@ fn read_flow(looping: &Fields<'_>, diagnostics: &mut Diagnostics) -> Flow {
         check_topic(topic, diagnostics);
     }
     let required = looping.has("required_events");
-    Flow {
+    HatFlow {
         starting_event,
         keyword,
         cancellation,
@@ -213,9 +197,9 @@ fn read_flow(looping: &Fields<'_>, diagnostics: &mut Diagnostics) -> Flow {
     }
 }
 
-fn read_bounds(looping: &Fields<'_>) -> Bounds {
+fn read_bounds(looping: &Fields<'_>) -> HatBounds {
     let seconds = |key: &str| looping.count(key).map(|seconds| Millis::seconds(seconds.value.into()));
-    Bounds {
+    HatBounds {
         max_iterations: looping.count("max_iterations").map(|count| count.value),
         failures: looping.count("max_consecutive_failures").map(|count| count.value),
         idle: seconds("idle_timeout_secs"),
@@ -226,7 +210,11 @@ fn read_bounds(looping: &Fields<'_>) -> Bounds {
 
 /// H-66: returns `prompt`, or the content of `prompt_file`. A missing file is only a warning, because the
 /// command line may give the task.
-fn read_task(looping: &Fields<'_>, files: &Files<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
+fn read_task(
+    looping: &Fields<'_>,
+    context: &RalphContext<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<String> {
     let (prompt, file) = (looping.text("prompt"), looping.text("prompt_file"));
     if let (Some(prompt), Some(file)) = (&prompt, &file) {
         let message = "`event_loop.prompt` and `event_loop.prompt_file` both give the task";
@@ -235,9 +223,10 @@ fn read_task(looping: &Fields<'_>, files: &Files<'_>, diagnostics: &mut Diagnost
         return None;
     }
     let Some(file) = file else { return prompt.map(|prompt| prompt.value) };
-    let read = match files.places.resolve(files.beside, &file.value) {
-        Some(path) => files.source.read(&path, LARGEST_FILE).map_err(|error| error.to_string()),
-        None => Err("nobody's home directory is meant by it".to_owned()),
+    let beside = context.definition.path.as_deref().and_then(Path::parent);
+    let read = match context.places.resolve(beside, &file.value) {
+        Some(path) => context.source.read(&path, LARGEST_FILE).map_err(|error| error.to_string()),
+        None => Err("the home directory is unknown".to_owned()),
     };
     match read {
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
@@ -255,4 +244,126 @@ fn guardrails(core: &Fields<'_>) -> Option<String> {
     let rules = core.texts("guardrails").unwrap_or_default();
     let lines: Vec<String> = rules.iter().map(|rule| format!("- {}", rule.value.trim())).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Backend whose program the file describes.
+const CUSTOM: &str = "custom";
+/// Backend that uses the Agent Client Protocol, with its command line.
+const KIRO_ACP: (&str, [&str; 2]) = ("kiro-acp", ["kiro-cli", "acp"]);
+/// Backends of ralph without a Saihai provider.
+const UNSERVED: [&str; 5] = ["kiro", "amp", "pi", "roo", "forge"];
+/// Keys that describe the program of `custom`.
+const DESCRIBING: [&str; 4] = ["command", "args", "prompt_mode", "prompt_flag"];
+
+/// The named provider, and its description if the file contains one.
+#[derive(Debug, Default)]
+pub(super) struct RalphBackend {
+    pub(super) name: Option<Located<String>>,
+    pub(super) own: Option<OwnProvider>,
+}
+
+impl RalphContext<'_> {
+    fn read_backend(&self, cli: &Fields<'_>, diagnostics: &mut Diagnostics) -> RalphBackend {
+        let Some(name) = cli.text("backend").filter(|name| name.value != "auto") else {
+            refuse_description(cli, "auto", diagnostics);
+            return RalphBackend::default();
+        };
+        if name.value != CUSTOM {
+            refuse_description(cli, &name.value, diagnostics);
+        }
+        if UNSERVED.contains(&name.value.as_str()) {
+            self.report_unserved(&name, diagnostics);
+            return RalphBackend::default();
+        }
+        let own = match name.value.as_str() {
+            CUSTOM if self.is_set(CUSTOM) => {
+                // The user's settings describe this provider, so they win over the file.
+                DESCRIBING
+                    .iter()
+                    .filter_map(|key| cli.key(key))
+                    .for_each(|at| diagnostics.push(no_effect(at)));
+                None
+            }
+            CUSTOM => match self.custom(&name, cli, diagnostics) {
+                Some(own) => Some(own),
+                // The missing command is already reported. Without a name, no "unknown provider" follows.
+                None => return RalphBackend::default(),
+            },
+            known if known == KIRO_ACP.0 && !self.is_set(known) => Some(OwnProvider {
+                name: known.into(),
+                speaks: OwnProtocol::Acp,
+                argv: KIRO_ACP.1.map(str::to_owned).to_vec(),
+                written: None,
+            }),
+            _ => None,
+        };
+        RalphBackend { name: Some(name), own }
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        self.settings.providers.contains_key(name)
+    }
+
+    fn custom(
+        &self,
+        name: &Located<String>,
+        cli: &Fields<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<OwnProvider> {
+        let Some(command) = cli.text("command").filter(|command| !command.value.trim().is_empty()) else {
+            let message = format!("`cli.backend: {CUSTOM}` needs `cli.command`, the program to be asked");
+            let hint = "such as `command: my-agent`";
+            diagnostics.push(name.error("missing-key", message).label("which program?").hint(hint));
+            return None;
+        };
+        let program = command.value.trim();
+        if program.contains('/') && !program.starts_with('/') {
+            let message = format!(
+                "`cli.command` must be the name of a program or an absolute path, not {}",
+                quoted(program)
+            );
+            let hint = "programs in the working directory of an agent are not trusted";
+            diagnostics.push(command.error("bad-value", message).label("a relative path").hint(hint));
+        }
+        let speaks = match cli.text("prompt_mode").as_ref().map(|mode| mode.value.as_str()) {
+            Some("stdin") => OwnProtocol::Input,
+            // Ralph's default.
+            Some(_) | None => OwnProtocol::Argument,
+        };
+        let args = cli.texts("args").unwrap_or_default().into_iter().map(|argument| argument.value);
+        let flag = cli.text("prompt_flag").filter(|_| speaks == OwnProtocol::Argument);
+        let flag = flag.map(|flag| flag.value).filter(|flag| !flag.is_empty());
+        let argv = std::iter::once(program.to_owned()).chain(args).chain(flag).collect();
+        let written = self.definition.path.as_deref().map(|path| path.to_string_lossy().into_owned());
+        Some(OwnProvider { name: CUSTOM.into(), speaks, argv, written })
+    }
+
+    fn report_unserved(&self, name: &Located<String>, diagnostics: &mut Diagnostics) {
+        let message = format!("no provider for ralph's backend {}", quoted(&name.value));
+        let hint = "use `--provider` with another one, or describe the program: `backend: custom` with `command` and `args`";
+        let diagnostic = if self.options.starts && self.options.provider.is_none() {
+            name.error("unserved-backend", message)
+        } else {
+            name.warning("unserved-backend", message)
+        };
+        diagnostics.push(diagnostic.label("not asked").hint(hint));
+    }
+}
+
+/// H-70, H-71: the file must not describe the program of a known provider.
+fn refuse_description(cli: &Fields<'_>, backend: &str, diagnostics: &mut Diagnostics) {
+    for key in ["command", "args"] {
+        if let Some(at) = cli.key(key) {
+            if cli.any(key).is_some_and(|value| value.is_off()) {
+                diagnostics.push(no_effect(at));
+                continue;
+            }
+            let message = format!("`cli.{key}` is not supported with the backend {}", quoted(backend));
+            let hint = "arguments of a provider are set in `.saihai/config.toml`";
+            diagnostics.push(at.error("not-supported", message).label("not passed on").hint(hint));
+        }
+    }
+    for at in ["prompt_mode", "prompt_flag"].iter().filter_map(|key| cli.key(key)) {
+        diagnostics.push(no_effect(at));
+    }
 }

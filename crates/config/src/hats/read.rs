@@ -1,19 +1,17 @@
-//! Reader of `orch.yml`.
+//! Reader of `orch.yml` and of single hats.
 
 use indexmap::IndexMap;
 use saihai_model::Millis;
 
-use super::hat::{Hat, check_topic, read_topics};
+use super::model::{HatBounds, HatFlow, HatGates, HatsFile, TopicPrecision, is_topic};
 use super::tables;
-use super::topic::is_topic;
-use super::written::{Bounds, Flow, Gates, Written};
 use crate::delivery::Wishes;
-use crate::{Diagnostics, Document, Fields, Located, Value, quoted};
+use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, Value, list_of, quoted};
 
 /// Reads a document. It reports all errors, not only the first.
-pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<Written> {
+pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option<HatsFile> {
     let fields = Fields::read(&document.cursor(), &tables::ORCH, diagnostics)?;
-    let inner = Inner::read(&fields, diagnostics);
+    let inner = OrchObjects::read(&fields, diagnostics);
     report_no_effect(&fields, &inner, diagnostics);
     let hats: IndexMap<String, Hat> = fields
         .map("hats")
@@ -22,7 +20,7 @@ pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option
         .map(|hat| (hat.id.value.clone(), hat))
         .collect();
     let (backend, model) = read_backend(&fields, inner.backend.as_ref(), diagnostics);
-    Some(Written {
+    Some(HatsFile {
         backend,
         model,
         preset: fields.text("preset"),
@@ -34,11 +32,11 @@ pub(super) fn read(document: &Document, diagnostics: &mut Diagnostics) -> Option
         wishes: read_wishes(&fields, &inner),
         delivery: read_delivery(&fields, &inner, diagnostics),
         hats,
-        ..Written::default()
+        ..HatsFile::default()
     })
 }
 
-struct Inner<'d> {
+struct OrchObjects<'d> {
     backend: Option<Fields<'d>>,
     looping: Option<Fields<'d>>,
     state: Option<Fields<'d>>,
@@ -48,7 +46,7 @@ struct Inner<'d> {
     dependency: Option<Fields<'d>>,
 }
 
-impl<'d> Inner<'d> {
+impl<'d> OrchObjects<'d> {
     fn read(fields: &Fields<'d>, diagnostics: &mut Diagnostics) -> Self {
         let long = fields.any("backend").filter(|value| matches!(value.node().value, Value::Map(_)));
         Self {
@@ -73,7 +71,7 @@ pub(super) fn one_of<T: PartialEq>(
         && first.value != second.value
     {
         let [one, other] = [first, second].map(|value| quoted(&value.at.path.to_string()));
-        let message = format!("{one} and {other} are two places of one key and say different things");
+        let message = format!("{one} and {other} set the same key to different values");
         let diagnostic = second.error("alias-conflict", message).label("says something else");
         diagnostics.push(diagnostic.also(&first.at, "first given here").hint("keep one of them"));
     }
@@ -90,7 +88,7 @@ fn read_backend(
     (fields.text("backend").or_else(|| long?.text("type")), model)
 }
 
-fn read_flow(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnostics) -> Flow {
+fn read_flow(fields: &Fields<'_>, inner: &OrchObjects<'_>, diagnostics: &mut Diagnostics) -> HatFlow {
     let promise = inner.looping.as_ref().and_then(|looping| looping.text("completion_promise"));
     let keyword = one_of(fields.text("completion_keyword"), promise, diagnostics);
     if let Some(keyword) = &keyword {
@@ -101,7 +99,7 @@ fn read_flow(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnosti
         check_topic(topic, diagnostics);
     }
     let required_events = fields.has("required_events");
-    Flow {
+    HatFlow {
         starting_event,
         keyword,
         cancellation: None,
@@ -126,13 +124,13 @@ fn path_of<T>(value: &Located<T>) -> String {
     quoted(&value.at.path.to_string())
 }
 
-fn read_bounds(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnostics) -> Bounds {
+fn read_bounds(fields: &Fields<'_>, inner: &OrchObjects<'_>, diagnostics: &mut Diagnostics) -> HatBounds {
     let looping = inner.looping.as_ref();
     let iterations = looping.and_then(|looping| looping.count("max_iterations"));
     let idle = looping.and_then(|looping| looping.count("idle_timeout_secs"));
     let iterations = one_of(fields.count("max_iterations"), iterations, diagnostics);
     let idle = one_of(fields.count("idle_timeout_secs"), idle, diagnostics);
-    Bounds {
+    HatBounds {
         max_iterations: iterations.map(|count| count.value),
         failures: fields.count("max_consecutive_failures").map(|count| count.value),
         idle: idle.map(|seconds| Millis::seconds(seconds.value.into())),
@@ -141,10 +139,10 @@ fn read_bounds(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnos
     }
 }
 
-fn read_gates(fields: &Fields<'_>) -> Gates {
+fn read_gates(fields: &Fields<'_>) -> HatGates {
     let is_list = fields.any("gates").is_some_and(|gates| matches!(gates.node().value, Value::List(_)));
     let auto = fields.bool("auto").map(|flag| flag.value);
-    let mut gates = Gates { auto, is_list, given: fields.has("gates"), ..Gates::default() };
+    let mut gates = HatGates { auto, is_list, given: fields.has("gates"), ..HatGates::default() };
     for gate in fields.list("gates") {
         if let Some(name) = gate.text() {
             gates.named.insert(name.value, Located::new(true, name.at));
@@ -161,7 +159,7 @@ fn read_gates(fields: &Fields<'_>) -> Gates {
 /// Reads the keys about work on an issue, which `run` ignores (I-9).
 fn read_delivery(
     fields: &Fields<'_>,
-    inner: &Inner<'_>,
+    inner: &OrchObjects<'_>,
     diagnostics: &mut Diagnostics,
 ) -> IndexMap<&'static str, bool> {
     let from = |object: &Option<Fields<'_>>, key: &str| object.as_ref().and_then(|object| object.bool(key));
@@ -178,7 +176,7 @@ fn read_delivery(
 }
 
 /// Reads their full values. Conflicts are already reported, so the first value counts.
-fn read_wishes(fields: &Fields<'_>, inner: &Inner<'_>) -> Wishes {
+fn read_wishes(fields: &Fields<'_>, inner: &OrchObjects<'_>) -> Wishes {
     let flag = |object: Option<&Fields<'_>>, key: &str| object?.bool(key).map(|flag| flag.value);
     let text = |object: Option<&Fields<'_>>, key: &str| object?.text(key).map(|text| text.value);
     let (labels, state, worktree) = (inner.labels.as_ref(), inner.state.as_ref(), inner.worktree.as_ref());
@@ -198,7 +196,7 @@ fn read_wishes(fields: &Fields<'_>, inner: &Inner<'_>) -> Wishes {
 
 /// H-18: warns about each key without effect. Session managers are an error, because they need another
 /// program.
-fn report_no_effect(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Diagnostics) {
+fn report_no_effect(fields: &Fields<'_>, inner: &OrchObjects<'_>, diagnostics: &mut Diagnostics) {
     let manager = inner.session.as_ref().and_then(|session| session.text("manager"));
     let is_idle = manager.as_ref().is_some_and(|name| matches!(name.value.as_str(), "auto" | "native"));
     if let Some(manager) = manager.filter(|name| matches!(name.value.as_str(), "tmux" | "zellij")) {
@@ -206,19 +204,235 @@ fn report_no_effect(fields: &Fields<'_>, inner: &Inner<'_>, diagnostics: &mut Di
         let hint = "runs are followed with `saihai log -f` or the dashboard; remove the key";
         diagnostics.push(manager.error("not-supported", message).label("not supported").hint(hint));
     }
-    let keys = [
-        (Some(fields), &["version"][..]),
-        (inner.session.as_ref().filter(|_| is_idle), &["manager"]),
-        (inner.session.as_ref(), &["prefix", "capture_interval", "native"]),
-        (inner.state.as_ref(), &["use_scratchpad", "scratchpad_path"]),
-    ];
-    for (object, keys) in keys {
-        let given = keys.iter().filter_map(|key| object?.key(key));
-        given.for_each(|at| diagnostics.push(no_effect(at)));
+    if let Some(at) = inner.session.as_ref().filter(|_| is_idle).and_then(|session| session.key("manager")) {
+        diagnostics.push(no_effect(at));
     }
+    for object in [Some(fields), inner.session.as_ref(), inner.state.as_ref()].into_iter().flatten() {
+        report_idle(object, diagnostics);
+    }
+}
+
+pub(super) fn report_idle(object: &Fields<'_>, diagnostics: &mut Diagnostics) {
+    object.idle_keys().for_each(|at| diagnostics.push(no_effect(at)));
 }
 
 pub(super) fn no_effect(at: &crate::Location) -> crate::Diagnostic {
     let message = format!("{} has no effect here", quoted(&at.path.to_string()));
     at.warning("no-effect", message).label("changes nothing").hint("remove it")
+}
+
+/// Hat for topics that no trigger matches (H-29).
+pub(super) const DEFAULT: &str = "default";
+
+/// Maximum length of a hat's id, in characters.
+const LONGEST_ID: usize = 64;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Hat {
+    pub(super) id: Located<String>,
+    pub(super) name: String,
+    pub(super) triggers: Vec<Located<String>>,
+    /// Topics it may publish, including the keyword.
+    pub(super) publishes: Vec<Located<String>>,
+    /// Prompt text for this role.
+    pub(super) instructions: Located<String>,
+    /// Description for people; not part of the prompt.
+    pub(super) description: Option<String>,
+    /// Topic that the engine publishes if a turn reports nothing even after a reminder.
+    pub(super) default_publishes: Option<Located<String>>,
+    pub(super) timeout: Option<Millis>,
+    pub(super) max_activations: Option<u32>,
+    /// False if the hat has errors.
+    pub(super) sound: bool,
+}
+
+impl Hat {
+    /// Reads one entry of `hats`. Returns `None` if it is not a mapping.
+    pub(super) fn read(
+        id: Located<String>,
+        value: &Cursor<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        let mut found = Diagnostics::new();
+        check_id(&id, &mut found);
+        let hat = Fields::read(value, &tables::HAT, &mut found).map(|fields| Self {
+            name: read_name(&fields, &id.value, &mut found),
+            triggers: read_triggers(&fields, &id.value, &mut found),
+            publishes: read_topics(&fields, "publishes", &mut found),
+            instructions: read_instructions(&fields, &id, &mut found),
+            description: None,
+            default_publishes: None,
+            timeout: None,
+            max_activations: None,
+            sound: true,
+            id,
+        });
+        let sound = !found.has_errors();
+        diagnostics.append(found);
+        hat.map(|hat| Self { sound, ..hat })
+    }
+
+    /// Returns the location of the id, for messages about the whole hat.
+    pub(super) fn at(&self) -> &Location {
+        &self.id.at
+    }
+
+    /// Returns true if it may end the run.
+    pub(super) fn may_complete(&self, keyword: &str) -> bool {
+        self.publishes.iter().any(|topic| topic.value == keyword)
+    }
+
+    /// Returns the topics it may publish, without the closing words.
+    pub(super) fn topics<'a>(&'a self, flow: &'a HatFlow) -> impl Iterator<Item = &'a Located<String>> {
+        self.publishes.iter().filter(move |topic| !flow.closes(&topic.value))
+    }
+}
+
+/// H-13: an id may use any script, but no characters with a special meaning.
+pub(super) fn check_id(id: &Located<String>, diagnostics: &mut Diagnostics) {
+    let length = id.value.chars().count();
+    let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '(' | ')');
+    if length == 0 || length > LONGEST_ID || id.value.chars().any(odd) {
+        let message = format!("{} cannot be the id of a hat", quoted(&id.value));
+        let hint = format!(
+            "1 to {LONGEST_ID} characters without blanks, control characters, `/`, `\\`, `(` and `)`; `name` may be anything"
+        );
+        diagnostics.push(id.error("bad-value", message).label("not allowed as an id").hint(hint));
+    }
+}
+
+pub(super) fn read_name(fields: &Fields<'_>, id: &str, diagnostics: &mut Diagnostics) -> String {
+    let Some(name) = fields.text("name") else { return id.to_owned() };
+    if name.value.trim().is_empty() {
+        let message = format!("{} must not be blank", quoted(&name.at.path.to_string()));
+        let hint = "write its display name, such as `🧪 Tester`";
+        diagnostics.push(name.error("bad-value", message).label("blank").hint(hint));
+    }
+    warn_of_variables(&name, diagnostics);
+    name.value
+}
+
+/// Reads `triggers`. Only the `default` hat may have none (H-12, H-15).
+pub(super) fn read_triggers(
+    fields: &Fields<'_>,
+    id: &str,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Located<String>> {
+    let Some(triggers) = fields.texts("triggers") else { return Vec::new() };
+    if triggers.is_empty() && id != DEFAULT {
+        let at = fields.any("triggers").map_or_else(|| fields.location(), |value| value.location());
+        let message = format!("{} must not be empty", quoted(&at.path.to_string()));
+        let hint = "only the hat `default` may have none: it is reached when no trigger matches";
+        diagnostics.push(at.error("bad-value", message).label("no trigger").hint(hint));
+    }
+    for trigger in &triggers {
+        if TopicPrecision::of(&trigger.value).is_none() {
+            let message = format!(
+                "{}: {} is neither a topic nor a pattern",
+                place(&trigger.at),
+                quoted(&trigger.value)
+            );
+            let hint = "a topic such as `tests.failing`; `*` matches one whole segment (`build.*`), or every topic if alone";
+            diagnostics.push(trigger.error("bad-pattern", message).label("bad pattern").hint(hint));
+        }
+    }
+    triggers
+}
+
+/// Formats the path of a value for messages (H-10).
+pub(super) fn place(at: &Location) -> String {
+    quoted(&at.path.to_string())
+}
+
+pub(super) fn read_topics(
+    fields: &Fields<'_>,
+    key: &str,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Located<String>> {
+    let topics = fields.texts(key).unwrap_or_default();
+    for topic in &topics {
+        check_topic(topic, diagnostics);
+    }
+    topics
+}
+
+/// Reports text that is not a topic. Returns true if it is one.
+pub(super) fn check_topic(topic: &Located<String>, diagnostics: &mut Diagnostics) -> bool {
+    if is_topic(&topic.value) {
+        return true;
+    }
+    let message = format!("{}: {} is not a topic", place(&topic.at), quoted(&topic.value));
+    let hint = if topic.value.contains('*') {
+        "`*` is allowed in triggers only; list each topic"
+    } else {
+        "ASCII letters, digits, `_` and `-` in segments joined by dots, such as `tests.failing`"
+    };
+    diagnostics.push(topic.error("bad-topic", message).label("not a topic").hint(hint));
+    false
+}
+
+fn read_instructions(
+    fields: &Fields<'_>,
+    id: &Located<String>,
+    diagnostics: &mut Diagnostics,
+) -> Located<String> {
+    let Some(instructions) = fields.text("instructions") else {
+        return Located::new(String::new(), id.at.clone());
+    };
+    check_instructions(&instructions, diagnostics);
+    instructions
+}
+
+/// Warns about blank instructions, variables that Saihai does not fill in, and unsupported ways to report.
+pub(super) fn check_instructions(instructions: &Located<String>, diagnostics: &mut Diagnostics) {
+    let path = quoted(&instructions.at.path.to_string());
+    if instructions.value.trim().is_empty() {
+        let message = format!("{path} is blank: the hat changes nothing");
+        diagnostics.push(instructions.warning("blank-instructions", message).label("blank"));
+    }
+    check_words(instructions, diagnostics);
+}
+
+/// Does the same, but allows blank text.
+pub(super) fn check_words(instructions: &Located<String>, diagnostics: &mut Diagnostics) {
+    let path = quoted(&instructions.at.path.to_string());
+    warn_of_variables(instructions, diagnostics);
+    if emits_elsewhere(&instructions.value) {
+        let message = format!("{path} reports results in a way that is not read");
+        let hint = "let the agent write a line such as `EVENT: tests.passing`; every prompt asks for it too";
+        diagnostics.push(instructions.warning("foreign-emit", message).label("not read").hint(hint));
+    }
+}
+
+/// H-13: `{{…}}` reaches the agent unchanged.
+fn warn_of_variables(text: &Located<String>, diagnostics: &mut Diagnostics) {
+    let variables = variables(&text.value);
+    if !variables.is_empty() {
+        let path = quoted(&text.at.path.to_string());
+        let message = format!("{path} shows {} to the agent as it stands", list_of(variables, "and"));
+        let hint = "variables are not replaced here; every prompt contains the task";
+        diagnostics.push(text.warning("unexpanded-variable", message).label("not filled in").hint(hint));
+    }
+}
+
+/// Returns true if instructions report by a command or tag that Saihai does not read (H-69).
+pub(super) fn emits_elsewhere(instructions: &str) -> bool {
+    instructions.contains("ralph emit") || instructions.contains("<event topic=")
+}
+
+/// Returns the first few `{{…}}` of a text, without duplicates.
+fn variables(text: &str) -> Vec<&str> {
+    const NAMED: usize = 5;
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once("{{") {
+        let Some(end) = behind.find("}}") else { break };
+        let start = text.len() - behind.len() - 2;
+        let variable = &text[start..start + end + 4];
+        if !variable.contains('\n') && !found.contains(&variable) && found.len() < NAMED {
+            found.push(variable);
+        }
+        rest = &behind[end + 2..];
+    }
+    found
 }

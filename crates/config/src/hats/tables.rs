@@ -1,10 +1,10 @@
-//! Keys of `orch.yml`, as data (H-10, H-11, H-17, H-18).
+//! Keys of `orch.yml` (H-10, H-11, H-17, H-18), of `ralph.yml` and of hat collections (H-65 to H-71), as data.
 
-use crate::{Field, Kind, Object};
+use crate::{Field, Object, ValueKind};
 
-const TOPICS: Kind = Kind::List(&Kind::Text);
-const FROM_ONE: Kind = Kind::Integer { min: 1, max: u32::MAX as i64 };
-const SECONDS: Kind = Kind::Integer { min: 1, max: u32::MAX as i64 };
+const TOPICS: ValueKind = ValueKind::List(&ValueKind::Text);
+const FROM_ONE: ValueKind = ValueKind::Integer { min: 1, max: u32::MAX as i64 };
+const SECONDS: ValueKind = ValueKind::Integer { min: 1, max: u32::MAX as i64 };
 
 const ONE_MODEL: &str = "cannot be set for a hat: all hats share one model and one backend; set `model:` at the top of the file, or use `--model`";
 const ONE_BACKEND: &str = "cannot be set for a hat: all hats share one model and one backend; set `backend:` at the top of the file, or use `--provider`";
@@ -15,43 +15,43 @@ const FOLLOWED: &str = "is not supported: runs are followed with `saihai log -f`
 pub static ORCH: Object = Object {
     title: "a hats file",
     fields: &[
-        Field::new("hats", Kind::Map(&Kind::Object(&HAT)))
+        Field::new("hats", ValueKind::Map(&ValueKind::Object(&HAT)))
             .about("the hats by id; their order is their priority"),
         Field::new("backend", BACKEND_FORMS).about("who answers every turn: a provider, or `{type, model}`"),
-        Field::new("model", Kind::Text).about("with which model; absent: as the settings say"),
-        Field::new("preset", Kind::Text).default("\"simple\"").about(
+        Field::new("model", ValueKind::Text).about("the model; absent: from the settings"),
+        Field::new("preset", ValueKind::Text).default("\"simple\"").about(
             "what the file stands on: `simple`, `tdd`, `spec-driven`, or the name of `presets/NAME.yml` in the project",
         ),
         Field::new("max_iterations", FROM_ONE)
             .default("100")
             .about("how many turns a run may take; `--max-iterations` wins"),
-        Field::new("completion_keyword", Kind::Text)
+        Field::new("completion_keyword", ValueKind::Text)
             .default("\"LOOP_COMPLETE\"")
             .about("the word on a line of its own that completes the run"),
-        Field::new("auto", Kind::Bool).about(
+        Field::new("auto", ValueKind::Bool).about(
             "`false`: a person is asked at every gate that is not set to `false`; `true`: every gate is approved; absent: only the gates listed ask",
         ),
         Field::new("gates", GATES_FORMS).about(
             "where a person is asked: `pre-loop`, `post-completion`, `before-pr`, or a topic before it is routed",
         ),
-        Field::new("create_pr", Kind::Bool).about(
-            "whether the work on an issue becomes a pull request; absent: as `saihai work` is told; `saihai run` delivers nothing",
+        Field::new("create_pr", ValueKind::Bool).about(
+            "open a pull request for the work on an issue; absent: as the flags of `saihai work` say; `saihai run` delivers nothing",
         ),
-        Field::new("worktree", Kind::Object(&WORKTREE)).about("the working tree of the work on an issue"),
-        Field::new("labels", Kind::Object(&LABELS)).about("the labels of the work on an issue"),
-        Field::new("dependency", Kind::Object(&DEPENDENCY)).about("what an issue depends on"),
-        Field::new("loop", Kind::Object(&LOOP)).about("another place of three of these keys"),
-        Field::new("state", Kind::Object(&STATE)).about("another place of `labels`"),
-        Field::new("session", Kind::Object(&SESSION)).about("has no effect"),
-        Field::new("version", Kind::Any).about("has no effect"),
-        Field::new("starting_event", Kind::Text)
+        Field::new("worktree", ValueKind::Object(&WORKTREE)).about("the working tree of the work on an issue"),
+        Field::new("labels", ValueKind::Object(&LABELS)).about("the labels of the work on an issue"),
+        Field::new("dependency", ValueKind::Object(&DEPENDENCY)).about("what an issue depends on"),
+        Field::new("loop", ValueKind::Object(&LOOP)).about("another place of three of these keys"),
+        Field::new("state", ValueKind::Object(&STATE)).about("another place of `labels`"),
+        Field::new("session", ValueKind::Object(&SESSION)).about("has no effect"),
+        Field::idle("version"),
+        Field::new("starting_event", ValueKind::Text)
             .default("\"task.start\"")
-            .about("the topic a run begins with"),
-        Field::new("base_prompt", Kind::Text).about("stands at the head of every prompt"),
+            .about("the first topic of a run"),
+        Field::new("base_prompt", ValueKind::Text).about("stands at the head of every prompt"),
         Field::new("required_events", TOPICS)
             .default("[]")
             .about("topics that must have been published before the run can complete"),
-        Field::new("enforce_hat_scope", Kind::Bool)
+        Field::new("enforce_hat_scope", ValueKind::Bool)
             .default("false")
             .about("whether a topic that a hat does not list in `publishes` is refused"),
         Field::new("stall_after", FROM_ONE)
@@ -62,34 +62,34 @@ pub static ORCH: Object = Object {
             .default("5")
             .about("after so many failed attempts in a row the run stops"),
         Field::new("idle_timeout_secs", SECONDS)
-            .about("how long an agent may say nothing; absent: as the settings say"),
+            .about("maximum time without output of an agent; absent: from the settings"),
         Field::new("max_runtime_seconds", SECONDS).about("how long a run may be driven"),
-        Field::new("max_cost_usd", Kind::Number { min: 0.0, above: true }).about("what a run may cost"),
-        Field::new("language", Kind::OneOf(&["ja", "en"])).about(
+        Field::new("max_cost_usd", ValueKind::Number { min: 0.0, above: true }).about("budget for a run"),
+        Field::new("language", ValueKind::OneOf(&["ja", "en"])).about(
             "the language of everything that is added to prompts; absent: Japanese if a text of the file contains kana, else English",
         ),
         Field::refused_because("tmux", FOLLOWED),
         Field::refused_because("quality", "is not supported: let a hat run the checks and report what came of them"),
-        Field::refused("auto_issue"),
-        Field::refused("memories"),
+        Field::refused_all(&["auto_issue", "memories"]),
         Field::refused_because("tasks", "is not supported: `saihai work` takes tasks from issues"),
         Field::refused_because("backends", "is not supported: providers are described in `.saihai/config.toml`"),
     ],
 };
 
-const BACKEND_FORMS: Kind = Kind::Either(&[Kind::Text, Kind::Object(&BACKEND)]);
-const GATES_FORMS: Kind = Kind::Either(&[Kind::Map(&Kind::Bool), Kind::List(&Kind::Text)]);
+const BACKEND_FORMS: ValueKind = ValueKind::Either(&[ValueKind::Text, ValueKind::Object(&BACKEND)]);
+const GATES_FORMS: ValueKind =
+    ValueKind::Either(&[ValueKind::Map(&ValueKind::Bool), ValueKind::List(&ValueKind::Text)]);
 
 /// Keys of a hat. There are only these four.
 pub(super) static HAT: Object = Object {
     title: "a hat",
     fields: &[
-        Field::required("name", Kind::Text).about("its display name"),
+        Field::required("name", ValueKind::Text).about("its display name"),
         Field::required("triggers", TOPICS).about(
-            "the topics that activate it; `*` stands for one whole segment, a lone `*` for every topic; may be empty for `default` only",
+            "the topics that activate it; `*` matches one whole segment, a lone `*` every topic; may be empty for `default` only",
         ),
         Field::required("publishes", TOPICS).about("the topics it may publish"),
-        Field::required("instructions", Kind::Text).about("what the agent is told in this role"),
+        Field::required("instructions", ValueKind::Text).about("instructions for the agent in this role"),
         Field::refused_because("model", ONE_MODEL).slug("removed-key"),
         Field::refused_because("backend", ONE_BACKEND).slug("removed-key"),
         Field::refused_because("backend_args", ONE_BACKEND).slug("removed-key"),
@@ -102,17 +102,17 @@ pub(super) static HAT: Object = Object {
 pub(super) static BACKEND: Object = Object {
     title: "`backend`",
     fields: &[
-        Field::required("type", Kind::Text).about("the provider"),
-        Field::new("model", Kind::Text).about("the same as `model` at the top of the file"),
+        Field::required("type", ValueKind::Text).about("the provider"),
+        Field::new("model", ValueKind::Text).about("the same as `model` at the top of the file"),
     ],
 };
 
 pub(super) static WORKTREE: Object = Object {
     title: "`worktree`",
     fields: &[
-        Field::new("enabled", Kind::Bool).about("whether the work on an issue has a working tree of its own"),
-        Field::new("base_dir", Kind::Text).default("\".worktrees\"").about("where it is made"),
-        Field::new("copy_files", Kind::List(&Kind::Text))
+        Field::new("enabled", ValueKind::Bool).about("use a separate worktree for the work on an issue"),
+        Field::new("base_dir", ValueKind::Text).default("\".worktrees\"").about("where it is made"),
+        Field::new("copy_files", ValueKind::List(&ValueKind::Text))
             .default("[]")
             .about("files that are copied into it"),
     ],
@@ -121,14 +121,16 @@ pub(super) static WORKTREE: Object = Object {
 pub(super) static LABELS: Object = Object {
     title: "`labels`",
     fields: &[
-        Field::new("enabled", Kind::Bool).about("whether the state of the work is shown by labels"),
-        Field::new("prefix", Kind::Text).about("what they begin with"),
+        Field::new("enabled", ValueKind::Bool).about("whether the state of the work is shown by labels"),
+        Field::new("prefix", ValueKind::Text).about("what they begin with"),
     ],
 };
 
 pub(super) static DEPENDENCY: Object = Object {
     title: "`dependency`",
-    fields: &[Field::new("resolve", Kind::Bool).about("whether what an issue depends on is worked on first")],
+    fields: &[
+        Field::new("resolve", ValueKind::Bool).about("whether what an issue depends on is worked on first")
+    ],
 };
 
 /// `loop`, an alternative location of three keys.
@@ -136,7 +138,7 @@ pub(super) static LOOP: Object = Object {
     title: "`loop`",
     fields: &[
         Field::new("max_iterations", FROM_ONE).about("the same as `max_iterations`"),
-        Field::new("completion_promise", Kind::Text).about("the same as `completion_keyword`"),
+        Field::new("completion_promise", ValueKind::Text).about("the same as `completion_keyword`"),
         Field::new("idle_timeout_secs", SECONDS).about("the same as `idle_timeout_secs`"),
     ],
 };
@@ -145,10 +147,10 @@ pub(super) static LOOP: Object = Object {
 pub(super) static STATE: Object = Object {
     title: "`state`",
     fields: &[
-        Field::new("use_github_labels", Kind::Bool).about("the same as `labels.enabled`"),
-        Field::new("label_prefix", Kind::Text).about("the same as `labels.prefix`"),
-        Field::new("use_scratchpad", Kind::Any).about("has no effect"),
-        Field::new("scratchpad_path", Kind::Any).about("has no effect"),
+        Field::new("use_github_labels", ValueKind::Bool).about("the same as `labels.enabled`"),
+        Field::new("label_prefix", ValueKind::Text).about("the same as `labels.prefix`"),
+        Field::idle("use_scratchpad"),
+        Field::idle("scratchpad_path"),
     ],
 };
 
@@ -156,10 +158,154 @@ pub(super) static STATE: Object = Object {
 pub(super) static SESSION: Object = Object {
     title: "`session`",
     fields: &[
-        Field::new("manager", Kind::OneOf(&["auto", "native", "tmux", "zellij"]))
+        Field::new("manager", ValueKind::OneOf(&["auto", "native", "tmux", "zellij"]))
             .about("`auto` and `native` have no effect; the others are refused"),
-        Field::new("prefix", Kind::Any).about("has no effect"),
-        Field::new("capture_interval", Kind::Any).about("has no effect"),
-        Field::new("native", Kind::Any).about("has no effect"),
+        Field::idle("prefix"),
+        Field::idle("capture_interval"),
+        Field::idle("native"),
+    ],
+};
+
+const RALPH_ONE_BACKEND: &str = "cannot be set for a hat: all hats share one model and one backend; set `cli.backend`, or use `--provider` and `--model`";
+
+pub(super) static RALPH: Object = Object {
+    title: "a hat collection",
+    fields: &[
+        Field::new("hats", ValueKind::Map(&ValueKind::Object(&RALPH_HAT)))
+            .about("the hats by id; their order is their priority"),
+        Field::new("events", ValueKind::Map(&ValueKind::Object(&EVENT))).about("descriptions of topics"),
+        Field::new("event_loop", ValueKind::Object(&EVENT_LOOP))
+            .about("how far a run may go, and when it is done"),
+        Field::new("cli", ValueKind::Object(&CLI)).about("who answers"),
+        Field::new("core", ValueKind::Object(&CORE)).about("what every prompt begins with"),
+        Field::idle("adapters"),
+        Field::idle("tui"),
+        Field::idle("memories"),
+        Field::idle("tasks"),
+        Field::idle("skills"),
+        Field::idle("features"),
+        Field::idle("backpressure"),
+        Field::new("hooks", ValueKind::Any).about("refused unless it is off"),
+        Field::new("RObot", ValueKind::Any).about("refused unless it is off"),
+        Field::refused_because("agent", "belongs into `cli` now: write `cli: {backend: NAME}`"),
+        Field::refused_because("agent_priority", "is not supported: write `cli: {backend: NAME}`"),
+        Field::refused_because(
+            "prompt_file",
+            "belongs into `event_loop` now: `event_loop: {prompt_file: …}`",
+        ),
+        Field::refused_because(
+            "completion_promise",
+            "belongs into `event_loop` now: `event_loop: {completion_promise: …}`",
+        ),
+        Field::refused_because(
+            "max_iterations",
+            "belongs into `event_loop` now: `event_loop: {max_iterations: …}`",
+        ),
+        Field::refused_because(
+            "max_runtime",
+            "belongs into `event_loop` now: `event_loop: {max_runtime_seconds: …}`",
+        ),
+        Field::refused_because("max_cost", "belongs into `event_loop` now: `event_loop: {max_cost_usd: …}`"),
+    ],
+};
+
+pub(super) static RALPH_HAT: Object = Object {
+    title: "a hat",
+    fields: &[
+        Field::required("name", ValueKind::Text).about("its display name"),
+        Field::new("description", ValueKind::Text).about("what it is for; shown to people only"),
+        Field::required("triggers", TOPICS).about("the topics that activate it"),
+        Field::new("publishes", TOPICS).default("[]").about("the topics it may publish"),
+        Field::new("instructions", ValueKind::Text).about("instructions for the agent in this role"),
+        Field::new("extra_instructions", ValueKind::TEXTS).about("more of the same, behind it"),
+        Field::new("default_publishes", ValueKind::Text)
+            .about("what is published when a reminded turn reports nothing either"),
+        Field::new("max_activations", FROM_ONE).about("how often it may be activated"),
+        Field::new("timeout", FROM_ONE).about("the deadline of a turn, in seconds"),
+        Field::new("concurrency", FROM_ONE).about("`1`; more is refused"),
+        Field::idle("scratchpad"),
+        Field::refused_because("backend", RALPH_ONE_BACKEND).slug("removed-key"),
+        Field::refused_because("backend_args", RALPH_ONE_BACKEND).slug("removed-key"),
+        Field::refused_because("args", RALPH_ONE_BACKEND).slug("removed-key"),
+        Field::refused_because("model", RALPH_ONE_BACKEND).slug("removed-key"),
+        Field::refused("aggregate").unless_off(),
+        Field::refused_because(
+            "disallowed_tools",
+            "is not supported: it could not be kept; `--max-permission` bounds what agents may do",
+        )
+        .unless_off(),
+        Field::refused("import").unless_off(),
+    ],
+};
+
+pub(super) static EVENT: Object = Object {
+    title: "an event",
+    fields: &[
+        Field::new("description", ValueKind::Text)
+            .about("its meaning; part of the prompts of hats that can publish it"),
+        Field::new("on_publish", ValueKind::Text).about("part of the prompts of hats that can publish it"),
+        Field::new("on_trigger", ValueKind::Text).about("part of the prompts of hats that it activates"),
+    ],
+};
+
+pub(super) static EVENT_LOOP: Object = Object {
+    title: "`event_loop`",
+    fields: &[
+        Field::new("prompt", ValueKind::Text).about("the task, where the command line gives none"),
+        Field::new("prompt_file", ValueKind::Text).about("a file with the task"),
+        Field::new("completion_promise", ValueKind::Text)
+            .default("\"LOOP_COMPLETE\"")
+            .about("the word that completes the run"),
+        Field::new("cancellation_promise", ValueKind::Text).about("the word that cancels the run"),
+        Field::new("max_iterations", FROM_ONE).default("100").about("how many turns a run may take"),
+        Field::new("starting_event", ValueKind::Text)
+            .default("\"task.start\"")
+            .about("the first topic of a run"),
+        Field::new("required_events", TOPICS)
+            .default("[]")
+            .about("topics that must have been published first"),
+        Field::new("max_runtime_seconds", FROM_ONE).about("how long a run may be driven"),
+        Field::new("max_cost_usd", ValueKind::Number { min: 0.0, above: true }).about("budget for a run"),
+        Field::new("max_consecutive_failures", FROM_ONE)
+            .default("5")
+            .about("so many failed attempts stop the run"),
+        Field::new("enforce_hat_scope", ValueKind::Bool)
+            .default("false")
+            .about("whether undeclared topics are refused"),
+        Field::new("idle_timeout_secs", FROM_ONE).about("maximum time without output of an agent"),
+        Field::new("persistent", ValueKind::Bool).about("`false`; `true` is refused"),
+        Field::idle("checkpoint_interval"),
+        Field::idle("cooldown_delay_seconds"),
+        Field::idle("context_window_tokens"),
+        Field::idle("mutation_score_warn_threshold"),
+        Field::refused_because("starting_hat", "is not supported: `starting_event` says where a run begins")
+            .unless_off(),
+    ],
+};
+
+pub(super) static CLI: Object = Object {
+    title: "`cli`",
+    fields: &[
+        Field::new("backend", ValueKind::Text).about("who answers; `auto` leaves it to the settings"),
+        Field::new("command", ValueKind::Text).about("the program of `backend: custom`"),
+        Field::new("args", ValueKind::List(&ValueKind::Text)).about("its arguments"),
+        Field::new("prompt_mode", ValueKind::OneOf(&["arg", "stdin"]))
+            .default("\"arg\"")
+            .about("whether it is given the prompt as its last argument or on its input"),
+        Field::new("prompt_flag", ValueKind::Text).about("the argument before that"),
+        Field::new("default_mode", ValueKind::OneOf(&["autonomous", "interactive"])).about("`autonomous`"),
+        Field::idle("idle_timeout_secs"),
+        Field::idle("pty_mode"),
+        Field::idle("pty_interactive"),
+    ],
+};
+
+pub(super) static CORE: Object = Object {
+    title: "`core`",
+    fields: &[
+        Field::new("guardrails", ValueKind::List(&ValueKind::Text))
+            .about("a list at the head of every prompt"),
+        Field::idle("scratchpad"),
+        Field::idle("specs_dir"),
     ],
 };

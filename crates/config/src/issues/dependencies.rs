@@ -1,14 +1,14 @@
-//! Dependencies named in the text of an issue.
+//! Dependencies named in the text of an issue, in the author's own words only.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
+use pulldown_cmark::{Event, Options, Parser, Tag};
 use regex::Regex;
 use saihai_model::IssueNumber;
 
-use super::markdown::visible;
-
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mentioned {
+pub struct MentionedIssues {
     /// Issues of this repository in order of mention, without duplicates.
     pub issues: Vec<IssueNumber>,
     /// References to other repositories. Saihai does not follow them.
@@ -47,9 +47,9 @@ static BULLET: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Parses the dependencies in an issue's text. `home` is the web URL of this repository, such as
 /// `https://github.com/owner/name`.
-pub fn mentioned(body: &str, home: Option<&str>) -> Mentioned {
+pub fn mentioned(body: &str, home: Option<&str>) -> MentionedIssues {
     let said = visible(body);
-    let mut found = Mentioned::default();
+    let mut found = MentionedIssues::default();
     let mut lines = said.lines().peekable();
     while let Some(line) = lines.next() {
         let Some(rest) = LINE.captures(line).map(|found| found["rest"].trim().to_owned()) else { continue };
@@ -85,14 +85,14 @@ pub fn mentioned(body: &str, home: Option<&str>) -> Mentioned {
     found
 }
 
-enum Reference {
+enum IssueReference {
     Number(Option<IssueNumber>),
     Address(String),
     Other(String),
 }
 
 /// Returns the references of a text that contains nothing else; otherwise an empty list.
-fn only_references(text: &str) -> Vec<Reference> {
+fn only_references(text: &str) -> Vec<IssueReference> {
     let mut rest = text.trim().trim_end_matches(['.', '。']);
     let mut found = Vec::new();
     loop {
@@ -108,7 +108,7 @@ fn only_references(text: &str) -> Vec<Reference> {
 }
 
 /// Returns the reference at the start of a text, and its length.
-fn reference(text: &str) -> Option<(Reference, usize)> {
+fn reference(text: &str) -> Option<(IssueReference, usize)> {
     let found = REFERENCE.captures(text)?;
     let length = found[0].len();
     // Skip a number followed by letters: `#3rd`.
@@ -117,25 +117,25 @@ fn reference(text: &str) -> Option<(Reference, usize)> {
         return None;
     }
     let reference = if let Some(number) = found.name("number") {
-        Reference::Number(IssueNumber::parse(number.as_str()))
+        IssueReference::Number(IssueNumber::parse(number.as_str()))
     } else if let Some(address) = found.name("address") {
-        Reference::Address(address.as_str().to_owned())
+        IssueReference::Address(address.as_str().to_owned())
     } else {
-        Reference::Other(found[0].to_owned())
+        IssueReference::Other(found[0].to_owned())
     };
     Some((reference, length))
 }
 
-impl Mentioned {
-    fn extend(&mut self, references: Vec<Reference>, home: Option<&str>) {
+impl MentionedIssues {
+    fn extend(&mut self, references: Vec<IssueReference>, home: Option<&str>) {
         for reference in references {
             match reference {
-                Reference::Number(number) => self.issues.extend(number),
-                Reference::Address(address) => match number_at(&address, home) {
+                IssueReference::Number(number) => self.issues.extend(number),
+                IssueReference::Address(address) => match number_at(&address, home) {
                     Some(number) => self.issues.push(number),
                     None => self.elsewhere.push(address),
                 },
-                Reference::Other(other) => self.elsewhere.push(other),
+                IssueReference::Other(other) => self.elsewhere.push(other),
             }
         }
         let mut seen = Vec::new();
@@ -154,4 +154,87 @@ fn number_at(address: &str, home: Option<&str>) -> Option<IssueNumber> {
     let (start, rest) = address.split_at_checked(home.len())?;
     let number = rest.strip_prefix("/issues/").filter(|_| start.eq_ignore_ascii_case(home))?;
     IssueNumber::parse(number.trim_end_matches('/'))
+}
+
+/// Replaces a hidden character. It is neither a letter nor punctuation nor a space.
+const SHOWN: char = '\u{fffc}';
+
+/// Tags whose content is code or a quotation.
+const TAGS: [&str; 7] = ["blockquote", "pre", "code", "q", "script", "style", "textarea"];
+
+/// Hides everything that the author does not say, line by line. Comments become blank; code and
+/// quotations become placeholder characters.
+pub(super) fn visible(text: &str) -> String {
+    let mut hidden = vec![None; text.len()];
+    let mut hide = |range: Range<usize>, with: char| hidden[range].fill(Some(with));
+    let mut tags = OpenTags::default();
+    // Hide only the outermost quotation. Nested quotations can be as many as the characters.
+    let mut until = 0;
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        match event {
+            Event::Start(Tag::BlockQuote(_) | Tag::CodeBlock(_)) | Event::Code(_) if range.end > until => {
+                until = range.end;
+                hide(range, SHOWN);
+            }
+            Event::Html(_) | Event::InlineHtml(_) => {
+                comments(text, &range).into_iter().for_each(|comment| hide(comment, ' '));
+                tags.read(&text[range.clone()], &range).into_iter().for_each(|inside| hide(inside, SHOWN));
+            }
+            Event::Start(Tag::HtmlBlock) => {
+                comments(text, &range).into_iter().for_each(|comment| hide(comment, ' '));
+            }
+            _ => {}
+        }
+    }
+    if let Some(start) = tags.since {
+        hide(start..text.len(), SHOWN);
+    }
+    let character = |(at, c): (usize, char)| if c == '\n' { c } else { hidden[at].unwrap_or(c) };
+    text.char_indices().map(character).collect()
+}
+
+/// Returns the comments in some HTML. An unclosed comment extends to the end.
+fn comments(text: &str, html: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = html.start;
+    while let Some(start) = text[at..html.end].find("<!--").map(|start| at + start) {
+        let end = text[start + 4..html.end].find("-->").map_or(html.end, |end| start + 4 + end + 3);
+        found.push(start..end);
+        at = end;
+    }
+    found
+}
+
+/// Tags that hide their content, even if it contains Markdown.
+#[derive(Default)]
+struct OpenTags {
+    depth: usize,
+    /// Start of the outermost open tag.
+    since: Option<usize>,
+}
+
+impl OpenTags {
+    /// Reads some HTML and returns the ranges that it closes.
+    fn read(&mut self, html: &str, range: &Range<usize>) -> Vec<Range<usize>> {
+        let mut closed = Vec::new();
+        for (at, _) in html.match_indices('<') {
+            let rest = &html[at + 1..];
+            let (closing, rest) = rest.strip_prefix('/').map_or((false, rest), |rest| (true, rest));
+            let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+            if !TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(&rest[..length])) {
+                continue;
+            }
+            let place = range.start + at;
+            if !closing {
+                self.depth += 1;
+                self.since.get_or_insert(place);
+            } else if self.depth > 0 {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    closed.extend(self.since.take().map(|start| start..place));
+                }
+            }
+        }
+        closed
+    }
 }

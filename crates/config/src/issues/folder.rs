@@ -1,14 +1,17 @@
-//! Issue files in a folder.
+//! Issue files in a folder: front matter, number, title and text.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
-use saihai_model::{Issue, IssueNumber};
+use saihai_model::{Issue, IssueNumber, IssueSource, IssueState};
 
-use super::read::{self, ReadIssue};
-use crate::diagnostic::{Area, Diagnostics, Location, SourceFile, quoted};
-use crate::document::{LARGEST_FILE, cannot_read};
+use super::dependencies::{mentioned, visible};
+use super::text::clean_title;
+use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location, SourceFile, Span, quoted};
+use crate::document::{Document, Format, LARGEST_FILE, Value, cannot_read};
+use crate::fields::{Cursor, Field, Fields, Object, ValueKind};
 use crate::source::{ReadError, Source};
 
 /// Default issue folder below the project root.
@@ -27,7 +30,7 @@ pub fn load_folder(
         Err(error) => {
             diagnostics.push(
                 cannot_read(&error, name, Area::Work)
-                    .hint("make the folder, or say where issues come from with `--from` or `work.source`"),
+                    .hint("create the folder, or set `from` or `source` in `[work]`"),
             );
             return Vec::new();
         }
@@ -64,14 +67,14 @@ fn load(
     if is_link(source, folder, file) {
         let at = Location::whole(&SourceFile::new(Area::Work, shown, "").into());
         let message = format!("{} is a symbolic link", quoted(shown));
-        let hint = "an issue is an instruction to an agent; put the file itself into the folder";
+        let hint = "agents follow the text of an issue; put the file itself into the folder";
         diagnostics.push(at.error("bad-file", message).hint(hint));
         return None;
     }
     match source.read(&path, LARGEST_FILE) {
         // Subfolders hold private notes, not issues.
         Err(ReadError::Directory) => None,
-        Ok(bytes) => read::read(&bytes, file, shown, diagnostics),
+        Ok(bytes) => read_issue(&bytes, file, shown, diagnostics),
         Err(error) => {
             diagnostics.push(cannot_read(&error, shown, Area::Work));
             None
@@ -105,3 +108,238 @@ fn refuse_doubles(issues: &[ReadIssue], diagnostics: &mut Diagnostics) {
             .push(diagnostic.also(&other.number_at, "the first").hint("give one of them another `id`"));
     }
 }
+
+/// An issue and the location of its number.
+pub(super) struct ReadIssue {
+    pub(super) issue: Issue,
+    pub(super) number_at: Location,
+}
+
+/// Reads an issue. If it returns `None`, it has added an error.
+pub(super) fn read_issue(
+    bytes: &[u8],
+    file_name: &str,
+    shown: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<ReadIssue> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        // Parse only to report the error with its position, in the usual words.
+        Document::parse(bytes, Format::Yaml, shown, Area::Work, diagnostics);
+        return None;
+    };
+    let file = Arc::new(SourceFile::new(Area::Work, shown, text));
+    let (front, body) = match FrontMatter::of(text) {
+        FrontMatter::Plain => (None, text),
+        FrontMatter::Front { front, body } => {
+            (Some(parse_front_matter(text, front, &file, diagnostics)?), &text[body..])
+        }
+        FrontMatter::Unclosed(line) => {
+            let at = Location { file, span: Some(line), path: DocumentPath::root() };
+            let message = "the front matter is opened and never closed";
+            let hint = "close it with a second line `---`";
+            diagnostics.push(at.error("syntax", message).label("opened here").hint(hint));
+            return None;
+        }
+    };
+    // An empty front matter is valid.
+    let front = front.filter(|document| document.root.value != Value::Null);
+    let fields = match &front {
+        Some(document) => Some(Fields::read(&Cursor::new(document), &ISSUE, diagnostics)?),
+        None => None,
+    };
+    let whole = Location::whole(&file);
+    IssueReader { fields: fields.as_ref(), whole, file_name, diagnostics }.issue(body)
+}
+
+/// Parses the front matter with positions relative to the whole file.
+fn parse_front_matter(
+    text: &str,
+    front: Span,
+    file: &Arc<SourceFile>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Document> {
+    // Blank out the text before it instead of cutting it, so that every byte keeps its offset.
+    let blank: String = text[..front.start].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+    let padded = format!("{blank}{}", &text[front.start..front.end]);
+    let mut found = Diagnostics::new();
+    let document = Document::parse(padded.as_bytes(), Format::Yaml, file.name(), Area::Work, &mut found);
+    diagnostics.extend(found.into_iter().map(|mut diagnostic| {
+        let places = diagnostic.location.iter_mut().chain(diagnostic.further.iter_mut().map(|(at, _)| at));
+        places.for_each(|at| at.file = Arc::clone(file));
+        diagnostic
+    }));
+    document.map(|document| Document { file: Arc::clone(file), ..document })
+}
+
+struct IssueReader<'a, 'd> {
+    fields: Option<&'a Fields<'d>>,
+    whole: Location,
+    file_name: &'a str,
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl IssueReader<'_, '_> {
+    fn issue(mut self, body: &str) -> Option<ReadIssue> {
+        let body = IssueBody::of(body);
+        let (number, title) = (self.number(), self.title(&body));
+        let ((number, number_at), title) = (number?, title?);
+        let depends_on = self.depends_on(&body);
+        let named = |name: &str| self.fields.and_then(|fields| fields.text(name)).map(|text| text.value);
+        let texts = |name: &str| self.fields.and_then(|fields| fields.texts(name)).unwrap_or_default();
+        let issue = Issue {
+            source: IssueSource::Folder,
+            number,
+            title,
+            labels: texts("labels").into_iter().map(|label| label.value).collect(),
+            state: match named("state").as_deref() {
+                Some("closed") => IssueState::Closed,
+                Some(_) | None => IssueState::Open,
+            },
+            priority: self.fields.and_then(|fields| fields.integer("priority")).map_or(0, |one| one.value),
+            definition: named("definition"),
+            base: named("base"),
+            depends_on,
+            body: body.behind.filter(|_| named("title").is_none()).unwrap_or(body.text),
+            author: None,
+            reopened: false,
+        };
+        Some(ReadIssue { issue, number_at })
+    }
+
+    fn number(&mut self) -> Option<(IssueNumber, Location)> {
+        if let Some(fields) = self.fields.filter(|fields| fields.has("id")) {
+            let id = fields.integer("id")?;
+            let number = u64::try_from(id.value).ok().and_then(IssueNumber::new)?;
+            return Some((number, id.at));
+        }
+        let digits = self.file_name.bytes().take_while(u8::is_ascii_digit).count();
+        if let Some(number) = IssueNumber::parse(&self.file_name[..digits]) {
+            return Some((number, self.whole.clone()));
+        }
+        let message = format!("{} has no number", quoted(self.whole.file.name()));
+        let hint = "write `id: 7` into its front matter, or begin the file's name with it: `007-login.md`";
+        self.diagnostics.push(self.whole.error("missing-key", message).hint(hint));
+        None
+    }
+
+    fn title(&mut self, body: &IssueBody) -> Option<String> {
+        let given = self.fields.filter(|fields| fields.has("title"));
+        let (title, at) = match given {
+            Some(fields) => {
+                let title = fields.text("title")?;
+                (Some(title.value), title.at)
+            }
+            None => (body.heading.clone(), self.whole.clone()),
+        };
+        let is_blank = title.as_deref().is_none_or(|title| clean_title(title).is_err());
+        if is_blank {
+            let message = format!("{} has no title", quoted(self.whole.file.name()));
+            let hint = "write a `# ` heading, or `title:` into its front matter";
+            self.diagnostics.push(at.error("missing-key", message).hint(hint));
+            return None;
+        }
+        title
+    }
+
+    /// Returns the dependencies from the front matter, then from the text, without duplicates.
+    fn depends_on(&mut self, body: &IssueBody) -> Vec<IssueNumber> {
+        let listed = self.fields.map(|fields| fields.list("depends_on")).unwrap_or_default();
+        let listed =
+            listed.iter().filter_map(|one| u64::try_from(one.integer()?).ok().and_then(IssueNumber::new));
+        let said = mentioned(&body.text, None);
+        for other in &said.elsewhere {
+            let message = format!("{} is an issue of another repository and is not followed", quoted(other));
+            self.diagnostics.push(self.whole.warning("not-followed", message));
+        }
+        let mut depends_on: Vec<IssueNumber> = Vec::new();
+        for number in listed.chain(said.issues) {
+            if !depends_on.contains(&number) {
+                depends_on.push(number);
+            }
+        }
+        depends_on
+    }
+}
+
+/// Text of an issue and the title inside it.
+pub(super) struct IssueBody {
+    pub(super) heading: Option<String>,
+    pub(super) text: String,
+    /// Text after the heading, if the body starts with it. This keeps the title from appearing
+    /// twice.
+    pub(super) behind: Option<String>,
+}
+
+impl IssueBody {
+    pub(super) fn of(text: &str) -> Self {
+        // Quotations, comments and code contain no heading. Hiding them keeps the line structure,
+        // so both texts align.
+        let hidden = visible(text);
+        let lines = || hidden.lines().zip(text.split_inclusive('\n'));
+        let found = lines().position(|(line, _)| line.starts_with("# "));
+        let heading = found.and_then(|at| lines().nth(at)).map(|(_, line)| title_of(line));
+        let before: usize = lines().take(found.unwrap_or(0)).map(|(_, line)| line.len()).sum();
+        let is_first = found.is_some() && text[..before].trim().is_empty();
+        let rest = is_first.then(|| text[before..].split_once('\n').map_or("", |(_, rest)| rest));
+        let tidy = |text: &str| text.trim_start_matches(['\r', '\n']).trim_end().to_owned();
+        Self { heading, text: tidy(text), behind: rest.map(tidy) }
+    }
+}
+
+/// Returns a heading without its opening and closing marks.
+fn title_of(line: &str) -> String {
+    let title = line.trim_start_matches('#').trim();
+    let open = title.trim_end_matches('#');
+    if open.ends_with([' ', '\t']) || open.is_empty() { open.trim() } else { title }.to_owned()
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FrontMatter {
+    Plain,
+    /// Byte range of the front matter, and offset of the body.
+    Front {
+        front: Span,
+        body: usize,
+    },
+    /// Opened by these bytes but never closed.
+    Unclosed(Span),
+}
+
+impl FrontMatter {
+    pub(super) fn of(text: &str) -> Self {
+        let is_line = |line: &str| line.trim_end() == "---";
+        let mut lines = text.split_inclusive('\n');
+        let Some(first) = lines.next().filter(|line| is_line(line)) else { return Self::Plain };
+        let mut at = first.len();
+        for line in lines {
+            if is_line(line) {
+                return Self::Front { front: Span::new(first.len(), at), body: at + line.len() };
+            }
+            at += line.len();
+        }
+        Self::Unclosed(Span::new(0, first.trim_end().len()))
+    }
+}
+
+const ID: ValueKind = ValueKind::Integer { min: 1, max: IssueNumber::LARGEST as i64 };
+
+pub static ISSUE: Object = Object {
+    title: "an issue",
+    fields: &[
+        Field::new("id", ID).about("its number; else the digits its file's name begins with"),
+        Field::new("title", ValueKind::Text).about("its title; else the first `# ` heading"),
+        Field::new("labels", ValueKind::List(&ValueKind::Text)).default("[]").about("its labels"),
+        Field::new("depends_on", ValueKind::List(&ID))
+            .default("[]")
+            .about("the issues that must be done before it"),
+        Field::new("state", ValueKind::OneOf(&["open", "closed"]))
+            .default("\"open\"")
+            .about("whether it is still to be done"),
+        Field::new("definition", ValueKind::Text).about("the definition it is worked on with"),
+        Field::new("base", ValueKind::Text).about("the branch its changes go to"),
+        Field::new("priority", ValueKind::Integer { min: -1_000_000, max: 1_000_000 })
+            .default("0")
+            .about("higher comes first"),
+    ],
+};

@@ -1,60 +1,56 @@
+//! Settings of one turn: persona, template, permission, tools, session, and the reports it must output.
+
+use std::collections::HashMap;
 use std::path::Path;
 
 use saihai_model::Permission;
 
-use super::facet::Facet;
-use super::report::Contract;
 use super::tables;
-use super::template::{RemarkKind, Speaker, Template};
-use super::texts::{Passage, Texts};
-use crate::{Cursor, Diagnostic, Diagnostics, Fields, Kind, Located, Value, quoted};
+use super::template::{PieceTemplate, TemplateRemarkKind, TemplateSpeaker};
+use super::texts::{Facet, PiecePassage, PieceReader};
+use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, Value, ValueKind, quoted};
 
 /// Tools that change files. A read-only turn never gets them.
 const WRITING_TOOLS: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 
 /// Settings of one turn: persona, template, permission, tools, session and reports.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Assignment {
+pub(super) struct TurnAssignment {
     /// Name of the review agent that does the work.
     pub(super) reviewer: Option<Located<String>>,
     /// The `agent` value as written.
     pub(super) agent: Option<String>,
     pub(super) persona: Option<String>,
     pub(super) role: String,
-    pub(super) template: Option<Located<Template>>,
+    pub(super) template: Option<Located<PieceTemplate>>,
     /// True if the prompt includes the previous output.
     pub(super) pass_previous: bool,
     pub(super) knowledge: Vec<String>,
     pub(super) policy: Vec<String>,
-    pub(super) reports: Vec<Contract>,
+    pub(super) reports: Vec<ReportContract>,
     pub(super) permission: Permission,
     pub(super) tools: Option<Vec<String>>,
     /// Session mode; `None` uses the default of the settings.
-    pub(super) session: Option<Session>,
+    pub(super) session: Option<SessionChoice>,
     pub(super) session_key: Option<Located<String>>,
     pub(super) provider: Option<Located<String>>,
     pub(super) model: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Session {
+pub(super) enum SessionChoice {
     Refresh,
     /// Continues the last session with the same key.
     Continue,
 }
 
-impl Assignment {
+impl TurnAssignment {
     /// Reads the keys of a movement that asks one agent.
-    pub(super) fn read(
-        fields: &Fields<'_>,
-        name: &str,
-        texts: &mut Texts<'_>,
-        diagnostics: &mut Diagnostics,
-    ) -> Self {
+    pub(super) fn read(fields: &Fields<'_>, name: &str, reader: &mut PieceReader<'_>) -> Self {
         let agent = fields.text("agent");
-        let persona = agent.as_ref().and_then(|agent| texts.resolve(Facet::Persona, agent, diagnostics));
-        let template = read_template(fields, Speaker::Movement, texts, diagnostics);
-        let permission = read_permission(fields, diagnostics);
+        let persona = agent.as_ref().and_then(|agent| reader.resolve(Facet::Persona, agent));
+        let template = read_template(fields, TemplateSpeaker::Movement, reader);
+        let permission = read_permission(fields, &mut reader.diagnostics);
         Self {
             reviewer: fields.text("reviewer"),
             role: role(fields, agent.as_ref(), name),
@@ -62,12 +58,12 @@ impl Assignment {
             persona: persona.map(|passage| passage.text),
             template,
             pass_previous: fields.bool("pass_previous_response").is_none_or(|flag| flag.value),
-            knowledge: read_facets(fields, Facet::Knowledge, texts, diagnostics),
-            policy: read_facets(fields, Facet::Policy, texts, diagnostics),
-            reports: read_reports(fields, texts, diagnostics),
+            knowledge: read_facets(fields, Facet::Knowledge, reader),
+            policy: read_facets(fields, Facet::Policy, reader),
+            reports: read_reports(fields, reader),
             permission,
-            tools: read_tools(fields, permission, diagnostics),
-            session: read_session(fields, diagnostics),
+            tools: read_tools(fields, permission, &mut reader.diagnostics),
+            session: read_session(fields, &mut reader.diagnostics),
             session_key: fields.text("session_key"),
             provider: fields.text("provider"),
             model: fields.text("model").map(|model| model.value),
@@ -78,43 +74,45 @@ impl Assignment {
 /// Reads the template of a movement or a judge.
 pub(super) fn read_template(
     fields: &Fields<'_>,
-    speaker: Speaker,
-    texts: &mut Texts<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Option<Located<Template>> {
+    speaker: TemplateSpeaker,
+    reader: &mut PieceReader<'_>,
+) -> Option<Located<PieceTemplate>> {
     let value = fields.any("instruction_template")?;
     if let Value::List(_) = value.node().value {
         let spelling = fields.spelling("instruction_template").unwrap_or("instruction_template");
         let message = format!("a list as `{spelling}` is not supported");
-        diagnostics.push(value.error("not-supported", message).hint("write one text"));
+        reader.diagnostics.push(value.error("not-supported", message).hint("write one text"));
         return None;
     }
-    if !value.must_be(&Kind::Text, diagnostics) {
+    if !value.must_be(&ValueKind::Text, &mut reader.diagnostics) {
         return None;
     }
-    let passage = texts.resolve(Facet::Instruction, &value.text()?, diagnostics)?;
-    let template = Template::parse(&passage.text, speaker);
+    let passage = reader.resolve(Facet::Instruction, &value.text()?)?;
+    let template = PieceTemplate::parse(&passage.text, speaker);
     for remark in &template.remarks {
         let diagnostic = remarked(&passage, &remark.kind, &remark.written, remark.at);
-        diagnostics.push(diagnostic);
+        reader.diagnostics.push(diagnostic);
     }
     Some(Located::new(template, passage.at))
 }
 
-fn remarked(passage: &Passage, kind: &RemarkKind, written: &str, at: usize) -> Diagnostic {
+fn remarked(passage: &PiecePassage, kind: &TemplateRemarkKind, written: &str, at: usize) -> Diagnostic {
     let place = passage.find(written, at);
     let shown = quoted(written);
     match kind {
-        RemarkKind::Misspelt(meant) => place
-            .warning("unknown-variable", format!("{shown} is no variable and stays as it is written"))
+        TemplateRemarkKind::Misspelt(meant) => place
+            .warning("unknown-variable", format!("{shown} is not a variable and stays as written"))
             .hint(format!("did you mean `{{{meant}}}`?")),
-        RemarkKind::OnlyInJudges => place
-            .warning("unknown-variable", format!("{shown} is known only to the judge of a loop monitor"))
-            .label("stays as it is written"),
-        RemarkKind::NotSupported => {
+        TemplateRemarkKind::DoubledBrackets => place
+            .warning("unknown-variable", format!("the outer brackets of {shown} stay in the prompt"))
+            .hint(format!("did you mean {}?", quoted(&written[1..written.len() - 1]))),
+        TemplateRemarkKind::OnlyInJudges => place
+            .warning("unknown-variable", format!("{shown} is available only to the judge of a loop monitor"))
+            .label("stays as written"),
+        TemplateRemarkKind::NotSupported => {
             place.error("not-supported", format!("the variable {shown} is not supported"))
         }
-        RemarkKind::UnsafeFile(reason) => {
+        TemplateRemarkKind::UnsafeFile(reason) => {
             place.error("unsafe-path", format!("{shown} names no report: {reason}"))
         }
     }
@@ -160,41 +158,40 @@ fn read_tools(
     Some(tools.into_iter().map(|tool| tool.value).collect())
 }
 
-fn read_session(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Session> {
+fn read_session(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<SessionChoice> {
     let value = fields.any("session")?;
     if value.node().as_text() == Some("compact") {
         diagnostics.push(value.error("not-supported", "`session: compact` is not supported"));
         return None;
     }
-    if !value.must_be(&Kind::OneOf(&["refresh", "continue"]), diagnostics) {
+    if !value.must_be(&ValueKind::OneOf(&["refresh", "continue"]), diagnostics) {
         return None;
     }
-    Some(if value.node().as_text() == Some("continue") { Session::Continue } else { Session::Refresh })
+    Some(if value.node().as_text() == Some("continue") {
+        SessionChoice::Continue
+    } else {
+        SessionChoice::Refresh
+    })
 }
 
-fn read_facets(
-    fields: &Fields<'_>,
-    facet: Facet,
-    texts: &mut Texts<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Vec<String> {
+fn read_facets(fields: &Fields<'_>, facet: Facet, reader: &mut PieceReader<'_>) -> Vec<String> {
     let named = fields.texts(facet.noun()).unwrap_or_default();
-    named.iter().filter_map(|name| Some(texts.resolve(facet, name, diagnostics)?.text)).collect()
+    named.iter().filter_map(|name| Some(reader.resolve(facet, name)?.text)).collect()
 }
 
 /// Reads `report`, or its newer form `output_contracts.report`.
-fn read_reports(fields: &Fields<'_>, texts: &mut Texts<'_>, diagnostics: &mut Diagnostics) -> Vec<Contract> {
-    let newer = fields.object("output_contracts", &tables::OUTPUT_CONTRACTS, diagnostics);
+pub(super) fn read_reports(fields: &Fields<'_>, reader: &mut PieceReader<'_>) -> Vec<ReportContract> {
+    let newer = fields.object("output_contracts", &tables::OUTPUT_CONTRACTS, &mut reader.diagnostics);
     if let (Some(older), Some(newer)) =
         (fields.key("report"), newer.as_ref().and_then(|new| new.key("report")))
     {
         let message = "`report` and `output_contracts.report` are two spellings of one key";
         let diagnostic = newer.error("duplicate-field", message).label("given again");
-        diagnostics.push(diagnostic.also(older, "first given here"));
+        reader.diagnostics.push(diagnostic.also(older, "first given here"));
     }
     let value: Option<Cursor<'_>> =
         fields.any("report").or_else(|| newer.and_then(|newer| newer.any("report")));
-    value.map(|value| Contract::read_all(&value, texts, diagnostics)).unwrap_or_default()
+    value.map(|value| ReportContract::read_all(&value, reader)).unwrap_or_default()
 }
 
 /// Returns the display name of a role: `agent_name`, else the file stem, else the movement's name.
@@ -204,4 +201,180 @@ fn role(fields: &Fields<'_>, agent: Option<&Located<String>>, name: &str) -> Str
     }
     let stem = agent.and_then(|agent| Path::new(&agent.value).file_stem()?.to_str().map(str::to_owned));
     stem.unwrap_or_else(|| name.to_owned())
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ReportContract {
+    /// File inside the report directory.
+    pub(super) file: String,
+    /// Label; defaults to the file name.
+    pub(super) label: String,
+    pub(super) format: Option<String>,
+    /// Location of the file name.
+    pub(super) at: Location,
+}
+
+impl ReportContract {
+    /// Returns a copy without the author's words, to count the tokens that Saihai adds.
+    pub(super) fn without_words(&self) -> Self {
+        let format = self.format.as_ref().map(|_| String::new());
+        Self { file: String::new(), label: String::new(), format, at: self.at.clone() }
+    }
+
+    /// Returns the first heading of the format, without its `#` marks.
+    pub(super) fn heading(&self) -> Option<String> {
+        let heading = |line: &str| {
+            let level = line.bytes().take_while(|byte| *byte == b'#').count();
+            let text = line.get(level..).filter(|text| text.starts_with([' ', '\t']))?;
+            let text = text.trim().trim_end_matches('#').trim();
+            ((1..=6).contains(&level) && !text.is_empty()).then(|| text.to_owned())
+        };
+        self.format.as_deref()?.lines().find_map(|line| heading(line.trim_start()))
+    }
+
+    /// Reads `report` in any of its forms.
+    pub(super) fn read_all(value: &Cursor<'_>, reader: &mut PieceReader<'_>) -> Vec<Self> {
+        let contracts: Vec<Self> = match &value.node().value {
+            Value::Text(_) => value
+                .text()
+                .and_then(|file| report_contract(&file, None, &mut reader.diagnostics))
+                .into_iter()
+                .collect(),
+            Value::Map(_) => read_report(value, reader).into_iter().collect(),
+            Value::List(items) if items.is_empty() => {
+                let message = "`report` must name at least one report";
+                reader.diagnostics.push(value.error("bad-value", message).label("empty"));
+                Vec::new()
+            }
+            Value::List(_) => value.items().filter_map(|item| read_report_item(&item, reader)).collect(),
+            _ => {
+                let found = value.node().value.kind();
+                let message = format!("`report` must be a file name, a mapping or a list, not {found}");
+                reader.diagnostics.push(value.error("bad-type", message).label(found));
+                Vec::new()
+            }
+        };
+        refuse_duplicates(contracts.iter(), &mut reader.diagnostics);
+        contracts
+    }
+}
+
+/// Reports duplicate files. It ignores case, because some file systems do.
+pub(super) fn refuse_duplicates<'a>(
+    contracts: impl Iterator<Item = &'a ReportContract>,
+    diagnostics: &mut Diagnostics,
+) {
+    let mut seen: HashMap<String, &ReportContract> = HashMap::new();
+    for contract in contracts {
+        if let Some(first) = seen.get(&contract.file.to_lowercase()) {
+            let message = format!("the report {} is written twice in one movement", quoted(&contract.file));
+            let diagnostic = contract.at.error("duplicate-report", message).label("given again");
+            diagnostics.push(diagnostic.also(&first.at, "first given here"));
+        } else {
+            seen.insert(contract.file.to_lowercase(), contract);
+        }
+    }
+}
+
+/// Reads a list item: `{name, format}`, or a single `Label: file`.
+fn read_report_item(item: &Cursor<'_>, reader: &mut PieceReader<'_>) -> Option<ReportContract> {
+    let entries: Vec<_> = item.entries().collect();
+    match entries.as_slice() {
+        [(label, file)] if tables::REPORT.find(&label.value).is_none() => {
+            if !file.must_be(&ValueKind::Text, &mut reader.diagnostics) {
+                return None;
+            }
+            report_contract(&file.text()?, Some(label), &mut reader.diagnostics)
+        }
+        _ => read_report(item, reader),
+    }
+}
+
+fn read_report(value: &Cursor<'_>, reader: &mut PieceReader<'_>) -> Option<ReportContract> {
+    let fields = Fields::read(value, &tables::REPORT, &mut reader.diagnostics)?;
+    let format = fields.text("format").and_then(|format| reader.resolve(Facet::Format, &format));
+    let contract = report_contract(&fields.text("name")?, None, &mut reader.diagnostics)?;
+    let format = format.map(|passage| passage.text.trim_end().trim_start_matches('\n').to_owned());
+    Some(ReportContract { format: format.filter(|format| !format.is_empty()), ..contract })
+}
+
+fn report_contract(
+    file: &Located<String>,
+    label: Option<&Located<String>>,
+    diagnostics: &mut Diagnostics,
+) -> Option<ReportContract> {
+    if let Err(reason) = check_report_file(&file.value) {
+        let message = format!("{} cannot be the name of a report: {reason}", quoted(&file.value));
+        let hint = "a report is a file inside the report directory, such as `01-plan.md` or `a/b.md`";
+        diagnostics.push(file.error("unsafe-path", message).hint(hint));
+        return None;
+    }
+    let label = label.map_or(&file.value, |label| &label.value);
+    Some(ReportContract { file: file.value.clone(), label: label.clone(), format: None, at: file.at.clone() })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UnsafeReportFile {
+    #[error("it names no file")]
+    Empty,
+    /// The name starts with a root or a drive.
+    #[error("it is an absolute path")]
+    Absolute,
+    #[error("`..` leads out of the report directory")]
+    Leaves,
+    /// A separator on other systems.
+    #[error("it contains `\\`")]
+    Backslash,
+    #[error("it contains a control character")]
+    Control,
+    #[error("it contains an empty part or `.`")]
+    EmptyPart,
+}
+
+/// Checks that a name stays inside the report directory.
+pub(super) fn check_report_file(name: &str) -> Result<(), UnsafeReportFile> {
+    let drive = name.as_bytes().get(1) == Some(&b':') && name.as_bytes()[0].is_ascii_alphabetic();
+    if name.is_empty() {
+        Err(UnsafeReportFile::Empty)
+    } else if name.chars().any(char::is_control) {
+        Err(UnsafeReportFile::Control)
+    } else if name.contains('\\') {
+        Err(UnsafeReportFile::Backslash)
+    } else if name.starts_with('/') || drive {
+        Err(UnsafeReportFile::Absolute)
+    } else if name.split('/').any(|part| part == "..") {
+        Err(UnsafeReportFile::Leaves)
+    } else if name.split('/').any(|part| part.is_empty() || part == ".") {
+        Err(UnsafeReportFile::EmptyPart)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // P-22
+    #[test]
+    fn a_report_stays_inside_its_directory() {
+        for good in ["plan.md", "a/b.md", "00-計画.md", "..md", "a..b"] {
+            assert_eq!(check_report_file(good), Ok(()), "{good}");
+        }
+        let bad = [
+            ("", UnsafeReportFile::Empty),
+            ("/etc/passwd", UnsafeReportFile::Absolute),
+            ("C:x.md", UnsafeReportFile::Absolute),
+            ("../evil.md", UnsafeReportFile::Leaves),
+            ("a/../../b", UnsafeReportFile::Leaves),
+            ("a\\b", UnsafeReportFile::Backslash),
+            ("a\u{0}b", UnsafeReportFile::Control),
+            ("a//b", UnsafeReportFile::EmptyPart),
+            ("./a", UnsafeReportFile::EmptyPart),
+            ("a/", UnsafeReportFile::EmptyPart),
+        ];
+        for (name, expected) in bad {
+            assert_eq!(check_report_file(name), Err(expected), "{name:?}");
+        }
+    }
 }

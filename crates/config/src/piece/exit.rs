@@ -1,16 +1,15 @@
 //! Lowering of rules to the choices of turns and the exits of stages.
 
 use saihai_model::{
-    Activity, AnswerForm, Choice, Exit, Gate, GateMode, Holds, Label, Method, Offer, Prompt, Question,
-    QuestionSession, Rule as ModelRule, Stage, StageId, Target, Threshold, Wants,
+    Activity, AnswerForm, Choice, Exit, ExitRule, FailureReason, Gate, GateMode, Label, Method, Offer,
+    Prompt, Question, QuestionSession, RuleCondition, Stage, StageId, Target, Threshold, Wants,
 };
 
-use super::condition::Condition;
-use super::lower::{Lowering, stage};
-use super::movement::{Movement, Work};
-use super::prompt::{self, Offered};
-use super::rule::Rule;
-use super::words::Words;
+use super::lower::{PieceLowering, stage};
+use super::prompt;
+use super::prompt::{OfferedRule, PieceWords};
+use super::read::{Movement, MovementWork};
+use super::rule::{MovementCondition, MovementRule};
 use crate::check::Spot;
 use crate::{Diagnostics, Options, Settings, quoted};
 
@@ -19,24 +18,29 @@ const LONGEST_ANSWER: u32 = 10_000;
 
 /// Returns the target if no rule matches (P-44).
 pub(super) fn no_match() -> Target {
-    Target::failed("no_match")
+    Target::failed(FailureReason::NoMatch)
 }
 
 /// Returns the plain rules this run offers. Rules keep their numbers even if others are left out (P-47).
-pub(super) fn offered<'r>(rules: &'r [Rule], options: &Options) -> Vec<Offered<'r>> {
+pub(super) fn offered<'r>(rules: &'r [MovementRule], options: &Options) -> Vec<OfferedRule<'r>> {
     let plain = rules.iter().enumerate().filter(|(_, rule)| is_offered(rule, options));
     plain
         .filter_map(|(number, rule)| match &rule.condition {
-            Condition::Plain(condition) => {
-                Some(Offered { number, condition, appendix: rule.appendix.as_deref() })
+            MovementCondition::Plain(condition) => {
+                Some(OfferedRule { number, condition, appendix: rule.appendix.as_deref() })
             }
-            Condition::All(_) | Condition::Any(_) | Condition::Findings(_) | Condition::NoFindings(_) => None,
+            MovementCondition::All(_)
+            | MovementCondition::Any(_)
+            | MovementCondition::Findings(_)
+            | MovementCondition::NoFindings(_)
+            | MovementCondition::Exit(_)
+            | MovementCondition::Json { .. } => None,
         })
         .collect()
 }
 
 /// Builds the choice between the offered rules: by tag, else by a question to the same agent (P-40, P-41).
-pub(super) fn choice(words: &Words, offered: &[Offered<'_>], settings: &Settings) -> Option<Choice> {
+pub(super) fn choice(words: &PieceWords, offered: &[OfferedRule<'_>], settings: &Settings) -> Option<Choice> {
     let mut found_by = vec![Method::Tag];
     if settings.judge_fallback {
         found_by.push(Method::Ask(Box::new(question(prompt::question(words, offered)))));
@@ -45,14 +49,18 @@ pub(super) fn choice(words: &Words, offered: &[Offered<'_>], settings: &Settings
 }
 
 /// Builds the choice of the first offered rule that holds for the review findings (P-61).
-pub(super) fn choice_by_findings(rules: &[Rule], options: &Options) -> Option<Choice> {
+pub(super) fn choice_by_findings(rules: &[MovementRule], options: &Options) -> Option<Choice> {
     let offered = rules.iter().enumerate().filter(|(_, rule)| is_offered(rule, options));
     let (options, thresholds): (Vec<Offer>, Vec<Threshold>) = offered
         .filter_map(|(number, rule)| {
             let (severity, reached) = match rule.condition {
-                Condition::Findings(severity) => (severity, true),
-                Condition::NoFindings(severity) => (severity, false),
-                Condition::Plain(_) | Condition::All(_) | Condition::Any(_) => return None,
+                MovementCondition::Findings(severity) => (severity, true),
+                MovementCondition::NoFindings(severity) => (severity, false),
+                MovementCondition::Plain(_)
+                | MovementCondition::All(_)
+                | MovementCondition::Any(_)
+                | MovementCondition::Exit(_)
+                | MovementCondition::Json { .. } => return None,
             };
             let label = Label::from(rule.condition.to_string().as_str());
             Some((Offer { number, label: label.clone() }, Threshold { label, severity, reached }))
@@ -64,7 +72,7 @@ pub(super) fn choice_by_findings(rules: &[Rule], options: &Options) -> Option<Ch
 
 /// Builds the exit of a movement and inserts the gates it needs.
 pub(super) fn of_movement(
-    lowering: &mut Lowering<'_>,
+    lowering: &mut PieceLowering<'_>,
     movement: &Movement,
     diagnostics: &mut Diagnostics,
 ) -> Exit {
@@ -75,29 +83,32 @@ pub(super) fn of_movement(
         let diagnostic = movement.name.error("no-rules-left", message);
         diagnostics.push(diagnostic.hint("its rules are all `interactive_only`, and no person can be asked"));
     }
-    let parallel = matches!(movement.work, Work::Parallel(_));
+    let parallel = matches!(movement.work, MovementWork::Parallel(_));
     let id = StageId::from(movement.name.value.as_str());
     let mut rules = Vec::new();
     for (number, rule) in movement.rules.iter().enumerate() {
         lowering.spots.put(Spot::Rule(id.clone(), number), &rule.at);
-        let when =
-            if is_offered(rule, options) { holds(&rule.condition, parallel) } else { Holds::Any(Vec::new()) };
+        let when = if is_offered(rule, options) {
+            holds(&rule.condition, parallel)
+        } else {
+            RuleCondition::Any(Vec::new())
+        };
         let then =
             if rule.requires_user_input { gate(lowering, movement, number, rule) } else { target(rule) };
-        rules.push(ModelRule { when, then });
+        rules.push(ExitRule { when, then });
     }
     let question = parallel.then(|| parents_question(lowering, movement)).flatten();
     Exit::Rules { rules, question, otherwise: no_match() }
 }
 
-pub(super) fn of_judge(rules: &[Rule]) -> Exit {
-    let rule = |rule: &Rule| ModelRule { when: holds(&rule.condition, false), then: target(rule) };
+pub(super) fn of_judge(rules: &[MovementRule]) -> Exit {
+    let rule = |rule: &MovementRule| ExitRule { when: holds(&rule.condition, false), then: target(rule) };
     Exit::Rules { rules: rules.iter().map(rule).collect(), question: None, otherwise: no_match() }
 }
 
 /// P-43: one question over the combined output decides the plain conditions of a parent. The run's default
 /// provider answers it.
-fn parents_question(lowering: &mut Lowering<'_>, movement: &Movement) -> Option<Choice> {
+fn parents_question(lowering: &mut PieceLowering<'_>, movement: &Movement) -> Option<Choice> {
     let offered = offered(&movement.rules, lowering.options);
     if offered.is_empty() || !lowering.settings.judge_fallback {
         return None;
@@ -111,11 +122,11 @@ fn parents_question(lowering: &mut Lowering<'_>, movement: &Movement) -> Option<
     Some(Choice { options: offers(&offered), found_by: vec![Method::Ask(Box::new(question))] })
 }
 
-fn is_offered(rule: &Rule, options: &Options) -> bool {
+pub(super) fn is_offered(rule: &MovementRule, options: &Options) -> bool {
     options.interactive || !rule.interactive_only
 }
 
-fn offers(offered: &[Offered<'_>]) -> Vec<Offer> {
+fn offers(offered: &[OfferedRule<'_>]) -> Vec<Offer> {
     offered.iter().map(|rule| Offer { number: rule.number, label: rule.condition.into() }).collect()
 }
 
@@ -132,27 +143,30 @@ fn question(prompt: Prompt) -> Question {
     }
 }
 
-fn holds(condition: &Condition, parallel: bool) -> Holds {
+fn holds(condition: &MovementCondition, parallel: bool) -> RuleCondition {
     let labels = |texts: &[String]| texts.iter().map(|text| Label::from(text.as_str())).collect();
     match condition {
-        Condition::Plain(text) if parallel => Holds::Answered(text.as_str().into()),
-        Condition::Plain(text) => Holds::Is(text.as_str().into()),
-        Condition::All(texts) => Holds::All(labels(texts)),
-        Condition::Any(texts) => Holds::Any(labels(texts)),
-        Condition::Findings(_) | Condition::NoFindings(_) => Holds::Is(condition.to_string().as_str().into()),
+        MovementCondition::Plain(text) if parallel => RuleCondition::Answered(text.as_str().into()),
+        MovementCondition::Plain(text) => RuleCondition::Is(text.as_str().into()),
+        MovementCondition::All(texts) => RuleCondition::All(labels(texts)),
+        MovementCondition::Any(texts) => RuleCondition::Any(labels(texts)),
+        MovementCondition::Findings(_)
+        | MovementCondition::NoFindings(_)
+        | MovementCondition::Exit(_)
+        | MovementCondition::Json { .. } => RuleCondition::Is(condition.to_string().as_str().into()),
     }
 }
 
-fn target(rule: &Rule) -> Target {
+fn target(rule: &MovementRule) -> Target {
     match rule.next.as_ref().map(|next| next.value.as_str()) {
         Some("COMPLETE") => Target::Complete,
-        Some("ABORT") | None => Target::failed("abort"),
+        Some("ABORT") | None => Target::failed(FailureReason::Abort),
         Some(movement) => Target::Stage(movement.into()),
     }
 }
 
 /// P-46: inserts a gate between the rule and its target, and returns it.
-fn gate(lowering: &mut Lowering<'_>, movement: &Movement, number: usize, rule: &Rule) -> Target {
+fn gate(lowering: &mut PieceLowering<'_>, movement: &Movement, number: usize, rule: &MovementRule) -> Target {
     let name = &movement.name.value;
     let id = StageId(format!("{name}/input[{number}]"));
     let gate = Gate {
@@ -161,7 +175,7 @@ fn gate(lowering: &mut Lowering<'_>, movement: &Movement, number: usize, rule: &
         mode: GateMode::Person,
         timeout: None,
     };
-    let answered = ModelRule { when: Holds::Is("answered".into()), then: target(rule) };
+    let answered = ExitRule { when: RuleCondition::Is("answered".into()), then: target(rule) };
     let exit = Exit::Rules { rules: vec![answered], question: None, otherwise: no_match() };
     let title = format!("{name} - {}", lowering.piece.name);
     lowering.stages.insert(id.clone(), Stage { exit, ..stage(&title, Activity::Gate(gate)) });

@@ -1,39 +1,36 @@
-//! Lowering of a piece to a workflow.
+//! Lowering of a piece to a workflow, with the provider and session of each turn (P-17, P-18).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Completion, Exit, Limits, Monitor as Watched, OnFailure, Permission, Prompt, Reads,
-    Report, Rounds, SessionPolicy, Stage, StageId, Target, Text, Turn, TurnId, Watch, Workflow,
+    Activity, Alarm, Completion, Exit, Limits, Monitor, OnFailure, Permission, Prompt, Reads, Report, Rounds,
+    SessionKey, SessionPolicy, Stage, StageId, Target, Text, Turn, TurnId, Watch, Workflow,
 };
 
-use super::assignment::Assignment;
-use super::exit;
-use super::monitor::Monitor;
-use super::movement::{Movement, Work};
-use super::plan::{self, Plan};
-use super::prompt::{self, Speech};
-use super::read::Piece;
-use super::reviewer::Reviewers;
-use super::words::Words;
+use super::assignment::{SessionChoice, TurnAssignment};
+use super::prompt::{PiecePrompt, PieceWords};
+use super::read::{LoopMonitor, Movement, MovementWork, Piece};
+use super::{PieceReviewers, exit, prompt};
 use crate::check::Spot;
 use crate::diagnostic::list_of;
-use crate::lowering::{Answerer, Providers, Spots};
+use crate::lowering::{ProviderResolver, ResolvedProvider, Spots};
 use crate::review::Reviewer;
-use crate::{Diagnostics, Options, Settings};
+use crate::{Diagnostics, Options, SessionDefault, Settings, quoted};
 
 /// Separator between the outputs of sub-movements (P-33).
 const BETWEEN: &str = "\n\n---\n\n";
 
 /// Input of the lowering, and its output so far.
-pub(super) struct Lowering<'a> {
+pub(super) struct PieceLowering<'a> {
     pub(super) piece: &'a Piece,
-    pub(super) words: &'static Words,
+    pub(super) words: &'static PieceWords,
     pub(super) options: &'a Options,
     pub(super) settings: &'a Settings,
-    pub(super) providers: Providers<'a>,
-    pub(super) reviewers: &'a Reviewers,
+    pub(super) providers: ProviderResolver<'a>,
+    pub(super) reviewers: &'a PieceReviewers,
+    /// File of the piece, if its programs need trust.
+    pub(super) definition: Option<&'a str>,
     pub(super) stages: IndexMap<StageId, Stage>,
     pub(super) spots: Spots,
     /// Number of judges per name.
@@ -41,21 +38,22 @@ pub(super) struct Lowering<'a> {
     pub(super) added_tokens: Vec<(StageId, TurnId, u64)>,
 }
 
-impl<'a> Lowering<'a> {
+impl<'a> PieceLowering<'a> {
     pub(super) fn new(
         piece: &'a Piece,
-        reviewers: &'a Reviewers,
+        reviewers: &'a PieceReviewers,
         options: &'a Options,
         settings: &'a Settings,
         diagnostics: &mut Diagnostics,
     ) -> Self {
         Self {
             piece,
-            words: Words::of(reviewers.language),
+            words: PieceWords::of(reviewers.language),
             options,
             settings,
-            providers: Providers::new(options, settings, diagnostics),
+            providers: ProviderResolver::new(options, settings, diagnostics),
             reviewers,
+            definition: None,
             stages: IndexMap::new(),
             spots: Spots::default(),
             judges: HashMap::new(),
@@ -66,7 +64,7 @@ impl<'a> Lowering<'a> {
     /// Builds the workflow. After errors it serves only to find more of them.
     pub(super) fn workflow(&mut self, diagnostics: &mut Diagnostics) -> Workflow {
         let piece = self.piece;
-        let plans = plan::plan(&piece.movements, self.settings, &mut self.providers, diagnostics);
+        let plans = plan_turns(&piece.movements, self.settings, &mut self.providers, diagnostics);
         for (movement, plans) in piece.movements.iter().zip(plans) {
             self.movement(movement, plans, diagnostics);
         }
@@ -101,22 +99,35 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn movement(&mut self, movement: &Movement, plans: Vec<Plan>, diagnostics: &mut Diagnostics) {
+    fn movement(&mut self, movement: &Movement, plans: Vec<TurnPlan>, diagnostics: &mut Diagnostics) {
         let id = StageId::from(movement.name.value.as_str());
         if self.stages.contains_key(&id) {
             return;
         }
         self.spots.put(Spot::Stage(id.clone()), &movement.name.at);
         self.spots.put_sound(&id, movement.sound);
-        let parallel = matches!(movement.work, Work::Parallel(_));
+        let parallel = matches!(movement.work, MovementWork::Parallel(_));
+        let mut plans = plans.into_iter();
         let mut turns = Vec::new();
-        for ((part, assignment), plan) in movement.assignments().into_iter().zip(plans) {
+        for part in movement.parts() {
             let heading = if parallel { format!("## {}\n", part.name.value) } else { String::new() };
-            let place = assignment.template.as_ref().map_or(&part.name.at, |template| &template.at);
-            self.spots.put(Spot::Turn(id.clone(), part.name.value.as_str().into()), place);
-            let turn = match self.reviewers.of(assignment, self.settings) {
-                Some(reviewer) => self.review(&id, part, reviewer, plan),
-                None => self.turn(&id, part, assignment, plan),
+            let spot = Spot::Turn(id.clone(), part.name.value.as_str().into());
+            let turn = match &part.work {
+                MovementWork::One(assignment) => {
+                    let place = assignment.template.as_ref().map_or(&part.name.at, |template| &template.at);
+                    self.spots.put(spot, place);
+                    let plan = plans.next().expect("every agent of a movement has a plan");
+                    match self.reviewers.of(assignment, self.settings) {
+                        Some(reviewer) => self.review(&id, part, reviewer, plan),
+                        None => self.turn(&id, part, assignment, plan),
+                    }
+                }
+                MovementWork::Program(assignment) => {
+                    self.spots.put(spot, &assignment.line.at);
+                    self.program(part, assignment)
+                }
+                // A sub-movement with sub-movements is refused.
+                MovementWork::Parallel(_) => continue,
             };
             turns.push(Turn { heading, ..turn });
         }
@@ -135,10 +146,16 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn turn(&mut self, stage: &StageId, movement: &Movement, assignment: &Assignment, plan: Plan) -> Turn {
+    fn turn(
+        &mut self,
+        stage: &StageId,
+        movement: &Movement,
+        assignment: &TurnAssignment,
+        plan: TurnPlan,
+    ) -> Turn {
         let name = movement.name.value.as_str();
         let offered = exit::offered(&movement.rules, self.options);
-        let speech = Speech {
+        let speech = PiecePrompt {
             words: self.words,
             piece: &self.piece.name,
             movement: name,
@@ -174,7 +191,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// P-61: builds the turn of a review agent.
-    fn review(&mut self, stage: &StageId, movement: &Movement, reviewer: Reviewer<'_>, plan: Plan) -> Turn {
+    fn review(
+        &mut self,
+        stage: &StageId,
+        movement: &Movement,
+        reviewer: Reviewer<'_>,
+        plan: TurnPlan,
+    ) -> Turn {
         let name = movement.name.value.as_str();
         let provider = plan.answerer.provider.clone();
         self.added_tokens.push((stage.clone(), name.into(), reviewer.added_tokens(&provider)));
@@ -186,7 +209,7 @@ impl<'a> Lowering<'a> {
         if !missing.is_empty() {
             let missing = list_of(missing.iter().copied(), "and");
             let note = format!(
-                "`{name}` reviews without {missing}: `{provider}` cannot give them to who only looks"
+                "`{name}` reviews without {missing}: `{provider}` does not offer them to read-only turns"
             );
             self.providers.notes.push(note);
         }
@@ -194,7 +217,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// P-51, P-52: builds the monitor of a cycle, and its judge as a stage outside the normal flow.
-    fn monitor(&mut self, monitor: &Monitor, diagnostics: &mut Diagnostics) -> Watched {
+    fn monitor(&mut self, monitor: &LoopMonitor, diagnostics: &mut Diagnostics) -> Monitor {
         let judge = &monitor.judge;
         let cycle: Vec<&str> = monitor.cycle.iter().map(|name| name.value.as_str()).collect();
         let name = monitor.name();
@@ -206,7 +229,7 @@ impl<'a> Lowering<'a> {
         self.spots.put(Spot::Turn(id.clone(), name.as_str().into()), place);
         let usual = prompt::judge_template(self.words, &cycle);
         let offered = exit::offered(&judge.rules, self.options);
-        let speech = Speech {
+        let speech = PiecePrompt {
             words: self.words,
             piece: &self.piece.name,
             movement: &name,
@@ -230,7 +253,7 @@ impl<'a> Lowering<'a> {
         };
         let exit = exit::of_judge(&judge.rules);
         self.stages.insert(id.clone(), Stage { exit, aside: true, ..stage(&name, does) });
-        Watched {
+        Monitor {
             watches: Watch::Cycle {
                 stages: cycle.into_iter().map(StageId::from).collect(),
                 times: monitor.threshold,
@@ -240,14 +263,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// Builds a read-only turn in a new session. Nothing is extracted from its reply.
-    fn bare_turn(&self, name: &str, speech: &Speech<'_>, answerer: Answerer) -> Turn {
+    fn bare_turn(&self, name: &str, speech: &PiecePrompt<'_>, answerer: ResolvedProvider) -> Turn {
         // The prompt already starts with the persona, so it replaces the system prompt.
         let persona = answerer.system_prompt.clone().filter(|_| speech.persona.is_none()).map(Text::from);
         Turn { persona, prompt: speech.prompt(), ..self.silent_turn(name, answerer) }
     }
 
     /// Builds the same turn with an empty prompt.
-    fn silent_turn(&self, name: &str, answerer: Answerer) -> Turn {
+    fn silent_turn(&self, name: &str, answerer: ResolvedProvider) -> Turn {
         Turn {
             id: TurnId::from(name),
             // P-13: title for every display of the turn.
@@ -257,6 +280,7 @@ impl<'a> Lowering<'a> {
             role: None,
             prompt: Prompt::default(),
             provider: answerer.provider,
+            program: None,
             model: answerer.model,
             permission: Permission::ReadOnly,
             asked_permission: None,
@@ -298,6 +322,103 @@ pub(super) fn stage(title: &str, does: Activity) -> Stage {
     }
 }
 
-fn report(contract: &super::report::Contract) -> Report {
+pub(super) fn report(contract: &super::assignment::ReportContract) -> Report {
     Report { file: contract.file.clone(), label: contract.label.clone(), heading: contract.heading() }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TurnPlan {
+    pub(super) answerer: ResolvedProvider,
+    pub(super) session: SessionPolicy,
+}
+
+/// A turn without its session policy.
+struct TurnDraft<'a> {
+    movement: &'a Movement,
+    assignment: &'a TurnAssignment,
+    answerer: ResolvedProvider,
+    continues: bool,
+    key: SessionKey,
+}
+
+/// Plans every turn, by movement and turn.
+pub(super) fn plan_turns(
+    movements: &[Movement],
+    settings: &Settings,
+    providers: &mut ProviderResolver<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Vec<TurnPlan>> {
+    let mut drafts: Vec<Vec<TurnDraft<'_>>> = Vec::new();
+    for movement in movements {
+        let turns = movement.assignments().into_iter();
+        drafts.push(turns.map(|(turn, work)| draft(turn, work, settings, providers, diagnostics)).collect());
+    }
+    let continued: HashSet<&SessionKey> =
+        drafts.iter().flatten().filter(|draft| draft.continues).map(|draft| &draft.key).collect();
+    let plans = drafts.iter().map(|siblings| {
+        refuse_conflicts(siblings, diagnostics);
+        let mut shared: HashMap<&SessionKey, usize> = HashMap::new();
+        for turn in siblings {
+            *shared.entry(&turn.key).or_default() += 1;
+        }
+        // If several siblings start a session with one key, none of them counts as the last.
+        let kept = |turn: &TurnDraft<'_>| shared[&turn.key] == 1 && continued.contains(&turn.key);
+        siblings.iter().map(|turn| settle(turn, kept(turn), diagnostics)).collect()
+    });
+    plans.collect()
+}
+
+fn draft<'a>(
+    movement: &'a Movement,
+    assignment: &'a TurnAssignment,
+    settings: &Settings,
+    providers: &mut ProviderResolver<'_>,
+    diagnostics: &mut Diagnostics,
+) -> TurnDraft<'a> {
+    let name = &movement.name;
+    let (provider, model) = (assignment.provider.as_ref(), assignment.model.as_deref());
+    let answerer = providers.resolve(&name.value, &name.at, provider, model, diagnostics);
+    let own = assignment.session_key.as_ref().map(|key| &key.value);
+    let key = own.or(assignment.agent.as_ref()).unwrap_or(&name.value);
+    TurnDraft {
+        movement,
+        assignment,
+        continues: match assignment.session {
+            // A review agent must see everything fresh.
+            _ if assignment.reviewer.is_some() => false,
+            Some(session) => session == SessionChoice::Continue,
+            None => settings.default_session == SessionDefault::Continue,
+        },
+        // Only the provider that started a session can continue it.
+        key: SessionKey(format!("{}:{key}", answerer.provider)),
+        answerer,
+    }
+}
+
+fn settle(turn: &TurnDraft<'_>, kept: bool, diagnostics: &mut Diagnostics) -> TurnPlan {
+    let session = if turn.continues {
+        SessionPolicy::Continue(turn.key.clone())
+    } else if kept {
+        SessionPolicy::Renew(turn.key.clone())
+    } else {
+        SessionPolicy::Fresh
+    };
+    if let (SessionPolicy::Fresh, Some(key)) = (&session, &turn.assignment.session_key) {
+        let message = format!("the session key {} has no effect: nothing continues it", quoted(&key.value));
+        diagnostics.push(key.warning("no-effect", message).hint("add `session: continue`"));
+    }
+    TurnPlan { answerer: turn.answerer.clone(), session }
+}
+
+/// Turns that run at the same time cannot continue the same session.
+fn refuse_conflicts(siblings: &[TurnDraft<'_>], diagnostics: &mut Diagnostics) {
+    let mut seen: HashMap<&SessionKey, &Movement> = HashMap::new();
+    for turn in siblings.iter().filter(|turn| turn.continues) {
+        let Some(first) = seen.insert(&turn.key, turn.movement) else { continue };
+        let (one, other) = (quoted(&first.name.value), quoted(&turn.movement.name.value));
+        let message = format!("{one} and {other} would continue one session at the same time");
+        let diagnostic = turn.movement.name.error("session-conflict", message);
+        let diagnostic = diagnostic.hint("give each its own `session_key`, or use `session: refresh`");
+        diagnostics.push(diagnostic.also(&first.name.at, "continues the same session"));
+    }
 }

@@ -5,75 +5,79 @@
 //! analyses the workflow, and each finding gets its location in the piece.
 
 mod assignment;
-mod condition;
 mod exit;
-mod facet;
 mod lower;
-mod monitor;
-mod movement;
-mod plan;
+mod program;
 mod prompt;
 mod read;
-mod report;
-mod report_file;
-mod reviewer;
 mod rule;
 mod tables;
 mod template;
 mod texts;
-mod words;
 
 use std::path::Path;
 
-use saihai_model::Workflow;
+use saihai_model::{ProviderName, Workflow};
 
-pub use self::tables::PIECE;
-
-use self::lower::Lowering;
+use self::assignment::TurnAssignment;
+use self::lower::PieceLowering;
 use self::read::Piece;
-use self::reviewer::Reviewers;
-use self::texts::Texts;
-use crate::check::{self, Problem};
-use crate::definition::BuiltIn;
+pub use self::tables::PIECE;
+use self::texts::PieceReader;
+use crate::check::FindingProblem;
 use crate::lowering::Spots;
+use crate::review::{LoadResult, Reviewer};
 use crate::{
-    Area, Definition, Diagnostics, Document, DocumentPath, Format, Language, Loaded, Node, Options, Places,
-    Settings, Source, Value,
+    Definition, Diagnostics, Document, DocumentPath, Language, LoadedDefinition, Located, Options, Origin,
+    ProjectPaths, Settings, Source, check, quoted, review,
 };
 
 /// Reads a piece and the files it names, and lowers it to a workflow.
 pub(crate) fn load(
     source: &dyn Source,
-    places: &Places,
+    places: &ProjectPaths,
     definition: &Definition,
     options: &Options,
     settings: &Settings,
-) -> Loaded {
+) -> LoadedDefinition {
     let mut diagnostics = Diagnostics::new();
-    let Some(document) = open(source, places, definition, settings, &mut diagnostics) else {
-        return Loaded::refused(diagnostics);
+    let Some(document) = definition.open(source, places, settings.language, &mut diagnostics) else {
+        return LoadedDefinition::refused(diagnostics);
     };
     let parameters = read::refuse_parameters(&document.cursor(), &mut diagnostics);
-    let mut texts = Texts::new(source, places, definition.path.as_deref().and_then(Path::parent));
-    let piece = Piece::read(&document, &mut texts, &mut diagnostics);
-    let mut diagnostics = without_echoes(diagnostics, &parameters);
-    let Some(mut piece) = piece else { return Loaded::refused(diagnostics) };
+    let directory = definition.path.as_deref().and_then(Path::parent);
+    let mut reader = PieceReader::new(source, places, directory, diagnostics);
+    let piece = Piece::read(&document, &mut reader);
+    let mut diagnostics = without_echoes(std::mem::take(&mut reader.diagnostics), &parameters);
+    let Some(mut piece) = piece else { return LoadedDefinition::refused(diagnostics) };
 
-    let language = language(&piece, &document, &texts);
-    let reviewers = Reviewers::find(&mut piece, language, (source, places), settings, &mut diagnostics);
-    let mut lowering = Lowering::new(&piece, &reviewers, options, settings, &mut diagnostics);
+    piece.leave_out_checks(settings, &mut diagnostics);
+    let language = language(&piece, &document, &reader);
+    let reviewers = PieceReviewers::find(&mut piece, language, (source, places), settings, &mut diagnostics);
+    // A person's own definitions and ours need no trust.
+    let asks_trust = matches!(definition.origin, Origin::Project | Origin::Path);
+    let written = definition.path.as_deref().filter(|_| asks_trust).map(Path::to_string_lossy);
+    let mut lowering = PieceLowering::new(&piece, &reviewers, options, settings, &mut diagnostics);
+    lowering.definition = written.as_deref();
     let workflow = lowering.workflow(&mut diagnostics);
     let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
+    let needs_default_provider = lowering.providers.needs_default_provider();
     report_findings(&workflow, &lowering.spots, &mut diagnostics);
-    Loaded {
+    LoadedDefinition {
         workflow: (!diagnostics.has_errors()).then_some(workflow),
         diagnostics: diagnostics.sorted(),
         notes: reviewers.notes.iter().cloned().chain(lowering.providers.notes).collect(),
         added_tokens: lowering.added_tokens,
-        uses: definition.path.iter().cloned().chain(texts.files().map(|(path, _)| path.to_owned())).collect(),
+        uses: definition
+            .path
+            .iter()
+            .cloned()
+            .chain(reader.files().map(|(path, _)| path.to_owned()))
+            .collect(),
         language,
         description: piece.description,
         rehearsal,
+        needs_default_provider,
         needs_task: true,
         task: None,
         texts: Vec::new(),
@@ -81,39 +85,13 @@ pub(crate) fn load(
     }
 }
 
-fn open(
-    source: &dyn Source,
-    places: &Places,
-    definition: &Definition,
-    settings: &Settings,
-    diagnostics: &mut Diagnostics,
-) -> Option<Document> {
-    if let Some(path) = &definition.path {
-        return Document::load(source, path, &places.shown(path), Area::Piece, diagnostics);
-    }
-    let text = BuiltIn::named(&definition.name)?.text(settings.language);
-    let name = format!("(built-in)/{}.yaml", definition.name);
-    Document::parse(text.as_bytes(), Format::Yaml, &name, Area::Piece, diagnostics)
-}
-
 /// Returns the declared language, or else detects it from the piece's values and files. Comments do not
 /// count.
-fn language(piece: &Piece, document: &Document, texts: &Texts<'_>) -> Language {
+fn language(piece: &Piece, document: &Document, reader: &PieceReader<'_>) -> Language {
     let said = piece.language.as_deref().and_then(Language::named);
     said.unwrap_or_else(|| {
-        let mut values = Vec::new();
-        collect_texts(&document.root, &mut values);
-        Language::of(values.into_iter().chain(texts.files().map(|(_, file)| file.text())))
+        Language::of(document.texts().into_iter().chain(reader.files().map(|(_, file)| file.text())))
     })
-}
-
-fn collect_texts<'d>(node: &'d Node, texts: &mut Vec<&'d str>) {
-    match &node.value {
-        Value::Text(text) => texts.push(text),
-        Value::List(items) => items.iter().for_each(|item| collect_texts(item, texts)),
-        Value::Map(entries) => entries.iter().for_each(|entry| collect_texts(&entry.value, texts)),
-        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Date(_) => {}
-    }
 }
 
 /// Removes diagnostics about parameter values. The parameter itself is already reported as unsupported.
@@ -137,17 +115,95 @@ fn report_findings(workflow: &Workflow, spots: &Spots, diagnostics: &mut Diagnos
     for finding in check::check(workflow) {
         let Some(at) = spots.get(&finding.spot) else { continue };
         let local = match finding.problem {
-            Problem::DeadRule(_) | Problem::NotExhaustive(_) | Problem::ExtraCall => {
-                spots.is_sound(finding.stage())
-            }
-            Problem::Unreachable
-            | Problem::NoEnd
-            | Problem::UnknownReport(_)
-            | Problem::UnmonitoredCycle(_)
-            | Problem::GateBypass { .. } => false,
+            FindingProblem::DeadRule(_)
+            | FindingProblem::NotExhaustive(_)
+            | FindingProblem::UncoveredExit { .. }
+            | FindingProblem::ExtraCall => spots.is_sound(finding.stage()),
+            FindingProblem::Unreachable
+            | FindingProblem::NoEnd
+            | FindingProblem::UnknownReport(_)
+            | FindingProblem::UnmonitoredCycle(_)
+            | FindingProblem::GateBypass { .. } => false,
         };
         if sound || local {
             diagnostics.push(finding.diagnostic("movement").at(at));
+        }
+    }
+}
+
+/// Review agents of the project. Loaded only if a movement names one.
+#[derive(Debug)]
+struct PieceReviewers {
+    loaded: LoadResult,
+    language: Language,
+    notes: Vec<String>,
+}
+
+impl PieceReviewers {
+    /// Loads the agents a piece names, and completes the provider and model of its movements.
+    fn find(
+        piece: &mut Piece,
+        language: Language,
+        (source, places): (&dyn Source, &ProjectPaths),
+        settings: &Settings,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        let mut reviewers = Self { loaded: LoadResult::default(), language, notes: Vec::new() };
+        let mut named: Vec<_> =
+            piece.movements.iter_mut().flat_map(|movement| movement.assignments_mut()).collect();
+        named.retain(|(_, assignment)| assignment.reviewer.is_some());
+        if named.is_empty() {
+            return reviewers;
+        }
+        match review::load(source, places, language) {
+            Ok(loaded) => reviewers.loaded = loaded,
+            Err(refused) => diagnostics.append(refused),
+        }
+        for (name, assignment) in named {
+            reviewers.complete(name, assignment, settings, diagnostics);
+        }
+        reviewers
+    }
+
+    /// Returns the agent that a movement names, if it exists.
+    fn of<'a>(&'a self, assignment: &TurnAssignment, settings: &'a Settings) -> Option<Reviewer<'a>> {
+        let name = &assignment.reviewer.as_ref()?.value;
+        let agent = self.loaded.agents.iter().find(|agent| agent.definition.name == *name)?;
+        Some(Reviewer { definition: &agent.definition, settings, language: self.language })
+    }
+
+    fn complete(
+        &mut self,
+        movement: &Located<String>,
+        assignment: &mut TurnAssignment,
+        settings: &Settings,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let Some(reviewer) = self.of(assignment, settings) else {
+            return self.say_unknown(assignment, diagnostics);
+        };
+        let own: Option<ProviderName> =
+            assignment.provider.as_ref().map(|provider| provider.value.as_str().into());
+        let named = reviewer.named(own.as_ref(), assignment.model.as_deref());
+        if assignment.provider.is_none() {
+            let provider =
+                named.provider.map(|provider| Located::new(provider.to_string(), movement.at.clone()));
+            assignment.provider = provider;
+        }
+        assignment.model = named.model;
+        self.notes.extend(named.note);
+    }
+
+    fn say_unknown(&self, assignment: &TurnAssignment, diagnostics: &mut Diagnostics) {
+        let Some(name) = &assignment.reviewer else { return };
+        let known = self.loaded.agents.iter().map(|agent| agent.definition.name.as_str());
+        let hint = diagnostics.suggest(&name.value, known);
+        let message = format!("no review agent is named {}", quoted(&name.value));
+        let diagnostic = name.error("unknown-reviewer", message).label("no review agent has this name");
+        diagnostics.push(diagnostic.maybe_hint(hint));
+        // The agent's file may exist but have errors.
+        for error in &self.loaded.errors {
+            diagnostics.append(error.diagnostics.clone());
         }
     }
 }

@@ -1,34 +1,35 @@
-//! Prompt sections of a turn, top to bottom (P-24), and the judging question (P-41).
+//! Prompt sections of a turn, top to bottom (P-24), the judging question (P-41), and their fixed lines (P-28).
 
 use std::fmt::Write as _;
 
-use saihai_model::{Form, Join, Part, Prompt, Section, Text, Variable, When, tokens};
+use saihai_model::{Join, Prompt, PromptPart, PromptSection, SectionCondition, ValueForm, Variable};
 
-use super::report::Contract;
-use super::template::Template;
-use super::words::Words;
+use super::assignment::ReportContract;
+use super::template::PieceTemplate;
+use crate::Language;
+use crate::lowering::{fixed_section, fixed_tokens, section, text_part, value_part};
 
 /// Content of a turn's prompt.
 #[derive(Debug)]
-pub(super) struct Speech<'a> {
+pub(super) struct PiecePrompt<'a> {
     /// Fixed lines in the language of the definition.
-    pub(super) words: &'static Words,
+    pub(super) words: &'static PieceWords,
     pub(super) piece: &'a str,
     pub(super) movement: &'a str,
     pub(super) persona: Option<&'a str>,
     pub(super) knowledge: &'a [String],
     pub(super) policy: &'a [String],
-    pub(super) template: Option<&'a Template>,
+    pub(super) template: Option<&'a PieceTemplate>,
     /// True if the prompt includes the previous output.
     pub(super) pass_previous: bool,
-    pub(super) reports: &'a [Contract],
+    pub(super) reports: &'a [ReportContract],
     /// Offered rules; without any, the prompt has no status block.
-    pub(super) offered: &'a [Offered<'a>],
+    pub(super) offered: &'a [OfferedRule<'a>],
 }
 
 /// A rule as the prompt offers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Offered<'a> {
+pub(super) struct OfferedRule<'a> {
     pub(super) number: usize,
     pub(super) condition: &'a str,
     /// Text that the agent must output in addition to the tag.
@@ -38,32 +39,33 @@ pub(super) struct Offered<'a> {
 /// Placeholder for a facet without its text.
 static WORDLESS: [String; 1] = [String::new()];
 
-impl Speech<'_> {
+impl PiecePrompt<'_> {
     pub(super) fn prompt(&self) -> Prompt {
         let mut sections = Vec::new();
         // P-25: without a persona, no separator is needed.
         if let Some(persona) = self.persona {
-            sections.push(fixed(persona));
-            sections.push(fixed("---"));
+            sections.push(fixed_section(persona));
+            sections.push(fixed_section("---"));
         }
         sections.push(self.context());
         sections.extend(texts(self.words.knowledge, self.knowledge));
         sections.extend(texts(self.words.policy, self.policy));
-        sections.extend(self.template.map(|template| always(template.parts.clone())));
+        sections
+            .extend(self.template.map(|template| section(SectionCondition::Always, template.parts.clone())));
         if !self.shows(&Variable::Task) {
-            sections.push(under(self.words.task, Variable::Task, Form::Plain));
+            sections.push(under(self.words.task, Variable::Task, ValueForm::Plain));
         }
         if self.pass_previous && !self.shows(&Variable::Previous) {
-            sections.push(under(self.words.previous, Variable::Previous, Form::Plain));
+            sections.push(under(self.words.previous, Variable::Previous, ValueForm::Plain));
         }
         if !self.shows(&Variable::Inputs) {
-            sections.push(under(self.words.inputs, Variable::Inputs, Form::Bullets));
+            sections.push(under(self.words.inputs, Variable::Inputs, ValueForm::Bullets));
         }
         if !self.reports.is_empty() {
-            sections.push(fixed(&report_block(self.words, self.reports)));
+            sections.push(fixed_section(report_block(self.words, self.reports)));
         }
         if !self.offered.is_empty() {
-            sections.push(fixed(&status_block(self.words, self.offered)));
+            sections.push(fixed_section(status_block(self.words, self.offered)));
         }
         Prompt { sections, join: Join::Paragraphs }
     }
@@ -71,10 +73,10 @@ impl Speech<'_> {
     /// Returns the tokens of the first prompt that Saihai adds. The words of the definition, the task and the
     /// run's values do not count.
     pub(super) fn added_tokens(&self) -> u64 {
-        let reports: Vec<Contract> = self.reports.iter().map(Contract::without_words).collect();
-        let offered: Vec<Offered<'_>> = self.offered.iter().map(Offered::without_words).collect();
-        let template = self.template.map(Template::without_words);
-        let bare = Speech {
+        let reports: Vec<ReportContract> = self.reports.iter().map(ReportContract::without_words).collect();
+        let offered: Vec<OfferedRule<'_>> = self.offered.iter().map(OfferedRule::without_words).collect();
+        let template = self.template.map(PieceTemplate::without_words);
+        let bare = PiecePrompt {
             piece: "",
             movement: "",
             persona: self.persona.map(|_| ""),
@@ -87,64 +89,66 @@ impl Speech<'_> {
         };
         let sections = bare.prompt().sections;
         // The first prompt has no previous output, so sections that depend on it do not appear.
-        let appears = |section: &&Section| {
-            let is_task = |part: &Part| matches!(part, Part::Value(Variable::Task, _));
-            section.when == When::Always || section.body.iter().any(is_task)
+        let appears = |section: &&PromptSection| {
+            let is_task = |part: &PromptPart| matches!(part, PromptPart::Value(Variable::Task, _));
+            section.when == SectionCondition::Always || section.body.iter().any(is_task)
         };
-        let bodies = sections.iter().filter(appears).flat_map(|section| &section.body);
-        tokens(&bodies.filter_map(words_of).collect::<String>())
+        fixed_tokens(sections.iter().filter(appears))
     }
 
     fn shows(&self, variable: &Variable) -> bool {
         self.template.is_some_and(|template| template.shows(variable))
     }
 
-    fn context(&self) -> Section {
+    fn context(&self) -> PromptSection {
         let words = self.words;
         let (before, behind) = words.movement_iteration;
         let mut body = vec![
-            text(format!("{}\n{}", words.context, words.working_directory)),
-            value(Variable::WorkingDirectory),
-            text(format!(
+            text_part(format!("{}\n{}", words.context, words.working_directory)),
+            value_part(Variable::WorkingDirectory),
+            text_part(format!(
                 "\n{}{}\n{}{}\n{}",
                 words.piece, self.piece, words.movement, self.movement, words.iteration
             )),
-            value(Variable::Iteration),
-            text(" / ".to_owned()),
-            value(Variable::MaxIterations),
-            text(format!("\n{before}")),
-            value(Variable::Visits),
+            value_part(Variable::Iteration),
+            text_part(" / "),
+            value_part(Variable::MaxIterations),
+            text_part(format!("\n{before}")),
+            value_part(Variable::Visits),
         ];
-        body.extend((!behind.is_empty()).then(|| text(behind.to_owned())));
-        always(body)
+        body.extend((!behind.is_empty()).then(|| text_part(behind)));
+        section(SectionCondition::Always, body)
     }
 }
 
-impl Offered<'_> {
+impl OfferedRule<'_> {
     fn without_words(&self) -> Self {
         Self { number: self.number, condition: "", appendix: self.appendix.map(|_| "") }
     }
 }
 
 /// Builds the question for the condition that matches an output.
-pub(super) fn question(words: &Words, offered: &[Offered<'_>]) -> Prompt {
-    let output = always(vec![
-        text(format!("{}\n<output>\n", words.output)),
-        value(Variable::Combined),
-        text("\n</output>".to_owned()),
-    ]);
-    let judgment = fixed(&format!("{}\n\n{}", words.judgment, tags(offered)));
+pub(super) fn question(words: &PieceWords, offered: &[OfferedRule<'_>]) -> Prompt {
+    let output = section(
+        SectionCondition::Always,
+        vec![
+            text_part(format!("{}\n<output>\n", words.output)),
+            value_part(Variable::Combined),
+            text_part("\n</output>"),
+        ],
+    );
+    let judgment = fixed_section(format!("{}\n\n{}", words.judgment, tags(offered)));
     Prompt { sections: vec![output, judgment], join: Join::Paragraphs }
 }
 
 /// J1: the default template of a judge.
-pub(super) fn judge_template(words: &Words, cycle: &[&str]) -> Template {
+pub(super) fn judge_template(words: &PieceWords, cycle: &[&str]) -> PieceTemplate {
     let (before, between, behind) = words.cycle;
-    Template {
+    PieceTemplate {
         parts: vec![
-            text(format!("{before}{}{between}", cycle.join(" → "))),
-            value(Variable::Cycles),
-            text(behind.to_owned()),
+            text_part(format!("{before}{}{between}", cycle.join(" → "))),
+            value_part(Variable::Cycles),
+            text_part(behind),
         ],
         remarks: Vec::new(),
     }
@@ -152,32 +156,37 @@ pub(super) fn judge_template(words: &Words, cycle: &[&str]) -> Template {
 
 /// Builds the question for a rule that needs a person's input. Messages to people are in English.
 pub(super) fn gate_question(movement: &str, condition: &str) -> Prompt {
-    let asked = fixed(&format!("Movement `{movement}` needs your input: {condition}"));
-    let output =
-        Section { body: vec![Part::Value(Variable::Previous, Form::Tail(1000))], when: When::Filled };
+    let asked = fixed_section(format!("Movement `{movement}` needs your input: {condition}"));
+    let output = PromptSection {
+        body: vec![PromptPart::Value(Variable::Previous, ValueForm::Tail(1000))],
+        when: SectionCondition::Filled,
+    };
     Prompt { sections: vec![asked, output], join: Join::Paragraphs }
 }
 
-fn texts(heading: &str, texts: &[String]) -> Option<Section> {
+fn texts(heading: &str, texts: &[String]) -> Option<PromptSection> {
     let trimmed: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
-    (!texts.is_empty()).then(|| fixed(&format!("{heading}\n{}", trimmed.join("\n\n"))))
+    (!texts.is_empty()).then(|| fixed_section(format!("{heading}\n{}", trimmed.join("\n\n"))))
 }
 
 /// Builds a section with a value under a heading. It appears only if the value is not empty.
-fn under(heading: &str, variable: Variable, form: Form) -> Section {
-    Section { body: vec![text(format!("{heading}\n")), Part::Value(variable, form)], when: When::Filled }
+fn under(heading: &str, variable: Variable, form: ValueForm) -> PromptSection {
+    PromptSection {
+        body: vec![text_part(format!("{heading}\n")), PromptPart::Value(variable, form)],
+        when: SectionCondition::Filled,
+    }
 }
 
 /// P-29: a single report with a format has its own layout. All other cases are a list.
-fn report_block(words: &Words, reports: &[Contract]) -> String {
+fn report_block(words: &PieceWords, reports: &[ReportContract]) -> String {
     let mut block = format!("---\n{}\n", words.report);
-    if let [Contract { file, format: Some(format), .. }] = reports {
+    if let [ReportContract { file, format: Some(format), .. }] = reports {
         let _ =
             write!(block, "{}\n\n{}{file}\n{}\n{format}", words.one_report, words.file_name, words.format);
         return block;
     }
     let _ = writeln!(block, "{}", words.several_reports);
-    for (index, Contract { file, label, format, .. }) in reports.iter().enumerate() {
+    for (index, ReportContract { file, label, format, .. }) in reports.iter().enumerate() {
         let _ = write!(block, "\n{}. {label} → {}{file}", index + 1, words.file_name);
         if let Some(format) = format {
             let _ = write!(block, "\n{}\n{format}", words.format);
@@ -186,7 +195,7 @@ fn report_block(words: &Words, reports: &[Contract]) -> String {
     block
 }
 
-fn status_block(words: &Words, offered: &[Offered<'_>]) -> String {
+fn status_block(words: &PieceWords, offered: &[OfferedRule<'_>]) -> String {
     let (before, behind) = words.appendix;
     let mut block = format!("---\n{}\n\n{}", words.status, tags(offered));
     for rule in offered {
@@ -198,31 +207,114 @@ fn status_block(words: &Words, offered: &[Offered<'_>]) -> String {
 }
 
 /// S4, one line per rule.
-fn tags(offered: &[Offered<'_>]) -> String {
+fn tags(offered: &[OfferedRule<'_>]) -> String {
     let lines: Vec<String> =
         offered.iter().map(|rule| format!("[STEP:{}] = {}", rule.number, rule.condition)).collect();
     lines.join("\n")
 }
 
-fn always(body: Vec<Part>) -> Section {
-    Section { body, when: When::Always }
+/// Text that Saihai adds to a prompt.
+#[derive(Debug)]
+pub(super) struct PieceWords {
+    pub(super) context: &'static str,
+    pub(super) working_directory: &'static str,
+    pub(super) piece: &'static str,
+    pub(super) movement: &'static str,
+    pub(super) iteration: &'static str,
+    /// C6, before and after the number
+    pub(super) movement_iteration: (&'static str, &'static str),
+    pub(super) task: &'static str,
+    pub(super) previous: &'static str,
+    pub(super) inputs: &'static str,
+    pub(super) knowledge: &'static str,
+    pub(super) policy: &'static str,
+    pub(super) report: &'static str,
+    pub(super) one_report: &'static str,
+    /// R4, and the second half of R8
+    pub(super) file_name: &'static str,
+    pub(super) format: &'static str,
+    pub(super) several_reports: &'static str,
+    pub(super) status: &'static str,
+    pub(super) appendix: (&'static str, &'static str),
+    pub(super) output: &'static str,
+    pub(super) judgment: &'static str,
+    /// J1: before the cycle, between cycle and count, after the count
+    pub(super) cycle: (&'static str, &'static str, &'static str),
+    /// P-26: placeholder for a report that does not exist yet
+    pub(super) report_missing: &'static str,
 }
 
-fn fixed(content: &str) -> Section {
-    always(vec![text(content.to_owned())])
-}
-
-fn words_of(part: &Part) -> Option<&str> {
-    match part {
-        Part::Fixed(Text::Inline(words)) => Some(words),
-        Part::Fixed(Text::Blob { .. }) | Part::Value(..) => None,
+impl PieceWords {
+    pub(super) fn of(language: Language) -> &'static Self {
+        match language {
+            Language::Japanese => &JAPANESE,
+            Language::English => &ENGLISH,
+        }
     }
 }
 
-fn text(content: String) -> Part {
-    Part::Fixed(content.into())
-}
+static JAPANESE: PieceWords = PieceWords {
+    context: "## 実行コンテキスト",
+    working_directory: "- ワーキングディレクトリ: ",
+    piece: "- ピース: ",
+    movement: "- Movement: ",
+    iteration: "- イテレーション: ",
+    movement_iteration: ("- Movement イテレーション: ", " 回目"),
+    task: "## ユーザーのタスク",
+    previous: "## 前の movement の出力",
+    inputs: "## 追加のユーザー入力",
+    knowledge: "## ナレッジ",
+    policy: "## ポリシー",
+    report: "## レポート出力（必須）",
+    one_report: "作業完了後、以下のフォーマットに従ってレポートを出力してください。\n\
+                 レポートは ```markdown ブロックで囲んで出力してください。",
+    file_name: "ファイル名: ",
+    format: "フォーマット:",
+    several_reports: "作業完了後、以下の各レポートを出力してください。\n\
+                      各レポートは見出し付きの ```markdown ブロックで囲んで出力してください。",
+    status: "## ステータス出力（必須）\n\
+             全ての作業とレポート出力が完了した後、最後に以下のいずれかのタグを出力してください。\n\
+             あなたの作業結果に最も合致するものを1つだけ選んでください。",
+    appendix: ("", " を選ぶ場合は、タグの前に次の内容も出力してください:"),
+    output: "## 出力",
+    judgment: "## 判定\n\
+               上の出力に最も合致する条件を1つだけ選び、そのタグだけを出力してください。\
+               どれにも合致しない場合は [STEP:NONE] を出力してください。",
+    cycle: (
+        "",
+        " のサイクルが ",
+        " 回繰り返されました。進捗があるか、同じことを繰り返しているかを判断してください。",
+    ),
+    report_missing: "（レポート未作成）",
+};
 
-fn value(variable: Variable) -> Part {
-    Part::Value(variable, Form::Plain)
-}
+static ENGLISH: PieceWords = PieceWords {
+    context: "## Execution Context",
+    working_directory: "- Working directory: ",
+    piece: "- Piece: ",
+    movement: "- Movement: ",
+    iteration: "- Iteration: ",
+    movement_iteration: ("- Movement iteration: ", ""),
+    task: "## User Task",
+    previous: "## Previous Movement Output",
+    inputs: "## Additional User Inputs",
+    knowledge: "## Knowledge",
+    policy: "## Policy",
+    report: "## Report Output (required)",
+    one_report: "When the work is done, output a report in the following format.\n\
+                 Enclose the report in a ```markdown block.",
+    file_name: "File name: ",
+    format: "Format:",
+    several_reports: "When the work is done, output each of the following reports.\n\
+                      Enclose each report in a ```markdown block under its own heading.",
+    status: "## Status Output (required)\n\
+             After all work and report output is finished, output one of the following tags at the very end.\n\
+             Choose only the one that best matches the result of your work.",
+    appendix: ("If you choose ", ", also output the following before the tag:"),
+    output: "## Output",
+    judgment: "## Judgment\n\
+               Choose the one condition that best matches the output above and reply with its tag only. \
+               If none matches, reply [STEP:NONE].",
+    cycle: ("The cycle ", " has repeated ", " times. Judge whether it makes progress or repeats itself."),
+    report_missing: "(report not yet created)",
+};

@@ -3,9 +3,9 @@
 //! A template becomes a list of parts here. Text inserted at run time is therefore never parsed for variables
 //! (P-27).
 
-use saihai_model::{Form, Part, Variable};
+use saihai_model::{PromptPart, ValueForm, Variable};
 
-use super::report_file;
+use super::assignment::{UnsafeReportFile, check_report_file};
 
 /// Variables of every template, in addition to `{report:FILE}`.
 const VARIABLES: [&str; 9] = [
@@ -27,16 +27,16 @@ const NOT_SUPPORTED: [&str; 5] =
     ["review_scope", "current_report", "previous_report", "report_history", "peer_reports"];
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Template {
+pub(super) struct PieceTemplate {
     /// Fixed text and values, in order.
-    pub(super) parts: Vec<Part>,
-    pub(super) remarks: Vec<Remark>,
+    pub(super) parts: Vec<PromptPart>,
+    pub(super) remarks: Vec<TemplateRemark>,
 }
 
 /// A suspicious place in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Remark {
-    pub(super) kind: RemarkKind,
+pub(super) struct TemplateRemark {
+    pub(super) kind: TemplateRemarkKind,
     /// The variable as written, with its brackets.
     pub(super) written: String,
     /// Byte offset in the template.
@@ -44,32 +44,34 @@ pub(super) struct Remark {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RemarkKind {
+pub(super) enum TemplateRemarkKind {
     /// An unknown name that is similar to this variable.
     Misspelt(&'static str),
+    /// A known variable in two pairs of brackets, as other tools write it. The outer pair stays.
+    DoubledBrackets,
     /// A judge variable outside a judge's template.
     OnlyInJudges,
     /// A variable of newer versions.
     NotSupported,
     /// An invalid report file, with the reason.
-    UnsafeFile(report_file::Unsafe),
+    UnsafeFile(UnsafeReportFile),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(super) enum TemplateSpeaker {
     Movement,
     Judge,
 }
 
-impl Template {
+impl PieceTemplate {
     /// Returns a copy with only the values, to count the tokens that Saihai adds.
     pub(super) fn without_words(&self) -> Self {
-        let is_value = |part: &&Part| matches!(part, Part::Value(..));
+        let is_value = |part: &&PromptPart| matches!(part, PromptPart::Value(..));
         Self { parts: self.parts.iter().filter(is_value).cloned().collect(), remarks: Vec::new() }
     }
 
     /// Parses a template in one pass from left to right. Anything that is not a variable stays unchanged.
-    pub(super) fn parse(text: &str, speaker: Speaker) -> Self {
+    pub(super) fn parse(text: &str, speaker: TemplateSpeaker) -> Self {
         let mut template = Self::default();
         let mut fixed = String::new();
         let mut rest = text;
@@ -84,16 +86,21 @@ impl Template {
             };
             match lookup(name, speaker) {
                 Ok(Some((variable, form))) => {
-                    template.push_fixed(&mut fixed);
-                    template.parts.push(Part::Value(variable, form));
                     rest = &from[name.len() + 2..];
+                    if text[..at].ends_with('{') && rest.starts_with('}') {
+                        let (kind, written) =
+                            (TemplateRemarkKind::DoubledBrackets, format!("{{{{{name}}}}}"));
+                        template.remarks.push(TemplateRemark { kind, written, at: at - 1 });
+                    }
+                    template.push_fixed(&mut fixed);
+                    template.parts.push(PromptPart::Value(variable, form));
                 }
                 Ok(None) => {
                     fixed.push('{');
                     rest = &from[1..];
                 }
                 Err(kind) => {
-                    template.remarks.push(Remark { kind, written: format!("{{{name}}}"), at });
+                    template.remarks.push(TemplateRemark { kind, written: format!("{{{name}}}"), at });
                     fixed.push('{');
                     rest = &from[1..];
                 }
@@ -107,14 +114,14 @@ impl Template {
     /// Returns true if the template uses the variable.
     pub(super) fn shows(&self, wanted: &Variable) -> bool {
         self.parts.iter().any(|part| match part {
-            Part::Value(variable, _) => variable == wanted,
-            Part::Fixed(_) => false,
+            PromptPart::Value(variable, _) => variable == wanted,
+            PromptPart::Fixed(_) => false,
         })
     }
 
     fn push_fixed(&mut self, fixed: &mut String) {
         if !fixed.is_empty() {
-            self.parts.push(Part::Fixed(std::mem::take(fixed).into()));
+            self.parts.push(PromptPart::Fixed(std::mem::take(fixed).into()));
         }
     }
 }
@@ -127,11 +134,11 @@ fn bracketed(text: &str) -> Option<&str> {
 }
 
 /// Returns the variable of this name, `None` for ordinary text, or a remark.
-fn lookup(name: &str, speaker: Speaker) -> Result<Option<(Variable, Form)>, RemarkKind> {
+fn lookup(name: &str, speaker: TemplateSpeaker) -> Result<Option<(Variable, ValueForm)>, TemplateRemarkKind> {
     if let Some(file) = name.strip_prefix("report:") {
         let file = file.trim();
-        report_file::check(file).map_err(RemarkKind::UnsafeFile)?;
-        return Ok(Some((Variable::ReportFile(file.to_owned()), Form::Plain)));
+        check_report_file(file).map_err(TemplateRemarkKind::UnsafeFile)?;
+        return Ok(Some((Variable::ReportFile(file.to_owned()), ValueForm::Plain)));
     }
     let variable = match name {
         "task" => Variable::Task,
@@ -140,21 +147,24 @@ fn lookup(name: &str, speaker: Speaker) -> Result<Option<(Variable, Form)>, Rema
         "max_iterations" | "max_steps" => Variable::MaxIterations,
         "movement_iteration" | "step_iteration" => Variable::Visits,
         "report_dir" => Variable::ReportDirectory,
-        "user_inputs" => return Ok(Some((Variable::Inputs, Form::Bullets))),
-        CYCLE_COUNT if speaker == Speaker::Judge => Variable::Cycles,
-        CYCLE_COUNT => return Err(RemarkKind::OnlyInJudges),
-        _ if NOT_SUPPORTED.contains(&name) => return Err(RemarkKind::NotSupported),
-        _ => return misspelt(name, speaker).map_or(Ok(None), |meant| Err(RemarkKind::Misspelt(meant))),
+        "user_inputs" => return Ok(Some((Variable::Inputs, ValueForm::Bullets))),
+        CYCLE_COUNT if speaker == TemplateSpeaker::Judge => Variable::Cycles,
+        CYCLE_COUNT => return Err(TemplateRemarkKind::OnlyInJudges),
+        _ if NOT_SUPPORTED.contains(&name) => return Err(TemplateRemarkKind::NotSupported),
+        _ => {
+            return misspelt(name, speaker)
+                .map_or(Ok(None), |meant| Err(TemplateRemarkKind::Misspelt(meant)));
+        }
     };
-    Ok(Some((variable, Form::Plain)))
+    Ok(Some((variable, ValueForm::Plain)))
 }
 
 /// Returns the variable within two edits of a name.
-fn misspelt(name: &str, speaker: Speaker) -> Option<&'static str> {
+fn misspelt(name: &str, speaker: TemplateSpeaker) -> Option<&'static str> {
     if let Some((before, _)) = name.split_once(':') {
         return (strsim::damerau_levenshtein(before, "report") <= 2).then_some("report:FILE");
     }
-    let judges = (speaker == Speaker::Judge).then_some(CYCLE_COUNT);
+    let judges = (speaker == TemplateSpeaker::Judge).then_some(CYCLE_COUNT);
     VARIABLES
         .into_iter()
         .chain(judges)
@@ -167,18 +177,18 @@ fn misspelt(name: &str, speaker: Speaker) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use saihai_model::{Part, Text};
+    use saihai_model::{PromptPart, Text};
 
-    use super::{Speaker, Template};
+    use super::{PieceTemplate, TemplateSpeaker};
 
     /// Formats the parts as text, with values as `<variable>`, then the remarks.
-    fn shown(template: &Template) -> String {
+    fn shown(template: &PieceTemplate) -> String {
         let mut shown = String::new();
         for part in &template.parts {
             match part {
-                Part::Fixed(Text::Inline(text)) => shown.push_str(text),
-                Part::Fixed(Text::Blob { .. }) => unreachable!("templates are inline"),
-                Part::Value(variable, form) => shown.push_str(&format!("<{variable:?} {form:?}>")),
+                PromptPart::Fixed(Text::Inline(text)) => shown.push_str(text),
+                PromptPart::Fixed(Text::Blob { .. }) => unreachable!("templates are inline"),
+                PromptPart::Value(variable, form) => shown.push_str(&format!("<{variable:?} {form:?}>")),
             }
         }
         for remark in &template.remarks {
@@ -188,7 +198,7 @@ mod tests {
     }
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(shown(&Template::parse(text, Speaker::Movement)), expected, "{text}");
+        assert_eq!(shown(&PieceTemplate::parse(text, TemplateSpeaker::Movement)), expected, "{text}");
     }
 
     // P-26
@@ -211,14 +221,13 @@ mod tests {
     #[test]
     fn only_judges_know_how_often_a_cycle_repeated() {
         check("{cycle_count}", "{cycle_count} !{cycle_count}@0 OnlyInJudges");
-        assert_eq!(shown(&Template::parse("{cycle_count}", Speaker::Judge)), "<Cycles Plain>");
+        assert_eq!(shown(&PieceTemplate::parse("{cycle_count}", TemplateSpeaker::Judge)), "<Cycles Plain>");
     }
 
     // P-27
     #[test]
     fn whatever_is_no_variable_stays_as_it_is_written() {
         check("fn main() { println!(\"{x}\") }", "fn main() { println!(\"{x}\") }");
-        check("{{task}}", "{<Task Plain>}");
         check("{\ntask}", "{\ntask}");
         check("{", "{");
         check("}{}", "}{}");
@@ -231,6 +240,13 @@ mod tests {
         check("{ task }", r#"{ task } !{ task }@0 Misspelt("task")"#);
         check("{max_iteration}", r#"{max_iteration} !{max_iteration}@0 Misspelt("max_iterations")"#);
         check("{reprot:x.md}", r#"{reprot:x.md} !{reprot:x.md}@0 Misspelt("report:FILE")"#);
+    }
+
+    // P-27, U-16
+    #[test]
+    fn doubled_brackets_around_a_variable_are_remarked() {
+        check("a {{task}}", "a {<Task Plain>} !{{task}}@2 DoubledBrackets");
+        check("{{x}} { {task} }", "{{x}} { <Task Plain> }");
     }
 
     // P-12
@@ -250,13 +266,13 @@ mod tests {
         // P-27
         #[test]
         fn a_template_without_brackets_is_one_fixed_text(text in r"[^{]{1,40}") {
-            let template = Template::parse(&text, Speaker::Movement);
-            prop_assert_eq!(template.parts, vec![Part::Fixed(text.into())]);
+            let template = PieceTemplate::parse(&text, TemplateSpeaker::Movement);
+            prop_assert_eq!(template.parts, vec![PromptPart::Fixed(text.into())]);
         }
 
         #[test]
         fn no_text_makes_parsing_a_template_panic(text in r"[{}a-z:_/.\nあ]{0,30}") {
-            let _ = Template::parse(&text, Speaker::Judge);
+            let _ = PieceTemplate::parse(&text, TemplateSpeaker::Judge);
         }
     }
 }

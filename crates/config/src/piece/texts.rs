@@ -1,4 +1,4 @@
-//! Texts of a piece: inline, in files, or in the facet directories. Each file is read once, before the run
+//! Texts of a piece: inline, in files, or in the facet directories (P-8). Each file is read once, before the run
 //! starts (P-6).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::facet::Facet;
 use crate::{
-    Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, Places, ReadError, Source, SourceFile,
-    Span, quoted,
+    Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, ProjectPaths, ReadError, Source,
+    SourceFile, Span, quoted, quoted_path,
 };
 
 /// Maximum bytes of all texts. A text counts once per use, because every prompt holds its own copy.
@@ -18,13 +17,13 @@ const MOST: usize = 64 * 1024 * 1024;
 
 /// A text and its location in the piece or in a separate file.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Passage {
+pub(super) struct PiecePassage {
     pub(super) text: String,
     /// Location of the value in the piece, or the whole file.
     pub(super) at: Location,
 }
 
-impl Passage {
+impl PiecePassage {
     /// Returns the location of `words`, found at byte `at` of the text. Byte offsets differ in a quoted or
     /// folded value, so there it searches for the words.
     pub(super) fn find(&self, words: &str, at: usize) -> Location {
@@ -43,33 +42,40 @@ impl Passage {
     }
 }
 
-pub(super) struct Texts<'a> {
+/// Reads the texts of a piece and collects the diagnostics of its readers.
+pub(super) struct PieceReader<'a> {
     source: &'a dyn Source,
-    places: &'a Places,
+    places: &'a ProjectPaths,
     /// Directory of the piece file; `None` for a built-in.
     directory: Option<PathBuf>,
-    maps: HashMap<Facet, IndexMap<String, Entry>>,
+    maps: HashMap<Facet, IndexMap<String, FacetEntry>>,
     used: HashSet<(Facet, String)>,
-    files: BTreeMap<PathBuf, Result<Arc<SourceFile>, BadFile>>,
+    files: BTreeMap<PathBuf, Result<Arc<SourceFile>, BadTextFile>>,
     /// Bytes of all texts returned so far.
     given: usize,
+    pub(super) diagnostics: Diagnostics,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct FacetEntry {
     key: Location,
     text: Located<String>,
 }
 
 #[derive(Debug, Clone)]
-enum BadFile {
+enum BadTextFile {
     Unread(ReadError),
     NotText,
     Blank,
 }
 
-impl<'a> Texts<'a> {
-    pub(super) fn new(source: &'a dyn Source, places: &'a Places, directory: Option<&Path>) -> Self {
+impl<'a> PieceReader<'a> {
+    pub(super) fn new(
+        source: &'a dyn Source,
+        places: &'a ProjectPaths,
+        directory: Option<&Path>,
+        diagnostics: Diagnostics,
+    ) -> Self {
         Self {
             source,
             places,
@@ -78,62 +84,60 @@ impl<'a> Texts<'a> {
             used: HashSet::new(),
             files: BTreeMap::new(),
             given: 0,
+            diagnostics,
         }
     }
 
     /// Registers an entry of one of the piece's maps.
     pub(super) fn define(&mut self, facet: Facet, name: Located<String>, text: Located<String>) {
-        self.maps.entry(facet).or_default().insert(name.value, Entry { key: name.at, text });
+        self.maps.entry(facet).or_default().insert(name.value, FacetEntry { key: name.at, text });
     }
 
     /// Returns the text that a value refers to.
-    pub(super) fn resolve(
-        &mut self,
-        facet: Facet,
-        value: &Located<String>,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Passage> {
+    pub(super) fn resolve(&mut self, facet: Facet, value: &Located<String>) -> Option<PiecePassage> {
         if self.given > MOST {
             return None;
         }
-        let passage = self.look_up(facet, value, diagnostics)?;
+        let passage = self.look_up(facet, value)?;
         self.given += passage.text.len();
         if self.given > MOST {
             let message =
                 format!("the texts of this piece are larger than {} MiB together", MOST / 1024 / 1024);
-            diagnostics.push(value.error("too-large", message).label("here it becomes too much"));
+            self.diagnostics.push(value.error("too-large", message).label("here it becomes too much"));
         }
         Some(passage)
     }
 
-    fn look_up(
-        &mut self,
-        facet: Facet,
-        value: &Located<String>,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Passage> {
+    fn look_up(&mut self, facet: Facet, value: &Located<String>) -> Option<PiecePassage> {
         if let Some(entry) = self.maps.get(&facet).and_then(|map| map.get(&value.value)).cloned() {
             self.used.insert((facet, value.value.clone()));
-            return self.entry(facet, &entry.text, diagnostics);
+            return self.entry(facet, &entry.text);
         }
         if facet.is_path(&value.value) {
-            return self.file(value, diagnostics);
+            return self.file(value);
         }
         if is_word(&value.value) {
             for directory in self.facet_directories(facet) {
                 let path = directory.join(format!("{}.md", value.value));
                 if self.source.is_file(&path) {
-                    return self.read(&path, value, diagnostics);
+                    return self.read(&path, value);
                 }
             }
-            diagnostics.push(self.unknown(facet, value, diagnostics));
-            return None;
+            if facet != Facet::Instruction {
+                let unknown = self.unknown(facet, value);
+                self.diagnostics.push(unknown);
+                return None;
+            }
+            // P-8: one word can be a whole instruction, as in TAKT.
+            let suspicious = self.looks_like_name(facet, value);
+            self.diagnostics.extend(suspicious);
         }
         if !facet.may_be_inline() {
-            diagnostics.push(self.unknown(facet, value, diagnostics));
+            let unknown = self.unknown(facet, value);
+            self.diagnostics.push(unknown);
             return None;
         }
-        Some(Passage { text: value.value.clone(), at: value.at.clone() })
+        Some(PiecePassage { text: value.value.clone(), at: value.at.clone() })
     }
 
     /// Reports every map entry that the piece does not use.
@@ -155,47 +159,37 @@ impl<'a> Texts<'a> {
     }
 
     /// Returns the text of a map entry: inline, or from its file (P-7).
-    fn entry(
-        &mut self,
-        facet: Facet,
-        entry: &Located<String>,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Passage> {
+    fn entry(&mut self, facet: Facet, entry: &Located<String>) -> Option<PiecePassage> {
         if Facet::Instruction.is_path(&entry.value) {
-            return self.file(entry, diagnostics);
+            return self.file(entry);
         }
         if entry.value.trim().is_empty() {
             let message = format!("the text of this {} is blank", facet.noun());
-            diagnostics.push(entry.error("bad-value", message).label("nothing but blanks"));
+            self.diagnostics.push(entry.error("bad-value", message).label("nothing but blanks"));
             return None;
         }
-        Some(Passage { text: entry.value.clone(), at: entry.at.clone() })
+        Some(PiecePassage { text: entry.value.clone(), at: entry.at.clone() })
     }
 
-    fn file(&mut self, value: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Passage> {
+    fn file(&mut self, value: &Located<String>) -> Option<PiecePassage> {
         let written = value.value.trim_end();
         let Some(path) = self.places.resolve(self.directory.as_deref(), written) else {
-            let message = format!("{} cannot be found: the home directory is not known", quoted(written));
-            diagnostics.push(value.error("missing-file", message));
+            let message = format!("{} cannot be found: the home directory is unknown", quoted(written));
+            self.diagnostics.push(value.error("missing-file", message));
             return None;
         };
-        self.read(&path, value, diagnostics)
+        self.read(&path, value)
     }
 
-    fn read(
-        &mut self,
-        path: &Path,
-        value: &Located<String>,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Passage> {
+    fn read(&mut self, path: &Path, value: &Located<String>) -> Option<PiecePassage> {
         let name = self.places.shown(path);
         if !self.files.contains_key(path) {
             self.files.insert(path.to_owned(), read(self.source, path, &name));
         }
         match &self.files[path] {
-            Ok(file) => Some(Passage { text: file.text().to_owned(), at: Location::whole(file) }),
+            Ok(file) => Some(PiecePassage { text: file.text().to_owned(), at: Location::whole(file) }),
             Err(bad) => {
-                diagnostics.push(bad.diagnostic(value, &name));
+                self.diagnostics.push(bad.diagnostic(value, &name));
                 None
             }
         }
@@ -208,13 +202,35 @@ impl<'a> Texts<'a> {
         roots.into_iter().flatten().map(below).collect()
     }
 
-    fn unknown(&self, facet: Facet, value: &Located<String>, diagnostics: &Diagnostics) -> Diagnostic {
+    /// Returns a warning about one word of text that is probably meant as the name of a facet.
+    fn looks_like_name(&self, facet: Facet, value: &Located<String>) -> Option<Diagnostic> {
+        let in_directories = self.facet_directories(facet).into_iter();
+        let files: Vec<String> = in_directories.flat_map(|directory| self.source.texts(&directory)).collect();
+        let in_files = files.iter().filter_map(|file| file.strip_suffix(".md"));
+        let in_map = self.maps.get(&facet).into_iter().flat_map(|map| map.keys().map(String::as_str));
+        let near = self.diagnostics.suggest(&value.value, in_map.chain(in_files));
+        let is_compound = value.value.contains(['_', '-']);
+        if near.is_none() && !is_compound {
+            return None;
+        }
+        let message =
+            format!("no {} is named {}, so the word itself is the text", facet.noun(), quoted(&value.value));
+        let map = facet.map();
+        let hint =
+            near.unwrap_or_else(|| format!("if it is a name, add it to `{map}:`, or name a `.md` file"));
+        Some(value.warning("unknown-facet", message).label("sent to the agent unchanged").hint(hint))
+    }
+
+    fn unknown(&self, facet: Facet, value: &Located<String>) -> Diagnostic {
         let noun = facet.noun();
         let message = format!("no {noun} is named {}", quoted(&value.value));
         let named = self.maps.get(&facet).into_iter().flat_map(|map| map.keys().map(String::as_str));
-        let hint = diagnostics.suggest(&value.value, named).unwrap_or_else(|| {
-            let directories: Vec<String> =
-                self.facet_directories(facet).iter().map(|path| quoted(&self.places.shown(path))).collect();
+        let hint = self.diagnostics.suggest(&value.value, named).unwrap_or_else(|| {
+            let directories: Vec<String> = self
+                .facet_directories(facet)
+                .iter()
+                .map(|path| quoted_path(&self.places.shown(path)))
+                .collect();
             let map = facet.map();
             format!("add it to `{map}:`, name a `.md` file, or put one into {}", directories.join(" or "))
         });
@@ -222,7 +238,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-impl BadFile {
+impl BadTextFile {
     fn diagnostic(&self, value: &Located<String>, name: &str) -> Diagnostic {
         let name = quoted(name);
         match self {
@@ -241,12 +257,12 @@ impl BadFile {
     }
 }
 
-fn read(source: &dyn Source, path: &Path, name: &str) -> Result<Arc<SourceFile>, BadFile> {
-    let bytes = source.read(path, LARGEST_FILE).map_err(BadFile::Unread)?;
+fn read(source: &dyn Source, path: &Path, name: &str) -> Result<Arc<SourceFile>, BadTextFile> {
+    let bytes = source.read(path, LARGEST_FILE).map_err(BadTextFile::Unread)?;
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let text = std::str::from_utf8(bytes).map_err(|_| BadFile::NotText)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| BadTextFile::NotText)?;
     if text.trim().is_empty() {
-        return Err(BadFile::Blank);
+        return Err(BadTextFile::Blank);
     }
     Ok(Arc::new(SourceFile::new(Area::Piece, name, text)))
 }
@@ -254,4 +270,65 @@ fn read(source: &dyn Source, path: &Path, name: &str) -> Result<Arc<SourceFile>,
 /// Returns true for a single word, which can be the name of a facet.
 fn is_word(value: &str) -> bool {
     !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Kind of text that a piece can keep in a map, in a file, or in the facet directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Facet {
+    Persona,
+    Policy,
+    Knowledge,
+    Instruction,
+    Format,
+}
+
+impl Facet {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Persona, Self::Policy, Self::Knowledge, Self::Instruction, Self::Format];
+
+    /// Returns the key of the piece's map.
+    pub(super) fn map(self) -> &'static str {
+        match self {
+            Self::Persona => "personas",
+            Self::Policy => "policies",
+            Self::Knowledge => "knowledge",
+            Self::Instruction => "instructions",
+            Self::Format => "report_formats",
+        }
+    }
+
+    pub(super) fn directory(self) -> &'static str {
+        match self {
+            Self::Persona => "personas",
+            Self::Policy => "policies",
+            Self::Knowledge => "knowledge",
+            Self::Instruction => "instructions",
+            Self::Format => "output-contracts",
+        }
+    }
+
+    /// Returns the word for messages.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Persona => "persona",
+            Self::Policy => "policy",
+            Self::Knowledge => "knowledge",
+            Self::Instruction => "instruction",
+            Self::Format => "report format",
+        }
+    }
+
+    /// Returns true if the text itself may replace the name.
+    pub(super) fn may_be_inline(self) -> bool {
+        match self {
+            Self::Persona | Self::Policy | Self::Knowledge => false,
+            Self::Instruction | Self::Format => true,
+        }
+    }
+
+    /// Returns true if a value is a path. Inline text may contain a slash, but a name may not.
+    pub(super) fn is_path(self, value: &str) -> bool {
+        let one_line = !value.trim_end().contains('\n');
+        one_line && (value.trim_end().ends_with(".md") || (!self.may_be_inline() && value.contains('/')))
+    }
 }

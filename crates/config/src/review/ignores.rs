@@ -1,18 +1,62 @@
 //! Suppressed findings: `.saihai/review-ignore.toml`.
 
-use super::plan::PlannedIgnore;
-use super::read::path_pattern;
-use super::tables::{IGNORE, IGNORES};
+use serde::{Deserialize, Serialize};
+
+use super::agent_file::path_pattern;
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, quoted};
 use crate::document::{Document, Format, LARGEST_FILE};
-use crate::fields::{Cursor, Fields};
-use crate::{Places, Source};
+use crate::fields::{Cursor, Field, Fields, Object, ValueKind};
+use crate::{ProjectPaths, Source};
 
 /// Path below the project root.
 pub const IGNORE_FILE: &str = ".saihai/review-ignore.toml";
 
+/// An entry of the project's ignore list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingIgnore {
+    /// Fingerprint of the suppressed finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Pattern of the files whose findings are suppressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub reason: String,
+    /// Last day on which the suppression applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// File that contains this entry.
+    pub file: String,
+    /// First and last line of this entry.
+    pub lines: (u32, u32),
+}
+
+pub static IGNORES: Object = Object {
+    title: "`review-ignore.toml`",
+    fields: &[
+        Field::new("ignore", ValueKind::List(&ValueKind::Object(&IGNORE))).about("findings not to hear of")
+    ],
+};
+
+pub static IGNORE: Object = Object {
+    title: "an entry of `ignore`",
+    fields: &[
+        Field::new("fingerprint", ValueKind::Text).about("the finding of this name"),
+        Field::new("agent", ValueKind::Text).about("what this agent finds"),
+        Field::new("path", ValueKind::Text)
+            .about("what is found in files this pattern takes, with `**` and `{a,b}`"),
+        Field::required("reason", ValueKind::Text).about("why"),
+        Field::new("expires", ValueKind::Text).about("the last day on which it holds, as `YYYY-MM-DD`"),
+    ],
+};
+
 /// Reads the suppressions of a project. A missing file is fine; an invalid file is an error.
-pub fn load_ignores(source: &dyn Source, places: &Places, found: &mut Diagnostics) -> Vec<PlannedIgnore> {
+pub fn load_ignores(
+    source: &dyn Source,
+    places: &ProjectPaths,
+    found: &mut Diagnostics,
+) -> Vec<FindingIgnore> {
     let path = places.root.join(IGNORE_FILE);
     if !source.is_file(&path) {
         return Vec::new();
@@ -31,12 +75,12 @@ pub fn load_ignores(source: &dyn Source, places: &Places, found: &mut Diagnostic
         return Vec::new();
     };
     let Some(fields) = Fields::read(&document.cursor(), &IGNORES, found) else { return Vec::new() };
-    let lines = Lines::of(&String::from_utf8_lossy(&bytes));
+    let lines = EntryLines::of(&String::from_utf8_lossy(&bytes));
     let entries = fields.list("ignore").into_iter().enumerate();
     entries.filter_map(|(index, entry)| read(&entry, lines.at(index), found)).collect()
 }
 
-fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Option<PlannedIgnore> {
+fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Option<FindingIgnore> {
     let fields = Fields::read(entry, &IGNORE, found)?;
     let mut filled = |key: &str| {
         let text = fields.text(key)?;
@@ -52,7 +96,7 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
         .text("fingerprint")
         .filter(|name| !name.value.trim().is_empty() && !is_fingerprint(&name.value))
     {
-        let message = format!("{} is no fingerprint", quoted(&name.value));
+        let message = format!("{} is not a fingerprint", quoted(&name.value));
         let error = name.error("bad-value", message).label("not a fingerprint");
         found.push(
             error.hint("a fingerprint is 16 digits from `0` to `9` and `a` to `f`, as a report shows them"),
@@ -68,7 +112,7 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
     }
     let expires = fields.text("expires");
     if let Some(day) = expires.as_ref().filter(|day| !is_day(&day.value)) {
-        let message = format!("{} is no day", quoted(&day.value));
+        let message = format!("{} is not a date", quoted(&day.value));
         let error = day.error("bad-value", message).label("not a day");
         found.push(error.hint("a day is written `YYYY-MM-DD`"));
         return None;
@@ -76,7 +120,7 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
     if !is_pattern {
         return None;
     }
-    Some(PlannedIgnore {
+    Some(FindingIgnore {
         fingerprint,
         agent,
         path,
@@ -96,12 +140,12 @@ fn is_day(text: &str) -> bool {
 }
 
 /// Line range of each entry, from its heading to the next heading.
-struct Lines {
+struct EntryLines {
     headings: Vec<u32>,
     last: u32,
 }
 
-impl Lines {
+impl EntryLines {
     fn of(text: &str) -> Self {
         let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
         let headings =
@@ -125,9 +169,9 @@ mod tests {
     use crate::MemorySource;
     use crate::diagnostic::{Colour, to_human};
 
-    fn loaded(text: &str) -> (Vec<PlannedIgnore>, String) {
+    fn loaded(text: &str) -> (Vec<FindingIgnore>, String) {
         let source = MemorySource::new([("/p/.saihai/review-ignore.toml", text)]);
-        let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+        let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
         let mut found = Diagnostics::new();
         let ignores = load_ignores(&source, &places, &mut found);
         (ignores, to_human(&found, Colour::Never))
@@ -159,7 +203,7 @@ mod tests {
     fn a_fingerprint_is_written_as_a_report_shows_it() {
         for wrong in ["xyz", "00A1B2C3D4E5F607", "00a1b2c3d4e5f60", "00a1b2c3d4e5f607 "] {
             let (ignores, said) = loaded(&format!("[[ignore]]\nfingerprint = \"{wrong}\"\nreason = \"r\"\n"));
-            assert!(ignores.is_empty() && said.contains("is no fingerprint"), "{said}");
+            assert!(ignores.is_empty() && said.contains("is not a fingerprint"), "{said}");
         }
     }
 
@@ -196,7 +240,7 @@ mod tests {
       | ^^^^^^^^^^ none of them is here
       = help: a report shows the fingerprint of each finding
 
-    error[review/bad-value]: `soon` is no day
+    error[review/bad-value]: `soon` is not a date
     --> .saihai/review-ignore.toml:8:11
       |
     8 | expires = "soon"

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use sha2::{Digest as _, Sha256};
 
-use super::python::Room;
-use super::read::{ReadAgent, read};
-use super::{AgentDefinition, UnknownAgent, Wish, builtin};
-use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, did_you_mean, list_of, quoted};
+use super::AgentDefinition;
+use super::agent_file::{ReadAgent, read};
+use super::python::PatternMemory;
+use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, list_of, quoted, quoted_path};
 use crate::document::{Document, Format, LARGEST_FILE};
-use crate::{FileKind, Language, Places, Source};
+use crate::{FileKind, Language, NewFile, ProjectPaths, Source};
 
 /// Agent directories below the project root.
 const DIRECTORIES: [&str; 2] = [".hachimoku/agents", ".saihai/agents"];
@@ -21,7 +22,7 @@ pub struct LoadResult {
     /// Usable agents, sorted by name.
     pub agents: Vec<Agent>,
     /// Skipped files, sorted by path.
-    pub errors: Vec<LoadError>,
+    pub errors: Vec<AgentLoadError>,
     /// Warnings about the other files.
     pub remarks: Diagnostics,
 }
@@ -45,7 +46,7 @@ pub enum AgentOrigin {
 }
 
 #[derive(Debug, Clone)]
-pub struct LoadError {
+pub struct AgentLoadError {
     /// The invalid file, or both files that define the same agent.
     pub files: Vec<PathBuf>,
     /// Intended agent name: the name inside the file, else the file name.
@@ -60,36 +61,16 @@ impl LoadResult {
         let all: BTreeSet<&str> = right.chain(self.errors.iter().map(|error| error.name.as_str())).collect();
         all.into_iter().collect()
     }
-
-    /// Checks that flags and settings name existing agents. The error holds the first unknown name.
-    pub fn check(&self, wish: &Wish) -> Result<(), UnknownAgent> {
-        let is_right = |name: &str| self.agents.iter().any(|agent| agent.definition.name == name);
-        let names = self.names();
-        let asked = wish.only.iter().map(|name| (name, true));
-        for (name, is_needed) in asked.chain(wish.skip.iter().chain(&wish.disabled).map(|name| (name, false)))
-        {
-            let is_known = names.contains(&name.as_str());
-            if is_right(name) || (is_known && !is_needed) {
-                continue;
-            }
-            let there_is = || format!("there is {}", list_of(names.iter().copied(), "and"));
-            return Err(UnknownAgent {
-                name: name.clone(),
-                is_refused: is_known,
-                hint: match is_known {
-                    true => "mend its file first: what is wrong with it is said above".to_owned(),
-                    false => did_you_mean(name, names.iter().copied()).unwrap_or_else(there_is),
-                },
-            });
-        }
-        Ok(())
-    }
 }
 
 /// Reads the project's agents and the built-in ones. An invalid file is skipped; an unreadable
 /// agent directory is an error.
-pub fn load(source: &dyn Source, places: &Places, language: Language) -> Result<LoadResult, Diagnostics> {
-    let mut loading = Loading::new(source, places, language);
+pub fn load(
+    source: &dyn Source,
+    places: &ProjectPaths,
+    language: Language,
+) -> Result<LoadResult, Diagnostics> {
+    let mut loading = AgentLoading::new(source, places, language);
     let mut refused = Diagnostics::new();
     for directory in DIRECTORIES.map(|below| places.root.join(below)) {
         match loading.files(&directory) {
@@ -102,8 +83,8 @@ pub fn load(source: &dyn Source, places: &Places, language: Language) -> Result<
 }
 
 /// Returns all errors and warnings about one agent file.
-pub fn check_agent(source: &dyn Source, places: &Places, path: &Path) -> Diagnostics {
-    let mut loading = Loading::new(source, places, Language::default());
+pub fn check_agent(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Diagnostics {
+    let mut loading = AgentLoading::new(source, places, Language::default());
     loading.file(path.to_owned());
     let result = loading.finish();
     let mut all = result.remarks;
@@ -111,24 +92,24 @@ pub fn check_agent(source: &dyn Source, places: &Places, path: &Path) -> Diagnos
     all
 }
 
-struct Loading<'a> {
+struct AgentLoading<'a> {
     source: &'a dyn Source,
-    places: &'a Places,
+    places: &'a ProjectPaths,
     language: Language,
     result: LoadResult,
-    own: Vec<(PathBuf, Read)>,
+    own: Vec<(PathBuf, AgentFile)>,
     /// Memory budget shared by the patterns of all files.
-    room: Room,
+    room: PatternMemory,
 }
 
-enum Read {
+enum AgentFile {
     Agent(Box<ReadAgent>),
-    Copy(&'static builtin::BuiltIn),
+    Copy(&'static BuiltInAgent),
 }
 
-impl<'a> Loading<'a> {
-    fn new(source: &'a dyn Source, places: &'a Places, language: Language) -> Self {
-        let (result, own, room) = (LoadResult::default(), Vec::new(), Room::default());
+impl<'a> AgentLoading<'a> {
+    fn new(source: &'a dyn Source, places: &'a ProjectPaths, language: Language) -> Self {
+        let (result, own, room) = (LoadResult::default(), Vec::new(), PatternMemory::default());
         Self { source, places, language, result, own, room }
     }
 
@@ -156,14 +137,14 @@ impl<'a> Loading<'a> {
         let read = self.read(&path, &mut found);
         if found.has_errors() {
             let name = self.name_of(&path);
-            self.result.errors.push(LoadError { files: vec![path], name, diagnostics: found.sorted() });
+            self.result.errors.push(AgentLoadError { files: vec![path], name, diagnostics: found.sorted() });
             return;
         }
         self.result.remarks.append(found);
         self.own.extend(read.map(|read| (path, read)));
     }
 
-    fn read(&mut self, path: &Path, found: &mut Diagnostics) -> Option<Read> {
+    fn read(&mut self, path: &Path, found: &mut Diagnostics) -> Option<AgentFile> {
         let name = self.places.shown(path);
         let refuse = |why: String, hint: Option<&str>| {
             let file = std::sync::Arc::new(SourceFile::new(Area::Review, name.as_str(), ""));
@@ -181,8 +162,8 @@ impl<'a> Loading<'a> {
             found.push(refuse(format!("it is not UTF-8 (byte {})", error.valid_up_to() + 1), None));
             return None;
         }
-        if let Some(built_in) = builtin::unedited(&bytes) {
-            return Some(Read::Copy(built_in));
+        if let Some(built_in) = unedited(&bytes) {
+            return Some(AgentFile::Copy(built_in));
         }
         let document = Document::parse(&bytes, Format::Toml, &name, Area::Review, found)?;
         if is_of_another_tool(path, &document) {
@@ -191,7 +172,7 @@ impl<'a> Loading<'a> {
             found.push(Location::whole(&document.file).note("no-effect", message));
             return None;
         }
-        read(&document, &mut self.room, found).map(|agent| Read::Agent(Box::new(agent)))
+        read(&document, &mut self.room, found).map(|agent| AgentFile::Agent(Box::new(agent)))
     }
 
     /// Returns the agent name of an invalid file, because flags and settings may still refer to it.
@@ -207,7 +188,7 @@ impl<'a> Loading<'a> {
     fn foreign_settings(&mut self) {
         let path = self.places.root.join(".hachimoku/config.toml");
         if self.source.is_file(&path) {
-            let message = format!("{} has no effect", quoted(&self.places.shown(&path)));
+            let message = format!("{} has no effect", quoted_path(&self.places.shown(&path)));
             let note = Diagnostic::note(Area::Review.code("no-effect"), message);
             self.result.remarks.push(note.hint("settings are `[review]` in `.saihai/config.toml`"));
         }
@@ -216,17 +197,17 @@ impl<'a> Loading<'a> {
     /// decides which agent replaces which.
     fn finish(mut self) -> LoadResult {
         let mut agents: IndexMap<String, Agent> = IndexMap::new();
-        for built_in in builtin::all() {
+        for built_in in &ALL {
             let definition = built_in.definition(self.language);
             agents.insert(definition.name.clone(), Agent { definition, origin: AgentOrigin::BuiltIn });
         }
         let mut own: IndexMap<String, Vec<(PathBuf, ReadAgent)>> = IndexMap::new();
         for (path, read) in std::mem::take(&mut self.own) {
             match read {
-                Read::Agent(agent) => {
+                AgentFile::Agent(agent) => {
                     own.entry(agent.definition.name.clone()).or_default().push((path, *agent));
                 }
-                Read::Copy(built_in) => {
+                AgentFile::Copy(built_in) => {
                     if let Some(agent) = agents.get_mut(built_in.name) {
                         agent.origin = AgentOrigin::UneditedCopy(path);
                     }
@@ -249,7 +230,7 @@ impl<'a> Loading<'a> {
     fn take(&mut self, name: String, path: PathBuf, agent: ReadAgent, agents: &mut IndexMap<String, Agent>) {
         let shadows = agents.contains_key(&name);
         if shadows {
-            let message = format!("{} stands in for the built-in agent of that name", quoted(&name));
+            let message = format!("{} replaces the built-in agent of that name", quoted(&name));
             let warning = agent.named.warning("shadows-builtin", message).label("built in, too");
             self.result.remarks.push(warning.hint("another name lets both review"));
         }
@@ -267,9 +248,9 @@ impl<'a> Loading<'a> {
         for other in places {
             error = error.also(other, "and here");
         }
-        let diagnostics = [error.hint("give each agent a name of its own")].into_iter().collect();
+        let diagnostics = [error.hint("give each agent a different name")].into_iter().collect();
         let files = files.into_iter().map(|(path, _)| path).collect();
-        self.result.errors.push(LoadError { files, name: name.to_owned(), diagnostics });
+        self.result.errors.push(AgentLoadError { files, name: name.to_owned(), diagnostics });
     }
 }
 
@@ -280,4 +261,82 @@ fn is_of_another_tool(path: &Path, document: &Document) -> bool {
     ["selector", "aggregator"].contains(&stem)
         && name == Some(stem)
         && document.root.get("output_schema").is_none()
+}
+
+/// A built-in agent in both languages.
+#[derive(Debug)]
+pub(super) struct BuiltInAgent {
+    pub(super) name: &'static str,
+    english: &'static str,
+    japanese: &'static str,
+}
+
+macro_rules! agent {
+    ($name:literal) => {
+        BuiltInAgent {
+            name: $name,
+            english: include_str!(concat!("builtin/", $name, ".en.toml")),
+            japanese: include_str!(concat!("builtin/", $name, ".ja.toml")),
+        }
+    };
+}
+
+pub(super) static ALL: [BuiltInAgent; 6] = [
+    agent!("code-reviewer"),
+    agent!("code-simplifier"),
+    agent!("comment-analyzer"),
+    agent!("pr-test-analyzer"),
+    agent!("silent-failure-hunter"),
+    agent!("type-design-analyzer"),
+];
+
+/// Prefix of the first line of a copy.
+const MARK: &str = "# saihai-builtin: ";
+
+/// Returns an editable copy of every built-in agent for a project.
+pub fn copies(root: &Path, language: Language) -> Vec<NewFile> {
+    let file = |one: &BuiltInAgent| NewFile {
+        path: root.join(".saihai/agents").join(format!("{}.toml", one.name)),
+        text: one.copy(language),
+    };
+    ALL.iter().map(file).collect()
+}
+
+impl BuiltInAgent {
+    pub(super) fn text(&self, language: Language) -> &'static str {
+        match language {
+            Language::English => self.english,
+            Language::Japanese => self.japanese,
+        }
+    }
+
+    /// Returns the text of a copy, with a first line that names the original.
+    pub(super) fn copy(&self, language: Language) -> String {
+        let text = self.text(language);
+        format!("{MARK}{} sha256={}\n{text}", self.name, digest(text))
+    }
+
+    pub(super) fn definition(&self, language: Language) -> AgentDefinition {
+        let mut found = Diagnostics::new();
+        let text = self.text(language).as_bytes();
+        let document = Document::parse(text, Format::Toml, self.name, Area::Review, &mut found);
+        let agent = document.and_then(|document| read(&document, &mut PatternMemory::default(), &mut found));
+        agent.expect("a test reads every agent that comes with Saihai in both languages").definition
+    }
+}
+
+/// returns the built-in agent if the file is an unedited copy of it. A marked file with a
+/// different agent name is not a copy: treating it as one would silently drop that agent.
+pub(super) fn unedited(bytes: &[u8]) -> Option<&'static BuiltInAgent> {
+    let text = std::str::from_utf8(bytes).ok()?.replace("\r\n", "\n");
+    let (first, rest) = text.split_once('\n')?;
+    let (name, hash) = first.strip_prefix(MARK)?.split_once(" sha256=")?;
+    let built_in = ALL.iter().find(|built_in| built_in.name == name)?;
+    let named = toml::from_str::<toml::Table>(rest).ok()?;
+    let is_named = named.get("name").and_then(toml::Value::as_str) == Some(name);
+    (is_named && hash == digest(rest)).then_some(built_in)
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

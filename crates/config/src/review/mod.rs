@@ -1,49 +1,88 @@
-//! Review agents: specialists with one file each, selected by the content of a change.
+//! Review agents as files: specialists with one file each, and the turn that each of them takes.
 //!
-//! [`load`] reads all agents and skips invalid files. [`select`] returns the agents that a subject
-//! needs, with reasons. Selection asks no model: the same files and the same change give the same
-//! agents.
+//! [`load`] reads all agents and skips invalid files. The crate `saihai-review` selects among them and folds
+//! their findings. Reading stays here because pieces name review agents and `saihai check` reads their files.
 
 mod agent;
-mod answerer;
-mod applicability;
-mod asked;
-mod builtin;
-mod decisive;
-mod glob;
-mod granted;
+mod agent_file;
 mod ignores;
-mod lint;
 mod load;
-mod lower;
-mod path_pattern;
-mod phase;
-mod plan;
+mod patterns;
 mod python;
-mod read;
 mod reviewer;
-mod schema;
-mod select;
-mod share;
-mod shortfalls;
-mod speech;
-mod tables;
-mod told;
-mod tools;
 
-pub use agent::AgentDefinition;
-pub use applicability::Applicability;
-pub use builtin::copies;
-pub use ignores::{IGNORE_FILE, load_ignores};
-pub use load::{Agent, AgentOrigin, LoadError, LoadResult, check_agent, load};
-pub use lower::{Cached, LoweredReview, ReviewOptions, Reviewing, ending, lower};
-pub use phase::Phase;
-pub use plan::{Plan, PlannedAgent, PlannedError, PlannedFile, PlannedGap, PlannedIgnore};
+use saihai_model::Severity;
+use serde::{Deserialize, Serialize};
+
+pub use agent::{AgentDefinition, Applicability, OutputSchema, Phase};
+pub use agent_file::AGENT;
+pub use ignores::{FindingIgnore, IGNORE, IGNORE_FILE, IGNORES, load_ignores};
+pub use load::{Agent, AgentLoadError, AgentOrigin, LoadResult, check_agent, copies, load};
+pub use patterns::{NamePattern, PathPattern};
+pub use python::{LONGEST_BACKTRACKED, PythonMatch, PythonRegex};
 pub(crate) use reviewer::Reviewer;
-pub use schema::OutputSchema;
-pub use select::{Considered, Selection, UnknownAgent, Why, WhyNot, Wish, select};
-pub use tables::{AGENT, IGNORE, IGNORES};
-pub use told::{Told, tell};
+pub use reviewer::{
+    AgentProvider, GrantedTools, ProviderOverride, ReviewerWords, all_take_schema, reply_contract,
+};
+
+/// Lowest severity that fails a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailOn {
+    Critical,
+    #[default]
+    Important,
+    Suggestion,
+    Nitpick,
+    Never,
+}
+
+/// Maximum distance from the change at which a finding still fails the review, nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailScope {
+    Added,
+    Context,
+    #[default]
+    File,
+    All,
+}
+
+impl FailOn {
+    pub const ALL: [Self; 5] =
+        [Self::Critical, Self::Important, Self::Suggestion, Self::Nitpick, Self::Never];
+
+    pub fn name(self) -> &'static str {
+        self.severity().map_or("never", Severity::name)
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Returns the mildest severity that fails a review.
+    pub fn severity(self) -> Option<Severity> {
+        match self {
+            Self::Critical => Some(Severity::Critical),
+            Self::Important => Some(Severity::Important),
+            Self::Suggestion => Some(Severity::Suggestion),
+            Self::Nitpick => Some(Severity::Nitpick),
+            Self::Never => None,
+        }
+    }
+}
+
+impl FailScope {
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "added" => Some(Self::Added),
+            "context" => Some(Self::Context),
+            "file" => Some(Self::File),
+            "all" => Some(Self::All),
+            _ => None,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -2,17 +2,18 @@ use std::path::Path;
 
 use super::{FIRST, NewFile, eject, scaffold};
 use crate::{
-    Area, Definition, Diagnostics, Dialect, Document, Format, Language, Loaded, MemorySource, Options,
-    Origin, Places, Settings, SettingsFrom, Severity, Source as _, Variables, find, load, schema,
+    Area, Definition, Diagnostics, Dialect, Document, Format, Language, LoadedDefinition, MemorySource,
+    Options, Origin, ProjectPaths, Settings, SettingsFrom, Severity, Source as _, Variables, find, load,
+    schema,
 };
 
 const LANGUAGES: [Language; 2] = [Language::English, Language::Japanese];
 
-fn places() -> Places {
-    Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
+fn places() -> ProjectPaths {
+    ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None }
 }
 
-fn loaded(source: &MemorySource, name: &str, language: Language) -> Loaded {
+fn loaded(source: &MemorySource, name: &str, language: Language) -> LoadedDefinition {
     let mut settings = Settings::default();
     settings.language = language;
     let definition = find(source, &places(), name).unwrap();
@@ -157,7 +158,7 @@ fn what_was_ejected_takes_the_place_of_the_built_in_and_is_the_same_workflow() {
 }
 
 fn built_in_names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
-    let all = crate::definition::BuiltIn::all().iter();
+    let all = crate::definition::BuiltInDefinition::all().iter();
     all.filter(move |built_in| built_in.dialect == dialect).map(|built_in| built_in.name)
 }
 

@@ -42,7 +42,7 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
         },
         "judge": {
           "$ref": "#/$defs/judge",
-          "description": "who decides how to go on"
+          "description": "the agent that decides how to continue"
         },
         "threshold": {
           "default": 3,

@@ -1,15 +1,15 @@
-//! Replies of a script.
+//! Replies of a script, and TAKT mock scenarios.
 
 use regex::Regex;
 use saihai_model::{
-    FailureClass, Json, Moment, ScriptEdit, ScriptFailure, ScriptReply, ScriptRun, ScriptWrite, Times,
-    ToolUse, Usage, Usd, Visits,
+    FailureClass, Json, Millis, Moment, ProgramExit, Script, ScriptEdit, ScriptFailure, ScriptReply,
+    ScriptRun, ScriptWrite, Times, ToolUse, Usage, Usd, Visits,
 };
 
-use super::tables::{COUNT, EDIT, FAIL, REPLY, RUN, TOOL, USAGE, WRITE};
-use super::target::Names;
-use crate::diagnostic::{Diagnostics, Located, quoted};
-use crate::document::{Node, Value};
+use super::TargetNames;
+use super::tables::{COUNT, EDIT, ENTRY, EXIT_CODE, FAIL, REPLY, RUN, TOOL, USAGE, WRITE};
+use crate::diagnostic::{Diagnostics, Located, Severity, quoted};
+use crate::document::{Document, Node, Value};
 use crate::fields::{Cursor, Fields};
 
 /// Maximum length of a prompt pattern in bytes.
@@ -17,21 +17,34 @@ const LONGEST_PATTERN: usize = 8 * 1024;
 
 pub(super) fn read(
     cursor: &Cursor<'_>,
-    names: &Names<'_>,
+    names: &TargetNames<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<ScriptReply> {
     let fields = Fields::read(cursor, &REPLY, diagnostics)?;
     check_conflicts(&fields, diagnostics);
     let text = |name| fields.text(name).map(|text| text.value);
+    let target = fields.text("for").and_then(|name| names.target(&name, diagnostics));
+    if let Some(key) = fields.key("exit") {
+        let is_for_program = match &target {
+            Some(target) => names.may_be_program(target),
+            // A wrong name is already reported.
+            None => fields.has("for"),
+        };
+        if !is_for_program {
+            let message = "`exit` has no effect: this reply is not for a movement that runs a program";
+            diagnostics.push(key.error("no-effect", message).hint("name the movement in `for`"));
+        }
+    }
     Some(ScriptReply {
         origin: cursor.location().name(),
-        target: fields.text("for").and_then(|name| names.target(&name, diagnostics)),
+        target,
         role: None,
         visits: fields.any("visit").and_then(|visit| visits(&visit, diagnostics)),
         prompt: fields.text("prompt").and_then(|pattern| checked_pattern(pattern, diagnostics)),
         times: times(&fields),
         text: text("text"),
         structured: fields.any("structured").and_then(|value| json(&value, diagnostics)),
+        exit: fields.any("exit").and_then(|exit| program_exit(&exit, diagnostics)),
         session: text("session"),
         usage: usage(&fields, diagnostics),
         cost: fields.number("cost").and_then(|cost| dollars(&cost, diagnostics)),
@@ -64,6 +77,16 @@ fn check_conflicts(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
     }
 }
 
+/// Parses the end of a program: an exit code or `timeout`.
+fn program_exit(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ProgramExit> {
+    if cursor.node().as_text() == Some("timeout") {
+        return Some(ProgramExit::Timeout);
+    }
+    let is_right = cursor.must_be(&EXIT_CODE, diagnostics);
+    let code = cursor.node().as_integer().filter(|_| is_right)?;
+    i32::try_from(code).ok().map(ProgramExit::Code)
+}
+
 /// Parses a visit, a list of visits, or `"2.."`.
 pub(super) fn visits(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Visits> {
     match &cursor.node().value {
@@ -73,13 +96,7 @@ pub(super) fn visits(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Opti
             visits.into_iter().collect::<Option<Vec<u32>>>().map(Visits::These)
         }
         Value::Text(text) if from(text).is_some() => from(text).map(Visits::From),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::Date(_)
-        | Value::List(_)
-        | Value::Map(_) => {
+        _ => {
             let message = "`visit` must be a number from 1, a list of them, or a text such as \"2..\"";
             diagnostics.push(cursor.error("bad-value", message).label("none of these"));
             None
@@ -119,7 +136,7 @@ fn checked_pattern(pattern: Located<String>, diagnostics: &mut Diagnostics) -> O
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let message = format!("`prompt` is no regular expression: {reason}");
+            let message = format!("`prompt` is not a regular expression: {reason}");
             let hint = "look-around and back-references are not supported";
             let hint = reason.contains("not supported").then(|| hint.to_owned());
             diagnostics.push(pattern.error("bad-regex", message).label("this pattern").maybe_hint(hint));
@@ -143,7 +160,7 @@ fn has_strange_number(node: &Node) -> bool {
         Value::Float(number) => !number.is_finite(),
         Value::List(items) => items.iter().any(has_strange_number),
         Value::Map(entries) => entries.iter().any(|entry| has_strange_number(&entry.value)),
-        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) | Value::Date(_) => false,
+        _ => false,
     }
 }
 
@@ -231,4 +248,94 @@ fn run(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptRun> 
     let argv = fields.texts("argv")?.into_iter().map(|argument| argument.value).collect();
     let exit = fields.integer("exit").and_then(|exit| i32::try_from(exit.value).ok()).unwrap_or(0);
     Some(ScriptRun { argv, exit })
+}
+
+/// Reads a TAKT mock scenario: a list of entries, each used once. Entries for a persona take precedence over
+/// general ones.
+pub(super) fn read_scenario(document: &Document, diagnostics: &mut Diagnostics) -> Script {
+    let entries = document.cursor();
+    let replies = entries.items().filter_map(|one| entry(&one, diagnostics)).collect();
+    Script { strict: false, lenient_roles: true, replies, ..Script::default() }
+}
+
+fn entry(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptReply> {
+    let fields = entry_fields(cursor, diagnostics)?;
+    let index = cursor.path();
+    let Some(content) = fields.text("content") else {
+        if !fields.has("content") {
+            let message = format!("the scenario entry `{index}` needs `content`");
+            diagnostics.push(cursor.error("missing-key", message).label("`content` is missing here"));
+        }
+        return None;
+    };
+    let structured = fields.any("structured_output").and_then(|value| json(&value, diagnostics));
+    let fail = scenario_failure(&fields, &content.value);
+    let says = fail.is_none();
+    Some(ScriptReply {
+        origin: cursor.location().name(),
+        role: fields.text("agent").map(|role| role.value),
+        text: Some(content.value).filter(|_| says),
+        structured: structured.filter(|_| says),
+        delay: fields.number("delay_ms").map(|length| millis(length.value)),
+        hang: fields.bool("wait_for_abort").is_some_and(|hang| hang.value),
+        writes: fields.list("file_writes").iter().filter_map(|one| write(one, diagnostics)).collect(),
+        progress: progress(&fields, diagnostics),
+        fail,
+        ..ScriptReply::default()
+    })
+}
+
+/// Reads the fields of an entry. TAKT ignores unknown keys, so they only cause a warning.
+fn entry_fields<'d>(cursor: &Cursor<'d>, diagnostics: &mut Diagnostics) -> Option<Fields<'d>> {
+    let mut found = Diagnostics::new();
+    let fields = Fields::read(cursor, &ENTRY, &mut found);
+    for mut diagnostic in found {
+        if diagnostic.code.slug == "unknown-key" {
+            diagnostic.severity = Severity::Warning;
+        }
+        diagnostics.push(diagnostic);
+    }
+    fields
+}
+
+fn scenario_failure(fields: &Fields<'_>, content: &str) -> Option<ScriptFailure> {
+    let text = |name| fields.text(name).map(|text| text.value);
+    let (status, error, category) = (text("status"), text("error"), text("failure_category"));
+    let class = match (status.as_deref(), error.is_some()) {
+        (Some("blocked"), false) => FailureClass::Refused,
+        (Some("rate_limited"), _) => FailureClass::RateLimited,
+        (Some("error"), _) | (_, true) => match category.as_deref() {
+            Some("external_abort") => FailureClass::Cancelled,
+            Some("part_timeout" | "stream_idle_timeout") => FailureClass::Transient,
+            Some(_) | None => FailureClass::Crashed,
+        },
+        (_, false) => return None,
+    };
+    let message = error.unwrap_or_else(|| content.to_owned());
+    Some(ScriptFailure { class, message, retry_after: None, until: None })
+}
+
+/// Returns the progress to show: the tools, then the pieces of text.
+fn progress(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<String> {
+    let mut progress = Vec::new();
+    for event in fields.list("stream_events") {
+        match event.node().get("tool").and_then(|tool| tool.as_text()) {
+            Some(tool) => progress.push(format!("uses {}", quoted(tool))),
+            None => {
+                let message = "a stream event must be a mapping with a `tool`";
+                diagnostics.push(event.error("bad-value", message).label("no tool is named"));
+            }
+        }
+    }
+    progress.extend(fields.texts("text_chunks").into_iter().flatten().map(|chunk| chunk.value));
+    progress
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates, and it is not negative"
+)]
+fn millis(length: f64) -> Millis {
+    Millis(length.round() as u64)
 }

@@ -1,27 +1,29 @@
 //! Key tables of script files.
 
-use crate::fields::{Field, Kind, Object};
+use crate::fields::{Field, Object, ValueKind};
 
 const MANY: i64 = u32::MAX as i64;
 /// A number of times, or a visit number.
-pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: MANY };
-const TOKENS: Kind = Kind::Integer { min: 0, max: i64::MAX };
+pub(super) const COUNT: ValueKind = ValueKind::Integer { min: 1, max: MANY };
+/// An exit code of a program.
+pub(super) const EXIT_CODE: ValueKind = ValueKind::Integer { min: 0, max: 255 };
+const TOKENS: ValueKind = ValueKind::Integer { min: 0, max: i64::MAX };
 
 pub static SCRIPT: Object = Object {
     title: "a script",
     fields: &[
-        Field::required("script", Kind::Integer { min: 1, max: 1 }).about("the version of the format"),
-        Field::new("strict", Kind::Bool)
+        Field::required("script", ValueKind::Integer { min: 1, max: 1 }).about("the version of the format"),
+        Field::new("strict", ValueKind::Bool)
             .default("true")
             .about("a missing reply fails its turn, an unused one the command"),
-        Field::required("replies", Kind::List(&Kind::Object(&REPLY)))
+        Field::required("replies", ValueKind::List(&ValueKind::Object(&REPLY)))
             .about("the replies, tried in this order"),
-        Field::new("task", Kind::Text).about("the task, where none is given"),
-        Field::new("expect", Kind::Object(&EXPECT)).about("what is expected of a run that plays it"),
-        Field::new("answers", Kind::List(&Kind::Object(&ANSWER))).about("what is answered at gates"),
-        Field::new("interactive", Kind::Bool)
-            .about("played as if a person sat at the terminal, or as if none did; absent: as it is"),
-        Field::new("recorded", Kind::Text)
+        Field::new("task", ValueKind::Text).about("the task, where none is given"),
+        Field::new("expect", ValueKind::Object(&EXPECT)).about("the expected outcome of a run that plays it"),
+        Field::new("answers", ValueKind::List(&ValueKind::Object(&ANSWER))).about("answers at gates"),
+        Field::new("interactive", ValueKind::Bool)
+            .about("play with or without a person at the terminal; absent: as the terminal is"),
+        Field::new("recorded", ValueKind::Text)
             .about("the run it was recorded from; `rehearse` leaves its edits uncompared"),
     ],
 };
@@ -33,57 +35,63 @@ pub(super) const OUTCOMES: [&str; 6] =
 pub(super) static EXPECT: Object = Object {
     title: "an expectation",
     fields: &[
-        Field::new("outcome", Kind::OneOf(&OUTCOMES)).about("how the run ends"),
-        Field::new("stages", Kind::List(&Kind::Text)).about("the stages it enters, in order"),
-        Field::new("prompts", Kind::List(&Kind::Object(&PROMPT))).about("what it asks"),
+        Field::new("outcome", ValueKind::OneOf(&OUTCOMES)).about("how the run ends"),
+        Field::new("stages", ValueKind::List(&ValueKind::Text)).about("the stages it enters, in order"),
+        Field::new("prompts", ValueKind::List(&ValueKind::Object(&PROMPT))).about("what it asks"),
     ],
 };
 
 pub(super) static ANSWER: Object = Object {
     title: "an answer",
     fields: &[
-        Field::required("for", Kind::Text).about("the gate: a stage, such as `plan/input[1]`"),
-        Field::new("visit", Kind::Any)
-            .form(Kind::Either(&[COUNT, Kind::Filled(&COUNT), Kind::Text]))
+        Field::required("for", ValueKind::Text).about("the gate: a stage, such as `plan/input[1]`"),
+        Field::new("visit", ValueKind::Any)
+            .form(ValueKind::Either(&[COUNT, ValueKind::Filled(&COUNT), ValueKind::Text]))
             .about("a visit of the gate, a list of them, or `\"2..\"`; absent: any"),
-        Field::new("answer", Kind::OneOf(&["yes", "no"])).about("at a gate that takes yes or no"),
-        Field::new("text", Kind::Text).about("what is said; required where the gate takes a text"),
+        Field::new("answer", ValueKind::OneOf(&["yes", "no"])).about("at a gate that takes yes or no"),
+        Field::new("text", ValueKind::Text)
+            .about("the text of the answer; required if the gate takes a text"),
     ],
 };
 
 pub(super) static PROMPT: Object = Object {
     title: "an expected prompt",
     fields: &[
-        Field::required("call", Kind::Text).about("of which call: `stage.visit.round.number`"),
-        Field::required("sha256", Kind::Text).about("SHA-256 of the prompt, as `saihai record` writes it"),
+        Field::required("call", ValueKind::Text).about("of which call: `stage.visit.round.number`"),
+        Field::required("sha256", ValueKind::Text)
+            .about("SHA-256 of the prompt, as `saihai record` writes it"),
     ],
 };
 
 pub(super) static REPLY: Object = Object {
     title: "a reply",
     fields: &[
-        Field::new("for", Kind::Text).about("`stage`, `stage/turn` or `stage#judge`; absent: any"),
-        Field::new("visit", Kind::Any)
-            .form(Kind::Either(&[COUNT, Kind::Filled(&COUNT), Kind::Text]))
+        Field::new("for", ValueKind::Text).about("`stage`, `stage/turn` or `stage#judge`; absent: any"),
+        Field::new("visit", ValueKind::Any)
+            .form(ValueKind::Either(&[COUNT, ValueKind::Filled(&COUNT), ValueKind::Text]))
             .about("a visit of the stage, a list of them, or `\"2..\"`; absent: any"),
-        Field::new("prompt", Kind::Text).about("a regular expression the prompt must match"),
-        Field::new("times", Kind::Either(&[COUNT, Kind::OneOf(&["*"])]))
+        Field::new("prompt", ValueKind::Text).about("a regular expression the prompt must match"),
+        Field::new("times", ValueKind::Either(&[COUNT, ValueKind::OneOf(&["*"])]))
             .default("1")
             .about("how often it may be used; `\"*\"`: always"),
-        Field::new("text", Kind::Text).about("what is said"),
-        Field::new("structured", Kind::Any).about("a structured value; alone it also fills the text"),
-        Field::new("session", Kind::Text).about("the name of the session"),
-        Field::new("usage", Kind::Object(&USAGE)).about("tokens"),
-        Field::new("cost", Kind::Number { min: 0.0, above: false }).about("US dollars"),
-        Field::new("tools_used", Kind::List(&Kind::Object(&TOOL))).about("tools that were used"),
+        Field::new("text", ValueKind::Text).about("the text of the reply"),
+        Field::new("structured", ValueKind::Any).about("a structured value; alone it also fills the text"),
+        Field::new("exit", ValueKind::Any)
+            .form(ValueKind::Either(&[EXIT_CODE, ValueKind::OneOf(&["timeout"])]))
+            .about("the exit code of a program that the reply stands for, or `timeout`; absent: 0"),
+        Field::new("session", ValueKind::Text).about("the name of the session"),
+        Field::new("usage", ValueKind::Object(&USAGE)).about("tokens"),
+        Field::new("cost", ValueKind::Number { min: 0.0, above: false }).about("US dollars"),
+        Field::new("tools_used", ValueKind::List(&ValueKind::Object(&TOOL))).about("tools that were used"),
         Field::new("calls", COUNT)
             .about("how often its model is called; cut off where that is more than the turn may"),
-        Field::new("delay", Kind::Duration { zero: true }).about("how long it takes, on the run's clock"),
-        Field::new("fail", Kind::Object(&FAIL)).about("it fails instead"),
-        Field::new("hang", Kind::Bool).default("false").about("it answers only to being stopped"),
-        Field::new("writes", Kind::List(&Kind::Object(&WRITE))).about("files it writes"),
-        Field::new("edits", Kind::List(&Kind::Object(&EDIT))).about("files it edits"),
-        Field::new("runs", Kind::List(&Kind::Object(&RUN))).about("programs it runs"),
+        Field::new("delay", ValueKind::Duration { zero: true })
+            .about("how long it takes, on the run's clock"),
+        Field::new("fail", ValueKind::Object(&FAIL)).about("it fails instead"),
+        Field::new("hang", ValueKind::Bool).default("false").about("it answers only to being stopped"),
+        Field::new("writes", ValueKind::List(&ValueKind::Object(&WRITE))).about("files it writes"),
+        Field::new("edits", ValueKind::List(&ValueKind::Object(&EDIT))).about("files it edits"),
+        Field::new("runs", ValueKind::List(&ValueKind::Object(&RUN))).about("programs it runs"),
     ],
 };
 
@@ -100,9 +108,9 @@ pub(super) static USAGE: Object = Object {
 pub(super) static TOOL: Object = Object {
     title: "a tool that was used",
     fields: &[
-        Field::required("name", Kind::Text).about("its name"),
-        Field::new("input", Kind::Any).about("what it was given"),
-        Field::new("output", Kind::Any).about("what it answered"),
+        Field::required("name", ValueKind::Text).about("its name"),
+        Field::new("input", ValueKind::Any).about("what it was given"),
+        Field::new("output", ValueKind::Any).about("what it answered"),
         Field::new("duration_ms", TOKENS).default("0").about("how long it took, in milliseconds"),
     ],
 };
@@ -110,10 +118,10 @@ pub(super) static TOOL: Object = Object {
 pub(super) static FAIL: Object = Object {
     title: "a failure",
     fields: &[
-        Field::required("class", Kind::OneOf(&CLASSES)).about("its class"),
-        Field::required("message", Kind::Text).about("its message"),
-        Field::new("retry_after", Kind::Duration { zero: true }).about("how long to wait"),
-        Field::new("until", Kind::Text).about("until when to wait: `2026-02-06T14:00:00Z`"),
+        Field::required("class", ValueKind::OneOf(&CLASSES)).about("its class"),
+        Field::required("message", ValueKind::Text).about("its message"),
+        Field::new("retry_after", ValueKind::Duration { zero: true }).about("how long to wait"),
+        Field::new("until", ValueKind::Text).about("until when to wait: `2026-02-06T14:00:00Z`"),
     ],
 };
 
@@ -134,25 +142,26 @@ pub(super) const CLASSES: [&str; 10] = [
 pub(super) static WRITE: Object = Object {
     title: "a write",
     fields: &[
-        Field::required("path", Kind::Path).about("relative to the working directory"),
-        Field::required("content", Kind::Text).about("all of the file"),
+        Field::required("path", ValueKind::Path).about("relative to the working directory"),
+        Field::required("content", ValueKind::Text).about("all of the file"),
     ],
 };
 
 pub(super) static EDIT: Object = Object {
     title: "an edit",
     fields: &[
-        Field::required("path", Kind::Path).about("relative to the working directory"),
-        Field::required("find", Kind::Text).about("must occur once"),
-        Field::required("replace", Kind::Text).about("stands there afterwards"),
+        Field::required("path", ValueKind::Path).about("relative to the working directory"),
+        Field::required("find", ValueKind::Text).about("must occur once"),
+        Field::required("replace", ValueKind::Text).about("stands there afterwards"),
     ],
 };
 
 pub(super) static RUN: Object = Object {
     title: "a program run",
     fields: &[
-        Field::required("argv", Kind::Filled(&Kind::Text)).about("the program and its arguments; no shell"),
-        Field::new("exit", Kind::Integer { min: -255, max: 255 })
+        Field::required("argv", ValueKind::Filled(&ValueKind::Text))
+            .about("the program and its arguments; no shell"),
+        Field::new("exit", ValueKind::Integer { min: -255, max: 255 })
             .default("0")
             .about("the exit code it must end with"),
     ],
@@ -161,17 +170,20 @@ pub(super) static RUN: Object = Object {
 pub(crate) static ENTRY: Object = Object {
     title: "a scenario entry",
     fields: &[
-        Field::new("agent", Kind::Text).aliases(&["persona"]).about("the persona it is for; absent: any"),
-        Field::new("content", Kind::Text).about("what is said; required"),
-        Field::new("status", Kind::OneOf(&STATUSES)).default("\"done\"").about("how the turn ended"),
-        Field::new("structured_output", Kind::Map(&Kind::Any)).about("a structured value"),
-        Field::new("delay_ms", Kind::Number { min: 0.0, above: false }).about("how long it takes"),
-        Field::new("wait_for_abort", Kind::Bool).about("it answers only to being stopped"),
-        Field::new("error", Kind::Text).about("it fails with this message"),
-        Field::new("failure_category", Kind::Text).about("why it failed"),
-        Field::new("file_writes", Kind::List(&Kind::Object(&WRITE))).about("files it writes"),
-        Field::new("stream_events", Kind::List(&Kind::Any)).about("tools shown while it runs"),
-        Field::new("text_chunks", Kind::List(&Kind::Text)).about("pieces of text shown while it runs"),
+        Field::new("agent", ValueKind::Text)
+            .aliases(&["persona"])
+            .about("the persona it is for; absent: any"),
+        Field::new("content", ValueKind::Text).about("the text of the reply; required"),
+        Field::new("status", ValueKind::OneOf(&STATUSES)).default("\"done\"").about("how the turn ended"),
+        Field::new("structured_output", ValueKind::Map(&ValueKind::Any)).about("a structured value"),
+        Field::new("delay_ms", ValueKind::Number { min: 0.0, above: false }).about("how long it takes"),
+        Field::new("wait_for_abort", ValueKind::Bool).about("it answers only to being stopped"),
+        Field::new("error", ValueKind::Text).about("it fails with this message"),
+        Field::new("failure_category", ValueKind::Text).about("why it failed"),
+        Field::new("file_writes", ValueKind::List(&ValueKind::Object(&WRITE))).about("files it writes"),
+        Field::new("stream_events", ValueKind::List(&ValueKind::Any)).about("tools shown while it runs"),
+        Field::new("text_chunks", ValueKind::List(&ValueKind::Text))
+            .about("pieces of text shown while it runs"),
     ],
 };
 

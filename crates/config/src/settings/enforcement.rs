@@ -51,7 +51,7 @@ impl Settings {
 }
 
 /// A requirement on a provider.
-struct Asked<'a> {
+struct PermissionNeed<'a> {
     provider: &'a ProviderName,
     permission: Permission,
     /// Display name of the part that needs it.
@@ -59,21 +59,25 @@ struct Asked<'a> {
 }
 
 /// Returns the requirements of a stage: its turns, and the read-only questions about them.
-fn asked(stage: &Stage) -> Vec<Asked<'_>> {
+fn asked(stage: &Stage) -> Vec<PermissionNeed<'_>> {
     let mut all = Vec::new();
-    for turn in stage.turns() {
+    for turn in stage.agent_turns() {
         let by = format!("`{}`", turn.id);
-        all.push(Asked { provider: &turn.provider, permission: turn.permission, by });
+        all.push(PermissionNeed { provider: &turn.provider, permission: turn.permission, by });
         all.extend(turn.reads.choice.as_ref().and_then(|choice| judged(choice, turn)));
     }
-    let first = stage.turns().first();
+    let first = stage.agent_turns().chain(stage.turns()).next();
     all.extend(stage.exit.question().zip(first).and_then(|(choice, turn)| judged(choice, turn)));
     all
 }
 
-fn judged<'a>(choice: &'a Choice, turn: &'a Turn) -> Option<Asked<'a>> {
+fn judged<'a>(choice: &'a Choice, turn: &'a Turn) -> Option<PermissionNeed<'a>> {
     let provider = choice.question()?.provider.as_ref().unwrap_or(&turn.provider);
-    Some(Asked { provider, permission: Permission::ReadOnly, by: format!("a question about `{}`", turn.id) })
+    Some(PermissionNeed {
+        provider,
+        permission: Permission::ReadOnly,
+        by: format!("a question about `{}`", turn.id),
+    })
 }
 
 /// Detects a review by its report stage. Other workflows have none.
@@ -81,9 +85,9 @@ fn is_report_of_review(stage: &Stage) -> bool {
     matches!(&stage.does, Activity::Action(spec) if matches!(spec.does, Action::ReviewReport { .. }))
 }
 
-fn cannot_enforce(asked: &Asked<'_>, provider: &ProviderSettings, is_review: bool) -> Diagnostic {
+fn cannot_enforce(asked: &PermissionNeed<'_>, provider: &ProviderSettings, is_review: bool) -> Diagnostic {
     let (name, level, by) = (asked.provider, asked.permission.name(), &asked.by);
-    let message = format!("provider `{name}` cannot hold an agent to `{level}`, which {by} asks for");
+    let message = format!("provider `{name}` cannot enforce `{level}`, which {by} requires");
     let hint = match provider.kind {
         ProviderKind::Anthropic | ProviderKind::Openai => {
             "an API only looks at files: ask another provider, or let the turn only look".to_owned()
@@ -101,11 +105,11 @@ fn cannot_enforce(asked: &Asked<'_>, provider: &ProviderSettings, is_review: boo
         | ProviderKind::Acp
         | ProviderKind::Command => {
             let all_the_same = if is_review {
-                "; to let it review all the same, set `allow_unconfined = true` in `[review]`"
+                "; to allow it anyway, set `allow_unconfined = true` in `[review]`"
             } else {
                 ""
             };
-            format!("if the program itself keeps to it, say so in `[providers.{name}] honours`{all_the_same}")
+            format!("if the program enforces it itself, set `[providers.{name}] honours`{all_the_same}")
         }
     };
     Diagnostic::error(Area::Provider.code("cannot-enforce"), message).hint(hint)

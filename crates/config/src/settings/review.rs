@@ -4,110 +4,90 @@ use indexmap::IndexMap;
 use saihai_model::{Budget, Millis, ProviderName};
 
 use super::Settings;
-use super::budget::read_budget;
-use super::values::{Section, Values};
-use crate::diagnostic::{Diagnostics, DocumentPath, Location, Step, did_you_mean, list_of, quoted};
+use super::tables::BUDGET;
+use super::values::{SettingType, SettingsSection, setting_types, settings_table};
+use crate::diagnostic::{Diagnostics, Location, did_you_mean, list_of, quoted};
+use crate::fields::ValueKind;
+use crate::review::{FailOn, FailScope};
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReviewSettings {
-    pub provider: Option<ProviderName>,
-    pub model: Option<String>,
-    /// Base revision of the reviewed changes.
-    pub base: Option<String>,
-    /// Maximum number of agents that run in parallel.
-    pub concurrency: u32,
-    /// Time limit of one agent.
-    pub timeout: Millis,
-    /// Maximum number of model calls per agent.
-    pub max_turns: u32,
-    /// Lowest severity that fails a review.
-    pub fail_on: String,
-    /// Maximum distance from the change at which a finding still fails the review.
-    pub fail_scope: String,
-    /// Lowest confidence of a finding that the report keeps.
-    pub min_confidence: u8,
-    /// Maximum number of subject bytes per turn.
-    pub max_diff_bytes: u64,
-    pub max_chunks: u32,
-    pub budget: Budget,
-    /// Fail the review if an agent delivers no result.
-    pub require_all: bool,
-    /// Reuse replies to unchanged questions.
-    pub cache: bool,
-    pub web: bool,
-    /// Allow providers that cannot enforce read-only permission.
-    pub allow_unconfined: bool,
-    pub agents: IndexMap<String, ReviewAgentSettings>,
-    named: Vec<(ProviderName, Location)>,
+/// The bounds check rejects zero, with a message that names the bounds.
+const DEADLINE: ValueKind = ValueKind::Duration { zero: true };
+const CALLS: ValueKind = ValueKind::Integer { min: 1, max: 1000 };
+
+settings_table! {
+    pub struct ReviewSettings = REVIEW("`review`") {
+        provider: Option<ProviderName> = Text, "who reviews; by default `provider`";
+        model: Option<String> = Text, "with which model";
+        base: Option<String> = Text, "the revision changes are compared with";
+        concurrency: u32 = Integer { min: 1, max: 64 }, default "4",
+            "how many agents review at the same time";
+        timeout: Millis = DEADLINE, default "\"600s\"", "the deadline of one agent";
+        max_turns: u32 = CALLS, default "30", "model calls of one agent";
+        fail_on: FailOn = OneOf(&["critical", "important", "suggestion", "nitpick", "never"]), default "\"important\"",
+            "the least severity that fails the review";
+        fail_scope: FailScope = OneOf(&["added", "context", "file", "all"]), default "\"file\"",
+            "how near to a change a finding must be to fail the review";
+        min_confidence: u8 = Integer { min: 0, max: 100 }, default "0",
+            "findings less certain are left out";
+        max_diff_bytes: u64 = Integer { min: 10_000, max: i64::MAX }, default "300000",
+            "a larger change is split";
+        max_chunks: u32 = Integer { min: 1, max: 100 }, default "1",
+            "into how many parts a change is split at most";
+        budget: Budget = Object(&BUDGET), "budget for a review";
+        require_all: bool = Bool, default "false", "whether every agent must answer";
+        cache: bool = Bool, default "true", "whether answers to an unchanged question are used again";
+        web: bool = Bool, default "false", "whether agents may look things up on the web";
+        allow_unconfined: bool = Bool, default "false",
+            "whether agents that cannot be kept from writing may review";
+        agents: IndexMap<String, ReviewAgentSettings> = Map(&Object(&REVIEW_AGENT)),
+            "settings of single agents, by name";
+    }
+    hidden named: NamedProviders;
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReviewAgentSettings {
-    pub enabled: bool,
-    pub provider: Option<ProviderName>,
-    pub model: Option<String>,
-    pub timeout: Option<Millis>,
-    pub max_turns: Option<u32>,
-    at: Location,
+settings_table! {
+    pub struct ReviewAgentSettings = REVIEW_AGENT("a review agent's settings") {
+        enabled: bool = Bool, else true, "whether it reviews";
+        provider: Option<ProviderName> = Text, "who answers for it";
+        model: Option<String> = Text, "with which model";
+        timeout: Option<Millis> = DEADLINE, "its deadline";
+        max_turns: Option<u32> = CALLS, "its model calls";
+    }
+    hidden at: Option<Location>;
 }
 
-impl Default for ReviewSettings {
-    fn default() -> Self {
-        Self {
-            provider: None,
-            model: None,
-            base: None,
-            concurrency: 4,
-            timeout: Millis::seconds(600),
-            max_turns: 30,
-            fail_on: "important".to_owned(),
-            fail_scope: "file".to_owned(),
-            min_confidence: 0,
-            max_diff_bytes: 300_000,
-            max_chunks: 1,
-            budget: Budget::default(),
-            require_all: false,
-            cache: true,
-            web: false,
-            allow_unconfined: false,
-            agents: IndexMap::new(),
-            named: Vec::new(),
-        }
+setting_types! {
+    FailOn: |node| FailOn::named(node.as_text()?);
+    FailScope: |node| FailScope::named(node.as_text()?);
+}
+
+impl SettingType for ReviewAgentSettings {
+    fn of(section: &SettingsSection<'_>, name: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
+        Some(Self::read(&section.within(name), diagnostics))
+    }
+}
+
+/// Location of the first key of a section.
+impl SettingType for Option<Location> {
+    fn of(section: &SettingsSection<'_>, _: &str, _: &mut Diagnostics) -> Option<Self> {
+        Some(section.all().next().map(|(_, setting)| setting.at.clone()))
+    }
+}
+
+/// Providers that the review settings name, with their locations.
+#[derive(Debug, Clone, PartialEq)]
+struct NamedProviders(Vec<(ProviderName, Location)>);
+
+impl SettingType for NamedProviders {
+    fn of(section: &SettingsSection<'_>, _: &str, _: &mut Diagnostics) -> Option<Self> {
+        let named = section.all().filter(|(key, _)| key.last_key() == Some("provider"));
+        let named =
+            named.filter_map(|(_, setting)| Some((setting.node.as_text()?.into(), setting.at.clone())));
+        Some(Self(named.collect()))
     }
 }
 
 impl ReviewSettings {
-    pub(super) fn read(values: &Values, diagnostics: &mut Diagnostics) -> Self {
-        let root = values.section(&DocumentPath::root());
-        let review = root.within("review");
-        let unset = Self::default();
-        let mut named: Vec<(ProviderName, Location)> = provider(&review).into_iter().collect();
-        let agents = agents(values, &review, &mut named);
-        Self {
-            provider: review.text("provider").map(ProviderName::from),
-            model: review.text("model").map(str::to_owned),
-            base: review.text("base").map(str::to_owned),
-            concurrency: review.count("concurrency").unwrap_or(unset.concurrency),
-            timeout: review.duration("timeout").unwrap_or(unset.timeout),
-            max_turns: review.count("max_turns").unwrap_or(unset.max_turns),
-            fail_on: review.text("fail_on").map_or(unset.fail_on, str::to_owned),
-            fail_scope: review.text("fail_scope").map_or(unset.fail_scope, str::to_owned),
-            min_confidence: review
-                .count("min_confidence")
-                .and_then(|percent| u8::try_from(percent).ok())
-                .unwrap_or(unset.min_confidence),
-            max_diff_bytes: review.whole("max_diff_bytes").unwrap_or(unset.max_diff_bytes),
-            max_chunks: review.count("max_chunks").unwrap_or(unset.max_chunks),
-            budget: read_budget(&review.within("budget"), diagnostics),
-            require_all: review.bool("require_all").unwrap_or(unset.require_all),
-            cache: review.bool("cache").unwrap_or(unset.cache),
-            web: review.bool("web").unwrap_or(unset.web),
-            allow_unconfined: review.bool("allow_unconfined").unwrap_or(unset.allow_unconfined),
-            agents,
-            named,
-        }
-    }
-
     pub fn disabled(&self) -> Vec<String> {
         let disabled = self.agents.iter().filter(|(_, agent)| !agent.enabled);
         disabled.map(|(name, _)| name.clone()).collect()
@@ -116,56 +96,23 @@ impl ReviewSettings {
     /// Rejects settings for agents that do not exist.
     pub fn check_agents(&self, known: &[&str]) -> Diagnostics {
         let unknown = self.agents.iter().filter(|(name, _)| !known.contains(&name.as_str()));
-        let errors = unknown.map(|(name, agent)| {
+        let errors = unknown.filter_map(|(name, agent)| {
             let message = format!("no review agent is named {}", quoted(name));
             let hint = did_you_mean(name, known.iter().copied())
                 .unwrap_or_else(|| format!("there is {}", list_of(known.iter().copied(), "and")));
-            agent.at.error("unknown-agent", message).label("has no effect").hint(hint)
+            Some(agent.at.as_ref()?.error("unknown-agent", message).label("has no effect").hint(hint))
         });
         errors.collect()
     }
 
     /// Rejects providers that do not exist.
-    pub(crate) fn check_providers(&self, settings: &Settings) -> Diagnostics {
+    pub fn check_providers(&self, settings: &Settings) -> Diagnostics {
         let mut found = Diagnostics::new();
-        for (name, at) in self.named.iter().filter(|(name, _)| !settings.knows_provider(name.as_str())) {
+        for (name, at) in self.named.0.iter().filter(|(name, _)| !settings.knows_provider(name.as_str())) {
             let message = format!("no provider is named {}", quoted(name.as_str()));
             let hint = found.suggest(name.as_str(), settings.provider_names());
             found.push(at.error("unknown-provider", message).label("not a provider").maybe_hint(hint));
         }
         found
     }
-}
-
-/// Returns the provider of a section and its location.
-fn provider(section: &Section<'_>) -> Option<(ProviderName, Location)> {
-    let setting = section.get("provider")?;
-    Some((setting.node.as_text()?.into(), setting.at.clone()))
-}
-
-fn agents(
-    values: &Values,
-    review: &Section<'_>,
-    named: &mut Vec<(ProviderName, Location)>,
-) -> IndexMap<String, ReviewAgentSettings> {
-    let mut agents = IndexMap::new();
-    for (key, setting) in values.iter() {
-        if let [Step::Key(review_key), Step::Key(group), Step::Key(name), ..] = key.steps()
-            && (&**review_key, &**group) == ("review", "agents")
-            && !agents.contains_key(&**name)
-        {
-            let own = review.within("agents").within(name);
-            named.extend(provider(&own));
-            let agent = ReviewAgentSettings {
-                enabled: own.bool("enabled").unwrap_or(true),
-                provider: own.text("provider").map(ProviderName::from),
-                model: own.text("model").map(str::to_owned),
-                timeout: own.duration("timeout"),
-                max_turns: own.count("max_turns"),
-                at: setting.at.clone(),
-            };
-            agents.insert(name.to_string(), agent);
-        }
-    }
-    agents
 }

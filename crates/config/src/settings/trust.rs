@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::layer;
-use super::values::{SettingOrigin, provider_of};
+use super::values::{SettingOrigin, layer_of_file, provider_of};
 use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location};
 use crate::document::{Document, Format, LARGEST_FILE, Value, cannot_read};
 use crate::source::{ReadError, Source};
@@ -110,8 +109,8 @@ impl TrustRequest {
         };
         let (path, content) = content;
         let document = Document::parse(&content, Format::Toml, &name, Area::Settings, diagnostics)?;
-        let layer = layer::of_file(&document, SettingOrigin::Project, diagnostics);
-        let keys = layer.into_iter().filter(|(key, _)| needs_trust(key));
+        let layer = layer_of_file(&document, SettingOrigin::Project, diagnostics);
+        let keys = layer.into_iter().filter(|(key, _)| needs_trust(key) || key.key_at(0) == Some("checks"));
         let keys = keys.map(|(key, setting)| (key.to_string(), written(&setting.at))).collect();
         Some(Self { path, content, keys })
     }
@@ -132,6 +131,7 @@ pub(super) fn needs_trust(key: &DocumentPath) -> bool {
     }
     match (key.key_at(0), key.key_at(1)) {
         (Some("work"), Some("api" | "verify" | "copy_files")) | (Some("distributed"), Some("server")) => true,
+        (Some("notify"), None) => true,
         (_, _) => false,
     }
 }

@@ -1,58 +1,59 @@
-//! Settings for work on issues.
+//! Settings for work on issues, and checks beyond the kinds of values.
 
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use saihai_model::{Budget, IssueSource, MergeMethod, Millis, RepositoryName};
 
-use super::values::Section;
+use super::tables::BUDGET;
+use super::values::{Setting, SettingValues, setting_types, settings_table};
+use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, quoted};
+use crate::fields::ValueKind;
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorkSettings {
-    pub definition: Option<String>,
-    /// Definitions by issue label, in file order.
-    pub definitions: IndexMap<String, String>,
-    pub source: Option<IssueSource>,
-    pub from: PathBuf,
-    pub repo: Option<RepositoryName>,
-    /// API URL of the forge. A value from a variable is unchecked.
-    pub api: String,
-    pub forge: Option<ForgeKind>,
-    pub remote: String,
-    /// Target branch of the changes.
-    pub base: Option<String>,
-    pub branch_prefix: String,
-    /// Maximum number of parallel runs.
-    pub jobs: u32,
-    pub gates: Vec<WorkGate>,
-    /// Maximum wait for an answer at a gate.
-    pub gate_timeout: Option<Millis>,
-    pub pull_request: bool,
-    /// Open it as a draft.
-    pub draft: bool,
-    pub merge: bool,
-    pub merge_method: MergeMethod,
-    pub checks_timeout: Millis,
-    /// Merge even if no checks exist.
-    pub merge_without_checks: bool,
-    /// Command that must succeed in the merged tree, program first.
-    pub verify: Option<Vec<String>>,
-    pub worktree_root: PathBuf,
-    /// Files to copy into each worktree, as written.
-    pub copy_files: Vec<String>,
-    /// Show the state of an issue by labels.
-    pub labels: bool,
-    pub label_prefix: String,
-    /// Comment authors whose comments agents see.
-    pub comments: Comments,
-    /// Condition for deleting a worktree.
-    pub cleanup: CleanUp,
-    /// Budget of all issues together.
-    pub budget: Budget,
-    /// Budget of one issue over all its runs.
-    pub budget_per_issue: Budget,
-    /// Polling interval for new issues.
-    pub every: Millis,
+const TIME: ValueKind = ValueKind::Duration { zero: false };
+
+settings_table! {
+    pub struct WorkSettings = WORK("`work`") {
+        definition: Option<String> = Text, "how issues are worked on";
+        definitions: IndexMap<String, String> = Map(&Text),
+            "the definition for issues with a label, by label";
+        source: Option<IssueSource> = OneOf(&["folder", "github"]), "where issues come from";
+        from: PathBuf = Path, default "\".saihai/issues\"", "the directory of issue files";
+        repo: Option<RepositoryName> = Text, "the repository on the forge, as `owner/name`";
+        /// A value from a variable is unchecked.
+        api: String = Text, else "https://api.github.com".to_owned(), "where the forge is spoken to";
+        forge: Option<ForgeKind> = OneOf(&["local", "github"]), "where changes are delivered";
+        remote: String = Text, default "\"origin\"", "the git remote";
+        base: Option<String> = Text, "the branch changes go to";
+        branch_prefix: String = Text, default "\"feature/\"", "prefix of branch names";
+        jobs: u32 = Integer { min: 1, max: 256 }, default "1",
+            "how many issues are worked on at the same time";
+        gates: Vec<WorkGate> = List(&OneOf(&["pre-loop", "post-completion", "before-pr"])), default "[\"pre-loop\",\"post-completion\",\"before-pr\"]",
+            "where a person is asked";
+        gate_timeout: Option<Millis> = TIME, "how long an answer is waited for";
+        pull_request: bool = Bool, default "true", "whether a pull request is opened";
+        draft: bool = Bool, default "false", "open pull requests as drafts";
+        merge: bool = Bool, default "false", "merge pull requests when their checks pass";
+        merge_method: MergeMethod = OneOf(&["merge", "squash", "rebase"]), default "\"merge\"",
+            "how it is merged";
+        checks_timeout: Millis = TIME, default "\"60m\"", "how long checks are waited for";
+        merge_without_checks: bool = Bool, default "false",
+            "merge pull requests without checks";
+        /// Runs in the merged tree. The program comes first.
+        verify: Option<Vec<String>> = Filled(&Text),
+            "a command that must succeed before delivery; no shell";
+        worktree_root: PathBuf = Path, default "\".worktrees\"", "where worktrees are kept";
+        copy_files: Vec<String> = List(&Path), default "[]", "files copied into each worktree";
+        labels: bool = Bool, default "true", "whether labels show how an issue stands";
+        label_prefix: String = Text, default "\"saihai\"", "prefix of these labels";
+        comments: Comments = OneOf(&["none", "trusted"]), default "\"none\"",
+            "whose comments agents are shown";
+        cleanup: CleanUp = OneOf(&["delivered", "never"]), default "\"delivered\"",
+            "when a worktree is removed";
+        budget: Budget = Object(&BUDGET), "budget for all issues";
+        budget_per_issue: Budget = Object(&BUDGET), "budget for one issue";
+        every: Millis = TIME, default "\"60s\"", "how often new issues are looked for";
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,98 +100,151 @@ pub enum CleanUp {
     Never,
 }
 
-impl Default for WorkSettings {
-    fn default() -> Self {
-        Self {
-            definition: None,
-            definitions: IndexMap::new(),
-            source: None,
-            from: PathBuf::from(crate::issues::FOLDER),
-            repo: None,
-            api: "https://api.github.com".to_owned(),
-            forge: None,
-            remote: "origin".to_owned(),
-            base: None,
-            branch_prefix: "feature/".to_owned(),
-            jobs: 1,
-            gates: WorkGate::ALL.to_vec(),
-            gate_timeout: None,
-            pull_request: true,
-            draft: false,
-            merge: false,
-            merge_method: MergeMethod::Merge,
-            checks_timeout: Millis::seconds(3600),
-            merge_without_checks: false,
-            verify: None,
-            worktree_root: PathBuf::from(".worktrees"),
-            copy_files: Vec::new(),
-            labels: true,
-            label_prefix: "saihai".to_owned(),
-            comments: Comments::None,
-            cleanup: CleanUp::Delivered,
-            budget: Budget::default(),
-            budget_per_issue: Budget::default(),
-            every: Millis::seconds(60),
-        }
+setting_types! {
+    ForgeKind: |node| Some(if node.as_text()? == "github" { ForgeKind::Github } else { ForgeKind::Local });
+    WorkGate: |node| WorkGate::ALL.into_iter().find(|gate| Some(gate.name()) == node.as_text());
+    Comments: |node| Some(if node.as_text()? == "trusted" { Comments::Trusted } else { Comments::None });
+    CleanUp: |node| Some(if node.as_text()? == "never" { CleanUp::Never } else { CleanUp::Delivered });
+    IssueSource: |node| Some(if node.as_text()? == "github" { IssueSource::Github } else { IssueSource::Folder });
+    RepositoryName: |node| RepositoryName::parse(node.as_text()?);
+    MergeMethod: |node| MergeMethod::named(node.as_text()?);
+}
+
+/// Maximum length of a label prefix. Forges allow 50 characters, and the longest suffix takes 11
+/// with its colon.
+const LABEL_PREFIX: usize = 39;
+
+/// Returns the problem of a text and a suggested fix.
+type WorkTextCheck = fn(&str) -> Option<(String, String)>;
+
+/// Reports `work` values of the right kind that are still invalid.
+pub(super) fn check_work(said: &SettingValues, diagnostics: &mut Diagnostics) {
+    let work = said.section(&DocumentPath::of_keys("work"));
+    let checks: [(&str, WorkTextCheck); 6] = [
+        ("repo", repository),
+        ("api", api),
+        ("branch_prefix", branch_prefix),
+        ("base", base),
+        ("remote", remote),
+        ("label_prefix", label_prefix),
+    ];
+    for (key, check) in checks {
+        let Some(setting) = work.get(key) else { continue };
+        let wrong = setting.node.as_text().and_then(check);
+        diagnostics.extend(wrong.map(|(why, hint)| refused(key, setting, &why).hint(hint)));
+    }
+    let (method, local) = (work.get("merge_method"), work.text("forge") == Some("local"));
+    if let Some(setting) = method.filter(|method| local && method.node.as_text() != Some("merge")) {
+        let why = "the forge `local` supports only `merge`";
+        diagnostics.push(refused("merge_method", setting, why));
     }
 }
 
-impl WorkSettings {
-    /// Applies the set values. The caller reads paths and budgets, because it knows their base
-    /// directories.
-    pub(super) fn with(self, section: &Section<'_>) -> Self {
-        let text = |name: &str| section.text(name).map(str::to_owned);
-        let flag = |name: &str, unset: bool| section.bool(name).unwrap_or(unset);
-        let definitions = section.within("definitions");
-        let label = |(label, setting): (&str, &super::Setting)| {
-            Some((label.to_owned(), setting.node.as_text()?.to_owned()))
-        };
-        Self {
-            definition: text("definition"),
-            definitions: definitions.each().filter_map(label).collect(),
-            source: text("source").map(|source| source_named(&source)),
-            repo: section.text("repo").and_then(RepositoryName::parse),
-            api: text("api").unwrap_or(self.api),
-            forge: text("forge").map(|forge| forge_named(&forge)),
-            remote: text("remote").unwrap_or(self.remote),
-            base: text("base"),
-            branch_prefix: text("branch_prefix").unwrap_or(self.branch_prefix),
-            jobs: section.count("jobs").unwrap_or(self.jobs),
-            gates: section.texts("gates").map_or(self.gates, |names| gates_named(&names)),
-            gate_timeout: section.duration("gate_timeout"),
-            pull_request: flag("pull_request", self.pull_request),
-            draft: flag("draft", self.draft),
-            merge: flag("merge", self.merge),
-            merge_method: section.text("merge_method").and_then(MergeMethod::named).unwrap_or_default(),
-            checks_timeout: section.duration("checks_timeout").unwrap_or(self.checks_timeout),
-            merge_without_checks: flag("merge_without_checks", self.merge_without_checks),
-            verify: section.texts("verify"),
-            copy_files: section.texts("copy_files").unwrap_or_default(),
-            labels: flag("labels", self.labels),
-            label_prefix: text("label_prefix").unwrap_or(self.label_prefix),
-            comments: match section.text("comments") {
-                Some("trusted") => Comments::Trusted,
-                Some(_) | None => Comments::None,
-            },
-            cleanup: match section.text("cleanup") {
-                Some("never") => CleanUp::Never,
-                Some(_) | None => CleanUp::Delivered,
-            },
-            every: section.duration("every").unwrap_or(self.every),
-            ..self
-        }
+fn refused(key: &str, setting: &Setting, why: &str) -> Diagnostic {
+    let value = quoted(setting.node.as_text().unwrap_or_default());
+    setting.at.error("bad-value", format!("`{key}` cannot be {value}: {why}")).label("not allowed")
+}
+
+fn repository(text: &str) -> Option<(String, String)> {
+    let wrong = RepositoryName::parse(text).is_none();
+    wrong.then(|| ("it is not `OWNER/NAME`".to_owned(), "write `repo = \"me/tool\"`".to_owned()))
+}
+
+fn branch_prefix(text: &str) -> Option<(String, String)> {
+    let why = branch_name_problem(&format!("{text}issue-1"))?;
+    Some((format!("`{text}issue-1` is not a branch name: {why}"), "write `feature/`".to_owned()))
+}
+
+fn base(text: &str) -> Option<(String, String)> {
+    let why = branch_name_problem(text)?;
+    Some((format!("it is not a branch name: {why}"), "write the branch alone, such as `main`".to_owned()))
+}
+
+fn remote(text: &str) -> Option<(String, String)> {
+    let why = branch_name_problem(text)?;
+    Some((format!("it is not a remote name: {why}"), "`git remote` lists the remotes".to_owned()))
+}
+
+fn label_prefix(text: &str) -> Option<(String, String)> {
+    let odd = |c: char| c.is_control() || c == ',' || c == ':';
+    let why = if text.trim().is_empty() || text.trim() != text {
+        "it is blank, or starts or ends with a space"
+    } else if text.chars().any(odd) {
+        "it must not contain a comma, a colon or control characters"
+    } else if text.chars().count() > LABEL_PREFIX {
+        "it is too long for a label"
+    } else {
+        return None;
+    };
+    Some((why.to_owned(), "write a word, such as `saihai`".to_owned()))
+}
+
+/// Accepts only URLs that are safe for a token: encrypted, or on this machine.
+fn api(text: &str) -> Option<(String, String)> {
+    let hint = "write `https://HOST`; `http:` is for this machine alone".to_owned();
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Some(("it is not the address of a server".to_owned(), hint));
+    };
+    let place = rest.split('/').next().unwrap_or_default();
+    let why = if place.is_empty() || rest.contains(['?', '#', ' ']) {
+        "it is not the address of a server"
+    } else if place.contains('@') {
+        "it must not contain a user or a password"
+    } else if scheme == "http" && !is_loopback(place) {
+        "a token would be sent for everybody to read"
+    } else if !matches!(scheme, "http" | "https") {
+        "it starts neither with `https:` nor with `http:`"
+    } else {
+        return None;
+    };
+    Some((why.to_owned(), hint))
+}
+
+/// Returns true if a host, with or without a port, is this machine.
+fn is_loopback(place: &str) -> bool {
+    let host = match place.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => place.split(':').next().unwrap_or_default(),
+    };
+    let parts: Vec<Option<u8>> = host.split('.').map(|part| part.parse().ok()).collect();
+    let is_own = matches!(parts.as_slice(), [Some(127), Some(_), Some(_), Some(_)]);
+    is_own || host == "::1" || host.eq_ignore_ascii_case("localhost")
+}
+
+/// Returns the reason why git would reject a branch name. Checking here reports the error early.
+pub(super) fn branch_name_problem(name: &str) -> Option<&'static str> {
+    let parts = || name.split('/');
+    if name.is_empty() || name == "@" {
+        Some("it is empty")
+    } else if name.starts_with('-') {
+        Some("it begins with `-`")
+    } else if name.chars().any(|c| c.is_control() || c == ' ' || "~^:?*[\\".contains(c)) {
+        Some("it must not contain a space, a control character or `~`, `^`, `:`, `?`, `*`, `[`, `\\`")
+    } else if name.contains("..") || name.contains("@{") {
+        Some("it must not contain `..` or `@{`")
+    } else if parts().any(str::is_empty) {
+        Some("there is nothing before, behind or between its slashes")
+    } else if parts().any(|part| part.starts_with('.') || part.ends_with(".lock")) || name.ends_with('.') {
+        Some("no part of it may start with `.` or end with `.lock`, and it must not end with `.`")
+    } else {
+        None
     }
 }
 
-fn source_named(name: &str) -> IssueSource {
-    if name == IssueSource::Github.name() { IssueSource::Github } else { IssueSource::Folder }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn forge_named(name: &str) -> ForgeKind {
-    if name == "github" { ForgeKind::Github } else { ForgeKind::Local }
-}
-
-/// Returns the gates in run order, independent of the order in the file.
-fn gates_named(names: &[String]) -> Vec<WorkGate> {
-    WorkGate::ALL.into_iter().filter(|gate| names.iter().any(|name| name == gate.name())).collect()
+    #[test]
+    fn names_that_git_would_refuse_are_refused() {
+        for name in ["main", "feature/issue-7", "a/b.c/d", "計画", "feature/@"] {
+            assert_eq!(branch_name_problem(name), None, "{name}");
+        }
+        for name in [
+            "", "@", "-x", "a b", "a..b", "a/", "/a", "a//b", ".a", "a/.b", "a.lock", "a.", "a~1", "a@{1}",
+            "a\\b", "a\tb",
+        ] {
+            assert!(branch_name_problem(name).is_some(), "{name}");
+        }
+    }
 }

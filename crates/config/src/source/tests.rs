@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::{DiskSource, FileKind, MemorySource, ReadError, Source};
+use super::{DiskSource, FileKind, MemorySource, ReadError, RememberedSource, Source};
 
 fn check(source: &dyn Source, root: &Path) {
     let at = |name: &str| root.join(name);
@@ -61,4 +61,20 @@ fn a_large_file_is_refused_without_reading_it() {
     std::fs::File::create(&path).unwrap().set_len(50_000_000).unwrap();
     let error = DiskSource.read(&path, 1024 * 1024).unwrap_err();
     assert_eq!(error.to_string(), "it is larger than 1 MiB");
+}
+
+#[test]
+fn what_was_looked_at_stays_as_it_was_and_the_rest_is_as_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let files = RememberedSource::new(DiskSource);
+    std::fs::write(at("a"), "one").expect("a file");
+    assert_eq!(files.read(&at("a"), 9), Ok(b"one".to_vec()));
+    assert_eq!((files.kind(&at("b")), files.list(directory.path())), (None, Ok(vec!["a".into()])));
+    for name in ["a", "b", "c"] {
+        std::fs::write(at(name), "two").expect("a file");
+    }
+    assert_eq!(files.read(&at("a"), 9), Ok(b"one".to_vec()));
+    assert_eq!((files.kind(&at("b")), files.list(directory.path())), (None, Ok(vec!["a".into()])));
+    assert_eq!(files.read(&at("c"), 9), Ok(b"two".to_vec()));
 }

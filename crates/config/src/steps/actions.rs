@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 use saihai_model::{Action, ActionSpec, BlockUse, Blocks, Once};
 
-use super::completion::{Completion, Condition};
-use super::tables;
-use crate::{Diagnostics, Fields, Located, did_you_mean, list_of, quoted};
+use super::completion::{AgentCompletion, CompletionCondition};
+use super::shape::FileSection;
+use crate::{Diagnostics, Located, did_you_mean, list_of, quoted};
 
 /// Block types that control completion: a plan, a review, a phase change, the end.
 pub(super) const SIGNALS: [&str; 4] = ["project-plan", "review-result", "phase-advance", "complete"];
@@ -16,14 +16,14 @@ const FENCE: &str = "action";
 const FILE: &str = "output.md";
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Actions {
+pub(super) struct BlockActions {
     fence: String,
-    uses: IndexMap<String, Handler>,
+    uses: IndexMap<String, BlockHandler>,
 }
 
 /// Handler of one block type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Handler {
+enum BlockHandler {
     Log,
     File,
     Signal,
@@ -31,32 +31,26 @@ enum Handler {
     Comment,
 }
 
-impl Default for Actions {
-    fn default() -> Self {
-        Self { fence: FENCE.to_owned(), uses: IndexMap::new() }
-    }
-}
-
-impl Actions {
+impl BlockActions {
     /// Reads `actions`. If they are off, the run looks for no blocks. `github` is true if the agent may use
     /// GitHub.
-    pub(super) fn read(fields: &Fields<'_>, github: bool, diagnostics: &mut Diagnostics) -> Self {
-        let Some(fields) = fields.object("actions", &tables::ACTIONS, diagnostics) else {
-            return Self::default();
+    pub(super) fn read(actions: &FileSection<'_>, github: bool, diagnostics: &mut Diagnostics) -> Self {
+        let types = actions.words("types").unwrap_or_default().into_iter();
+        let usual = |kind: String| {
+            let handler =
+                if SIGNALS.contains(&kind.as_str()) { BlockHandler::Signal } else { BlockHandler::Log };
+            (kind, handler)
         };
-        let fence = fields.text("outputFormat").map_or_else(|| FENCE.to_owned(), |format| format.value);
-        let types = fields.texts("types").unwrap_or_default();
-        let mut uses: IndexMap<String, Handler> =
-            types.iter().map(|kind| (kind.value.clone(), Handler::usual(&kind.value))).collect();
-        for (kind, handler) in fields.map("handlers") {
+        let mut uses: IndexMap<String, BlockHandler> = types.map(usual).collect();
+        for (kind, handler) in actions.map("handlers") {
             if !uses.contains_key(&kind.value) {
                 let message = format!("{} is not among `types`", quoted(&kind.value));
                 let hint = did_you_mean(&kind.value, uses.keys().map(String::as_str));
                 diagnostics.push(kind.error("bad-value", message).label("no such type").maybe_hint(hint));
             }
             let Some(name) = handler.text() else { continue };
-            let handler = Handler::read(&name, &kind.value, diagnostics);
-            if handler.is_some_and(Handler::reaches_github) && !github {
+            let handler = BlockHandler::read(&name, &kind.value, diagnostics);
+            if matches!(handler, Some(BlockHandler::OpenIssue | BlockHandler::Comment)) && !github {
                 let message = format!("the handler {} needs GitHub, which is off", quoted(&name.value));
                 let hint = "add `\"github\": {\"enabled\": true}` where the agent says what it may reach";
                 diagnostics.push(name.error("bad-value", message).hint(hint));
@@ -65,25 +59,33 @@ impl Actions {
                 *used = handler;
             }
         }
-        let enabled = fields.bool("enabled").is_some_and(|flag| flag.value);
-        Self { fence, uses: if enabled { uses } else { IndexMap::new() } }
+        Self {
+            fence: actions.word("outputFormat").unwrap_or_else(|| FENCE.to_owned()),
+            uses: if actions.is_on("enabled") { uses } else { IndexMap::new() },
+        }
     }
 
     /// Returns true if blocks of this type control completion.
     pub(super) fn signals(&self, kind: &str) -> bool {
-        self.uses.get(kind) == Some(&Handler::Signal)
+        self.uses.get(kind) == Some(&BlockHandler::Signal)
+    }
+
+    /// Returns true if blocks can change the phase.
+    pub(super) fn signals_phase(&self) -> bool {
+        let [plan, review, advance, _] = SIGNALS;
+        [plan, review, advance].iter().any(|signal| self.signals(signal))
     }
 
     /// Returns the blocks to look for in a reply. Completion by a signal needs its block even if actions are
     /// off.
-    pub(super) fn blocks(&self, completion: Option<&Completion>) -> Option<Blocks> {
+    pub(super) fn blocks(&self, completion: Option<&AgentCompletion>) -> Option<Blocks> {
         let mut uses: IndexMap<String, BlockUse> = self
             .uses
             .iter()
             .map(|(kind, handler)| (kind.clone(), handler.block_use(kind, completion)))
             .collect();
-        for condition in completion.into_iter().flat_map(Completion::all) {
-            if let Condition::Signal { kind, .. } = condition {
+        for condition in completion.into_iter().flat_map(AgentCompletion::all) {
+            if let CompletionCondition::Signal { kind, .. } = condition {
                 uses.entry(kind.clone()).or_insert(BlockUse::Signal);
             }
         }
@@ -91,11 +93,7 @@ impl Actions {
     }
 }
 
-impl Handler {
-    fn usual(kind: &str) -> Self {
-        if SIGNALS.contains(&kind) { Self::Signal } else { Self::Log }
-    }
-
+impl BlockHandler {
     fn read(name: &Located<String>, kind: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
         match name.value.strip_prefix("builtin:").unwrap_or(&name.value) {
             "log" => Some(Self::Log),
@@ -118,14 +116,7 @@ impl Handler {
         }
     }
 
-    fn reaches_github(self) -> bool {
-        match self {
-            Self::OpenIssue | Self::Comment => true,
-            Self::Log | Self::File | Self::Signal => false,
-        }
-    }
-
-    fn block_use(self, kind: &str, completion: Option<&Completion>) -> BlockUse {
+    fn block_use(self, kind: &str, completion: Option<&AgentCompletion>) -> BlockUse {
         let act = |does, once| BlockUse::Do(ActionSpec { does, inputs: Vec::new(), once, poll: None });
         match self {
             Self::Signal if steers(kind, completion) => BlockUse::Signal,
@@ -140,18 +131,15 @@ impl Handler {
 }
 
 /// Returns true if a signal has a meaning for the completion (S-63).
-fn steers(kind: &str, completion: Option<&Completion>) -> bool {
-    let mut all = completion.into_iter().flat_map(Completion::all);
+fn steers(kind: &str, completion: Option<&AgentCompletion>) -> bool {
+    let mut all = completion.into_iter().flat_map(AgentCompletion::all);
     all.any(|condition| match condition {
-        Condition::Signal { kind: wanted, .. } if wanted == kind => true,
-        Condition::Phase(_) => true,
+        CompletionCondition::Signal { kind: wanted, .. } if wanted == kind => true,
+        CompletionCondition::Phase(_) => true,
         // A claim in a reply does not change external state.
-        Condition::Issue | Condition::File { .. } | Condition::Composite(..) => false,
-        Condition::Signal { .. }
-        | Condition::Iterations(_)
-        | Condition::Keyword { .. }
-        | Condition::Checks(_)
-        | Condition::Flow { .. }
-        | Condition::Custom(_) => kind == "complete",
+        CompletionCondition::Issue
+        | CompletionCondition::File { .. }
+        | CompletionCondition::Composite(..) => false,
+        _ => kind == "complete",
     })
 }

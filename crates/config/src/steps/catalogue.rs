@@ -1,173 +1,209 @@
-//! Catalogues: registries with `agentId`, which list prompts. Without a flow, a catalogue becomes two steps.
-//! The first prompt runs once, then another one repeats until the work is done (S-13). With a flow, each step
-//! names its successors (S-14).
+//! Catalogues: registries with `agentId`, which list prompts. They become the same steps as a native registry.
+//! Without a flow, the first prompt runs once, then another one repeats until the work is done (S-13). With a
+//! flow, each step names its successors (S-14), and validators run before it closes (S-16).
 
-mod phased;
-
-use super::agent::Agent;
-use super::behavior::note_idle;
-use super::entry_modes;
-use super::gate::{self, Gate};
-use super::input::Input;
-use super::reference::Reference;
-use super::registry::{Base, Registry};
-use super::schemas::Schemas;
-use super::step::{Iterations, Leave, Step};
+use super::agent::{StepAgent, check_version, note_idle};
+use super::completion::{CompletionCondition, PHASES, check_entry_modes};
+use super::intent_gate::{ClosureValidator, IntentGate, ValidatorFailure, keys_without_effect};
+use super::outputs::SchemaFiles;
+use super::parameters::without_prefix;
+use super::prompt_files::PromptReference;
+use super::registry::{AgentStep, PromptBase, StepExit, StepRegistry, StepTarget, check_own_id};
+use super::shape::{FileSection, checked};
 use super::tables;
-use super::validation::{Address, Known};
-use super::version;
-use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, list_of, quoted};
+use super::variables::StepInput;
+use crate::{Diagnostics, Document, Located, Location, list_of, quoted};
 
-const BASE: &str = ".agent/{agentId}/prompts";
+const PROMPTS_BASE: &str = ".agent/{agentId}/prompts";
 const WITH_ADAPTATION: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
-const WITHOUT: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
+const WITHOUT_ADAPTATION: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
 
-pub(super) fn is_one(document: &Document) -> bool {
+/// First prompt of a run with an issue.
+const OF_ISSUE: &str = "initial.issue";
+
+/// Number of retry prompts if the file names none.
+const ATTEMPTS: u32 = 3;
+
+pub(super) fn is_catalogue(document: &Document) -> bool {
     document.root.get("agentId").is_some()
 }
 
-pub(super) fn read(
+/// Reads a catalogue. `about_issue` is true if the run has an issue.
+pub(super) fn read_catalogue(
     document: &Document,
-    agent: Option<&Agent>,
+    agent: Option<&StepAgent>,
     about_issue: bool,
-    schemas: &mut Schemas<'_>,
+    schemas: &mut SchemaFiles<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Registry> {
-    let fields = Fields::read(&document.cursor(), &tables::CATALOGUE, diagnostics)?;
-    version::check(&fields, diagnostics);
+) -> Option<StepRegistry> {
+    let file = checked(document, &tables::CATALOGUE, diagnostics)?;
+    check_version(&file, diagnostics);
     let agent = agent?;
-    let id = fields.text("agentId")?;
+    let id = file.text("agentId")?;
     if id.value != agent.name.value {
         let message = format!("the catalogue is for the agent {}", quoted(&id.value));
         let diagnostic = id.error("agent-id", message).label("not this agent's name");
         diagnostics.push(diagnostic.also(&agent.name.at, "its name"));
     }
-    if let Some(written) = fields.text("schemasBase").filter(|_| agent.schemas.is_none()) {
+    if let Some(written) = file.text("schemasBase").filter(|_| agent.schemas.is_none()) {
         schemas.move_to(&written, diagnostics);
     }
-    entry_modes::check(&fields.map("entryStepMapping"), diagnostics);
-    let catalogue = Catalogue { entries: fields.map("steps"), fields: &fields, agent, about_issue };
+    check_entry_modes(&file.map("entryStepMapping"), diagnostics);
+    let entries = file.named_parts("steps");
+    let is_flow = entries.iter().any(|(_, step)| is_gated(step));
+    let (validators, patterns) = (file.named_parts("validators"), file.named_parts("failurePatterns"));
+    let mut catalogue =
+        PromptCatalogue { file: &file, entries, validators, patterns, is_flow, agent, about_issue, schemas };
     catalogue.check_mapping(diagnostics);
-    let (steps, entry) = match catalogue.has_flow() {
-        true => catalogue.flow(schemas, diagnostics)?,
+    catalogue.check_validators(diagnostics);
+    let (steps, entry) = match is_flow {
+        true => catalogue.flow(diagnostics)?,
         false => {
-            catalogue.refuse_validation(diagnostics);
-            let steps = catalogue.steps(schemas, diagnostics);
+            let steps = catalogue.steps(diagnostics);
             // The missing prompt is already reported.
             let entry = steps.first()?.id.clone();
             (steps, entry)
         }
     };
-    let written = fields.text("userPromptsBase");
-    let at = written.as_ref().map_or_else(|| fields.location(), |written| written.at.clone());
-    let base =
-        written.map_or_else(|| BASE.to_owned(), |written| written.value).replace("{agentId}", &id.value);
-    let base = Base::Project(Located::new(base, at));
-    let (entry, entries, at) = (Some(entry), Vec::new(), fields.location());
-    let registry = Registry { base: Some(base), entry, entries, steps, at };
+    let written = file.text("userPromptsBase");
+    let base = written.unwrap_or_else(|| Located::new(PROMPTS_BASE.to_owned(), file.at().clone()));
+    let base = base.map(|base| base.replace("{agentId}", &id.value));
+    let (base, entry, at) = (Some(PromptBase::Project(base)), Some(entry), file.at().clone());
+    let registry = StepRegistry { base, entry, entries: Vec::new(), steps, at };
     registry.check_targets(diagnostics);
     Some(registry)
 }
 
-struct Catalogue<'a, 'd> {
-    fields: &'a Fields<'d>,
-    entries: Vec<(Located<String>, Cursor<'d>)>,
-    agent: &'a Agent,
-    /// True if the run has an issue.
+struct PromptCatalogue<'a, 's, 'd> {
+    file: &'a FileSection<'d>,
+    entries: Vec<(Located<String>, FileSection<'d>)>,
+    validators: Vec<(Located<String>, FileSection<'d>)>,
+    /// Failure patterns of the validators.
+    patterns: Vec<(Located<String>, FileSection<'d>)>,
+    /// True if some step names its successors.
+    is_flow: bool,
+    agent: &'a StepAgent,
     about_issue: bool,
+    schemas: &'a mut SchemaFiles<'s>,
 }
 
-/// First prompt of a run with an issue.
-const OF_ISSUE: &str = "initial.issue";
-
 /// First step of a run, and its successor in a catalogue without a flow.
-struct First {
-    initial: Located<String>,
+struct FirstPrompts {
+    initial: Option<Located<String>>,
     continuation: Option<Located<String>>,
 }
 
-impl<'d> Catalogue<'_, 'd> {
-    /// Returns true if some step names its successors.
-    fn has_flow(&self) -> bool {
-        self.entries.iter().any(|(_, step)| is_gated(step))
-    }
-
+impl PromptCatalogue<'_, '_, '_> {
     /// Returns all steps of the flow, and the first one. It skips and reports prompts outside the flow.
-    fn flow(
-        &self,
-        schemas: &mut Schemas<'_>,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<(Vec<Step>, Located<String>)> {
-        let known = Known::of(self.fields);
-        let validated = self.fields.map("validationSteps");
-        let refer = |address: Address<'_, 'd>, diagnostics: &mut Diagnostics| {
-            self.reference(&Components::of_retry(&address, self.fields), diagnostics)
-        };
-        let first = self.first(diagnostics);
-        let (mut steps, mut idle, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, value) in &self.entries {
-            let is_first = first.as_ref().is_some_and(|first| first.initial.value == id.value);
-            if !is_gated(value) && !is_first {
+    fn flow(&mut self, diagnostics: &mut Diagnostics) -> Option<(Vec<AgentStep>, Located<String>)> {
+        let first = self.first(diagnostics).and_then(|first| first.initial);
+        let validated = self.file.named_parts("validationSteps");
+        let (mut steps, mut idle) = (Vec::new(), Vec::new());
+        for (id, value) in self.entries.clone() {
+            let is_first = first.as_ref().is_some_and(|first| first.value == id.value);
+            if !value.is_present() || !is_gated(&value) && !is_first {
                 continue;
             }
-            let Some(fields) = Fields::read(value, &tables::ENTRY, diagnostics) else { continue };
-            idle.extend(gate::idle(&fields));
-            let mut leave = Gate::read(&fields, &id.value, diagnostics);
-            if let Some((_, step)) = validated.iter().find(|(key, _)| key.value == id.value)
-                && let Some(gate) = &mut leave
-            {
-                gate.validation = known.read(step, &refer, diagnostics);
+            idle.extend(keys_without_effect(&value));
+            let mut gate = IntentGate::read(&value, &id.value, diagnostics);
+            let validation = validated.iter().find(|(key, _)| key.value == id.value);
+            if let (Some(gate), Some((_, validation))) = (&mut gate, validation) {
+                gate.validators = self.validators(validation, diagnostics);
             }
-            let leave = leave.map(|gate| Leave::Gate(Box::new(gate)));
-            let step = self.step(id, &fields, leave, schemas, diagnostics);
-            targets.push(id.value.as_str());
-            steps.push(step);
+            let exit = gate.map(|gate| StepExit::Intent(Box::new(gate)));
+            steps.push(self.step(&id, &value, exit, diagnostics));
         }
         for (id, _) in &validated {
             check_validated(id, &steps, diagnostics);
         }
-        known.check_unused(&validated, diagnostics);
-        note_idle(&idle, diagnostics);
-        self.note_unused(&targets, diagnostics);
-        Some((steps, first?.initial))
+        note_idle(idle.into_iter(), diagnostics);
+        let used: Vec<&str> = steps.iter().map(|step| step.id.value.as_str()).collect();
+        self.note_unused(&used, diagnostics);
+        Some((steps, first?))
     }
 
     /// Returns the first step, and the step that repeats after it.
-    fn steps(&self, schemas: &mut Schemas<'_>, diagnostics: &mut Diagnostics) -> Vec<Step> {
-        if let Some(prompts) = self.prompts_by_phase() {
-            return self.phased(&prompts, schemas, diagnostics);
+    fn steps(&mut self, diagnostics: &mut Diagnostics) -> Vec<AgentStep> {
+        if let Some(phases) = self.phases() {
+            return self.steps_by_phase(&phases, diagnostics);
         }
-        let Some(First { initial, continuation }) = self.first(diagnostics) else { return Vec::new() };
+        let Some(FirstPrompts { initial: Some(initial), continuation }) = self.first(diagnostics) else {
+            return Vec::new();
+        };
         let (first, at) = (initial.value, initial.at);
         let follows = match (continuation, first.strip_prefix("initial.")) {
             (Some(continuation), _) => continuation.value,
             (None, Some(mode)) => format!("continuation.{mode}"),
             (None, None) if self.is_asked_once() || self.entry(&first).is_none() => first.clone(),
             (None, None) => {
-                let message = format!("nothing says what follows {}", quoted(&first));
+                let message = format!("no next prompt after {}", quoted(&first));
                 let hint = "name both prompts: `{\"initial\": …, \"continuation\": …}`";
                 diagnostics
                     .push(at.error("unknown-step", message).label("not called `initial.…`").hint(hint));
                 first.clone()
             }
         };
-        let Some((initial, value)) = self.entry(&first) else {
+        if self.entry(&first).is_none() {
             self.missing(&first, diagnostics);
             return Vec::new();
-        };
+        }
         self.note_unused(&[&first, &follows], diagnostics);
-        let continued = self.entry(&follows).filter(|_| follows != first);
+        let continued = self.entry(&follows).map(|(id, _)| id.clone()).filter(|_| follows != first);
         if self.entry(&follows).is_none() && !self.is_asked_once() {
             self.missing(&follows, diagnostics);
         }
-        let leave = match continued {
-            Some((id, _)) => Leave::Next(id.clone()),
-            None => Leave::Repeat,
-        };
-        let mut steps: Vec<Step> = Vec::new();
-        steps.extend(self.plain(initial, value, leave, schemas, diagnostics));
-        if let Some((id, value)) = continued {
-            steps.extend(self.plain(id, value, Leave::Repeat, schemas, diagnostics));
+        let target = continued.clone().map_or(StepTarget::AGAIN, StepTarget::Step);
+        let mut steps: Vec<AgentStep> = Vec::new();
+        steps.extend(self.plain_step(&first, StepExit::Always(target), diagnostics));
+        if continued.is_some() {
+            steps.extend(self.plain_step(&follows, StepExit::Always(StepTarget::AGAIN), diagnostics));
+        }
+        steps
+    }
+
+    /// Returns the phases before a terminal one, if prompts per phase are used: `initial.project.PHASE` once,
+    /// then `continuation.project.PHASE` until the next phase. Returns `None` if another key selects the first
+    /// prompt.
+    fn phases(&self) -> Option<Vec<&'static str>> {
+        let own = self.agent.completion.as_ref()?;
+        let CompletionCondition::Phase(terminal) = &own.condition else { return None };
+        let by_issue = self.about_issue && self.entry(OF_ISSUE).is_some();
+        if by_issue || self.mapped(None).is_some() || self.file.has("entryStep") {
+            return None;
+        }
+        Some(PHASES.into_iter().take_while(|phase| !terminal.iter().any(|one| one == phase)).collect())
+    }
+
+    /// Builds two steps per phase. After each of them, the current phase selects the next step.
+    fn steps_by_phase(&mut self, phases: &[&'static str], diagnostics: &mut Diagnostics) -> Vec<AgentStep> {
+        let (initial, continuation) = (
+            |phase: &str| format!("initial.project.{phase}"),
+            |phase: &str| format!("continuation.project.{phase}"),
+        );
+        let mut used = Vec::new();
+        let mut steps = Vec::new();
+        for phase in phases {
+            let (first, then) = (initial(phase), continuation(phase));
+            if self.entry(&first).is_none() {
+                self.missing(&first, diagnostics);
+            }
+            if self.entry(&then).is_none() && !self.is_asked_once() {
+                self.missing(&then, diagnostics);
+            }
+            // Its own phase leads to the continuation, another one to the first prompt of that phase.
+            let target = |other: &&'static str| {
+                let on = self.entry(&continuation(other)).filter(|_| other == phase);
+                let (id, _) = on.or_else(|| self.entry(&initial(other)))?;
+                Some((*other, StepTarget::Step(id.clone())))
+            };
+            let exit = StepExit::Phase(phases.iter().filter_map(target).collect());
+            for id in [first, then] {
+                steps.extend(self.plain_step(&id, exit.clone(), diagnostics));
+                used.push(id);
+            }
+        }
+        if used.iter().any(|id| self.entry(id).is_some()) {
+            self.note_unused(&used.iter().map(String::as_str).collect::<Vec<_>>(), diagnostics);
         }
         steps
     }
@@ -178,73 +214,59 @@ impl<'d> Catalogue<'_, 'd> {
         most.is_some_and(|most| most.value == 1)
     }
 
-    /// Builds a step whose successor does not depend on the reply.
-    fn plain(
-        &self,
-        id: &Located<String>,
-        value: &Cursor<'d>,
-        leave: Leave,
-        schemas: &mut Schemas<'_>,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Step> {
-        let fields = Fields::read(value, &tables::ENTRY, diagnostics)?;
-        note_idle(&gate::idle(&fields), diagnostics);
-        Some(self.step(id, &fields, Some(leave), schemas, diagnostics))
-    }
-
     /// Returns the first step for the completion type.
-    fn first(&self, diagnostics: &mut Diagnostics) -> Option<First> {
+    fn first(&self, diagnostics: &mut Diagnostics) -> Option<FirstPrompts> {
         let own = self.agent.completion.as_ref()?;
         let mode = own.condition.mode();
-        if let Some(written) = self.mapped(mode) {
-            if let Some(initial) = written.text() {
-                return Some(First { initial, continuation: None });
-            }
-            let pair = Fields::read(&written, &tables::ENTRY_STEPS, diagnostics)?;
-            return Some(First { initial: pair.text("initial")?, continuation: pair.text("continuation") });
+        if let Some((_, mapped)) = self.mapped(mode) {
+            return Some(mapped);
         }
-        if self.about_issue && !self.has_flow() && self.entry(OF_ISSUE).is_some() {
-            let initial = Located::new(OF_ISSUE.to_owned(), self.fields.location());
-            return Some(First { initial, continuation: None });
-        }
-        if let Some(initial) = self.fields.text("entryStep") {
-            return Some(First { initial, continuation: None });
-        }
-        if mode.is_none() {
-            let message = format!("nothing says with which prompt {} begins", quoted(own.types[0]));
-            let hint = "name it in `entryStepMapping`";
-            diagnostics.push(self.fields.location().error("missing-key", message).hint(hint));
-        }
-        let initial = Located::new(format!("initial.{}", mode?), self.fields.location());
-        Some(First { initial, continuation: None })
+        let at = self.file.at();
+        let initial = if self.about_issue && !self.is_flow && self.entry(OF_ISSUE).is_some() {
+            Located::new(OF_ISSUE.to_owned(), at.clone())
+        } else if let Some(initial) = self.file.text("entryStep") {
+            initial
+        } else if let Some(mode) = mode {
+            Located::new(format!("initial.{mode}"), at.clone())
+        } else {
+            let message = format!("no first prompt for {}", quoted(own.types[0]));
+            diagnostics.push(at.error("missing-key", message).hint("name it in `entryStepMapping`"));
+            return None;
+        };
+        Some(FirstPrompts { initial: Some(initial), continuation: None })
     }
 
-    /// Reports errors in the unused entries of `entryStepMapping`, and in an unused `continuation` (S-5,
-    /// S-10). The code that uses the other values reports their errors.
+    /// Returns the entries of `entryStepMapping`. Each is one prompt, or the first and the following one.
+    fn mapping(&self) -> Vec<(Located<String>, FirstPrompts)> {
+        let texts = self.file.map("entryStepMapping").into_iter().map(|(_, value)| value.text());
+        let pairs = self.file.named_parts("entryStepMapping").into_iter().zip(texts);
+        let first = |((kind, pair), text): ((_, FileSection<'_>), Option<_>)| {
+            let continuation = pair.text("continuation");
+            (kind, FirstPrompts { initial: text.or_else(|| pair.text("initial")), continuation })
+        };
+        pairs.map(first).collect()
+    }
+
+    /// Returns the `entryStepMapping` entry for the completion type or its mode.
+    fn mapped(&self, mode: Option<&str>) -> Option<(Location, FirstPrompts)> {
+        let types = self.agent.completion.iter().flat_map(|own| own.types.iter().copied());
+        let names: Vec<&str> = types.chain(mode).collect();
+        let mut mapping = self.mapping().into_iter();
+        let (kind, first) = mapping.find(|(kind, _)| names.contains(&kind.value.as_str()))?;
+        Some((kind.at, first))
+    }
+
+    /// Reports missing prompts in the unused entries of `entryStepMapping`, and an unused `continuation` (S-5,
+    /// S-10). The code that uses the other names reports theirs.
     fn check_mapping(&self, diagnostics: &mut Diagnostics) {
         let mode = self.agent.completion.as_ref().and_then(|own| own.condition.mode());
-        let held = self.mapped(mode).map(|written| written.location());
-        for (_, written) in self.fields.map("entryStepMapping") {
-            let holds = held.as_ref() == Some(&written.location());
-            let unread: &[&str] = match (holds, self.has_flow()) {
-                (false, _) => &["initial", "continuation"],
-                (true, true) => &["continuation"],
-                (true, false) => &[],
-            };
-            let named: Vec<Located<String>> = match written.text() {
-                Some(initial) => Some(initial).filter(|_| !holds).into_iter().collect(),
-                None => {
-                    let mut found = Diagnostics::new();
-                    let pair = Fields::read(&written, &tables::ENTRY_STEPS, &mut found);
-                    if !holds {
-                        diagnostics.append(found);
-                    }
-                    unread.iter().filter_map(|name| pair.as_ref()?.text(name)).collect()
-                }
-            };
-            for name in named.iter().filter(|name| self.entry(&name.value).is_none()) {
-                let known = self.entries.iter().map(|(key, _)| key.value.as_str());
-                let hint = diagnostics.suggest(&name.value, known);
+        let used = self.mapped(mode).map(|(at, _)| at);
+        for (kind, FirstPrompts { initial, continuation }) in self.mapping() {
+            let is_used = used.as_ref() == Some(&kind.at);
+            let initial = initial.filter(|_| !is_used);
+            let continuation = continuation.filter(|_| !is_used || self.is_flow);
+            for name in initial.iter().chain(&continuation).filter(|name| self.entry(&name.value).is_none()) {
+                let hint = diagnostics.suggest(&name.value, self.ids());
                 let message = format!("the prompt {} does not exist", quoted(&name.value));
                 let diagnostic = name.error("unknown-step", message).label("not among `steps`");
                 diagnostics.push(diagnostic.hint(hint.unwrap_or_else(|| "name one of `steps`".to_owned())));
@@ -252,21 +274,17 @@ impl<'d> Catalogue<'_, 'd> {
         }
     }
 
-    /// Returns the `entryStepMapping` entry for the completion type or its mode.
-    fn mapped(&self, mode: Option<&str>) -> Option<Cursor<'d>> {
-        let types = self.agent.completion.iter().flat_map(|own| own.types.iter().copied());
-        let names: Vec<&str> = types.chain(mode).collect();
-        let mut mapped = self.fields.map("entryStepMapping").into_iter();
-        mapped.find(|(kind, _)| names.contains(&kind.value.as_str())).map(|(_, written)| written)
+    fn entry(&self, id: &str) -> Option<&(Located<String>, FileSection<'_>)> {
+        self.entries.iter().find(|(key, _)| key.value == id)
     }
 
-    fn entry(&self, id: &str) -> Option<(&Located<String>, &Cursor<'d>)> {
-        self.entries.iter().find(|(key, _)| key.value == id).map(|(key, value)| (key, value))
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(key, _)| key.value.as_str())
     }
 
     fn missing(&self, id: &str, diagnostics: &mut Diagnostics) {
-        let at = self.fields.any("steps").map_or_else(|| self.fields.location(), |steps| steps.location());
-        let known = diagnostics.suggest(id, self.entries.iter().map(|(key, _)| key.value.as_str()));
+        let at = self.file.any("steps").map_or_else(|| self.file.at().clone(), |steps| steps.location());
+        let known = diagnostics.suggest(id, self.ids());
         let message = format!("the prompt {} does not exist", quoted(id));
         let by_issue = (id != OF_ISSUE && self.entry(OF_ISSUE).is_some())
             .then(|| format!("`--issue N` begins with `{OF_ISSUE}`"));
@@ -277,179 +295,181 @@ impl<'d> Catalogue<'_, 'd> {
 
     /// Notes unused prompts. It still reports their errors (S-5).
     fn note_unused(&self, used: &[&str], diagnostics: &mut Diagnostics) {
-        let is_unused = |(key, _): &&(Located<String>, Cursor<'d>)| !used.contains(&key.value.as_str());
-        let unused: Vec<_> = self.entries.iter().filter(is_unused).collect();
-        for (id, value) in &unused {
-            let Some(fields) = Fields::read(value, &tables::ENTRY, diagnostics) else { continue };
-            check_step_id(id, &fields, diagnostics);
-            fields.object("address", &tables::ADDRESS, diagnostics);
-            fields.object("outputSchemaRef", &tables::SCHEMA_REF, diagnostics);
-            if let Some(inputs) = fields.any("inputs") {
-                Input::read_all(&inputs, diagnostics);
+        let unused = self.entries.iter().filter(|(key, _)| !used.contains(&key.value.as_str()));
+        let unused: Vec<_> = unused.collect();
+        for (id, step) in &unused {
+            check_own_id(id, step, "stepId", diagnostics);
+            if let Some(inputs) = step.any("inputs") {
+                StepInput::read_all(&inputs, diagnostics);
             }
         }
         let Some((first, _)) = unused.first() else { return };
-        let at = first.at.clone();
         let names = list_of(unused.iter().map(|(key, _)| key.value.as_str()), "and");
-        diagnostics.push(at.note("unused-prompt", format!("this completion type does not use {names}")));
+        let message = format!("this completion type does not use {names}");
+        diagnostics.push(first.at.note("unused-prompt", message));
     }
 
-    /// Without a flow no reply can say `closing`, so validation would never run.
-    fn refuse_validation(&self, diagnostics: &mut Diagnostics) {
-        let known = Known::of(self.fields);
-        let validated = self.fields.map("validationSteps");
-        for (_, step) in &validated {
-            Fields::read(step, &tables::VALIDATION_STEP, diagnostics);
+    /// Builds a step whose successor does not depend on the reply.
+    fn plain_step(&mut self, id: &str, exit: StepExit, diagnostics: &mut Diagnostics) -> Option<AgentStep> {
+        let (id, step) =
+            self.entries.iter().find(|(key, step)| key.value == id && step.is_present())?.clone();
+        note_idle(keys_without_effect(&step).into_iter(), diagnostics);
+        Some(self.step(&id, &step, Some(exit), diagnostics))
+    }
+
+    fn step(
+        &mut self,
+        id: &Located<String>,
+        step: &FileSection<'_>,
+        exit: Option<StepExit>,
+        diagnostics: &mut Diagnostics,
+    ) -> AgentStep {
+        let output = self.schemas.output(&step.part("outputSchemaRef"), diagnostics);
+        let output = match (output, &exit) {
+            (Some(output), Some(StepExit::Intent(gate))) => {
+                gate.check_handed(&output, diagnostics);
+                Some(gate.shown_in(output))
+            }
+            (output, _) => output,
+        };
+        AgentStep {
+            prompt: self.prompt(step, diagnostics),
+            exit,
+            output,
+            ..AgentStep::common(id.clone(), step, ("stepId", "uvVariables"), diagnostics)
         }
-        known.check_unused(&[], diagnostics);
-        if let Some((first, _)) = validated.first() {
+    }
+
+    fn prompt(&self, step: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<PromptReference> {
+        if let Some(file) = step.text("promptPath") {
+            return Some(PromptReference { file, fallback: None, split: None });
+        }
+        let address = step.part("address").present();
+        let address = address.as_ref().unwrap_or(step);
+        let edition = written(address, "edition").unwrap_or_else(|| "default".to_owned());
+        let parts = [written(address, "c1"), written(address, "c2"), written(address, "c3")];
+        self.reference(parts, Some(edition), written(address, "adaptation"), address.at(), diagnostics)
+    }
+
+    /// Builds the path of a prompt from the catalogue's templates.
+    fn reference(
+        &self,
+        [c1, c2, c3]: [Option<String>; 3],
+        edition: Option<String>,
+        adaptation: Option<String>,
+        at: &Location,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<PromptReference> {
+        let (template, usual) = match adaptation {
+            Some(_) => ("pathTemplate", WITH_ADAPTATION),
+            None => ("pathTemplateNoAdaptation", WITHOUT_ADAPTATION),
+        };
+        let mut file = self.file.word(template).unwrap_or_else(|| usual.to_owned());
+        let c1 = c1.or_else(|| written(self.file, "c1"));
+        let parts =
+            [("c1", &c1), ("c2", &c2), ("c3", &c3), ("edition", &edition), ("adaptation", &adaptation)];
+        for (name, value) in parts {
+            let placeholder = format!("{{{name}}}");
+            match value {
+                Some(value) => file = file.replace(&placeholder, value),
+                None if file.contains(&placeholder) => {
+                    let message = format!("a prompt needs `{name}`, or `promptPath`");
+                    diagnostics.push(at.error("prompt-ref", message).label("it is missing here"));
+                    return None;
+                }
+                None => {}
+            }
+        }
+        let split = edition.map(|edition| (edition, adaptation));
+        Some(PromptReference { file: Located::new(file, at.clone()), fallback: None, split })
+    }
+
+    /// Reports validators without a failure pattern. Without a flow no reply can say `closing`, so validation
+    /// would never run.
+    fn check_validators(&self, diagnostics: &mut Diagnostics) {
+        for (_, validator) in &self.validators {
+            if let Some(pattern) = validator.text("failurePattern") {
+                find_named(&self.patterns, &pattern, "failure pattern", diagnostics);
+            }
+        }
+        let validated = self.file.map("validationSteps");
+        if let Some((first, _)) = validated.first().filter(|_| !self.is_flow) {
             let message = "nothing would be validated: no step of this catalogue can say `closing`";
             let hint = "give the step that closes a `structuredGate`, or remove `validationSteps`";
             diagnostics.push(first.error("not-supported", message).label("validated in vain").hint(hint));
         }
     }
 
-    fn step(
+    /// Reads the validators of a step.
+    fn validators(&self, step: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Vec<ClosureValidator> {
+        if let Some(first) = step.list("preflightConditions").first() {
+            let message = "what is asked before a reply is not supported";
+            let hint = "put it into `postLLMConditions`, or check it before Saihai is started";
+            diagnostics.push(first.error("not-supported", message).hint(hint));
+        }
+        let conditions = step.parts("postLLMConditions").into_iter();
+        let mut validators = Vec::new();
+        for name in conditions.filter_map(|condition| condition.text("validator")) {
+            let Some(validator) = find_named(&self.validators, &name, "validator", diagnostics) else {
+                continue;
+            };
+            if let Some(phase) = validator.text("phase").filter(|phase| phase.value == "preflight") {
+                let message =
+                    format!("{} is asked before a reply, which is not supported", quoted(&name.value));
+                let diagnostic = phase.error("not-supported", message).hint("write `postllm`");
+                diagnostics.push(diagnostic.also(&name.at, "used here"));
+            }
+            validators.extend(self.validator(name.value, validator, step, diagnostics));
+        }
+        validators
+    }
+
+    fn validator(
         &self,
-        id: &Located<String>,
-        fields: &Fields<'_>,
-        leave: Option<Leave>,
-        schemas: &mut Schemas<'_>,
+        name: String,
+        validator: &FileSection<'_>,
+        step: &FileSection<'_>,
         diagnostics: &mut Diagnostics,
-    ) -> Step {
-        check_step_id(id, fields, diagnostics);
-        let text = |name: &str| fields.text(name).map(|text| text.value);
-        let variables = fields.texts("uvVariables").unwrap_or_default().into_iter();
-        let bare = |name: String| name.strip_prefix("uv-").unwrap_or(&name).to_owned();
-        let output = fields.any("outputSchemaRef").and_then(|output| schemas.output(&output, diagnostics));
-        let output = match &leave {
-            Some(Leave::Gate(gate)) => {
-                output.iter().for_each(|output| gate.check_handed(output, diagnostics));
-                output.map(|output| gate.shown_in(output))
-            }
-            Some(_) | None => output,
+    ) -> Option<ClosureValidator> {
+        let pattern = validator.word("failurePattern")?;
+        let (_, pattern) = self.patterns.iter().find(|(key, _)| key.value == pattern)?;
+        let failure = step.part("onFailure");
+        let on_failure = match failure.word("action").as_deref() {
+            Some("abort") => ValidatorFailure::Abort,
+            Some("skip") => ValidatorFailure::Skip,
+            _ => ValidatorFailure::Retry(failure.count("maxAttempts").map_or(ATTEMPTS, |most| most.value)),
         };
-        let inputs = fields.any("inputs").map(|inputs| Input::read_all(&inputs, diagnostics));
-        Step {
-            id: id.clone(),
-            name: text("name"),
-            description: text("description"),
-            prompt: self.prompt(fields, diagnostics),
-            iterations: Iterations { min: 1, max: None },
-            leave,
-            output,
-            inputs: inputs.unwrap_or_default(),
-            variables: variables.map(|name| name.map(bare)).collect(),
-            custom: Vec::new(),
-            gate: None,
-            uses_stdin: fields.bool("usesStdin").filter(|flag| flag.value).map(|flag| flag.at),
-            model: text("model"),
-            permission: None,
-            tools: None,
-            system_prompt: None,
-        }
-    }
-
-    fn prompt(&self, fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Reference> {
-        if let Some(file) = fields.text("promptPath") {
-            return Some(Reference { file, fallback: None, split: None });
-        }
-        let components = match fields.object("address", &tables::ADDRESS, diagnostics) {
-            Some(address) => Components::of(&address, self.fields),
-            None => Components::of(fields, self.fields),
-        };
-        self.reference(&components, diagnostics)
-    }
-
-    /// Builds the path of a prompt from the catalogue's templates.
-    fn reference(&self, components: &Components, diagnostics: &mut Diagnostics) -> Option<Reference> {
-        let of_all = |name: &str| self.fields.text(name).map(|text| text.value);
-        let mut file = match components.adaptation {
-            Some(_) => of_all("pathTemplate").unwrap_or_else(|| WITH_ADAPTATION.to_owned()),
-            None => of_all("pathTemplateNoAdaptation").unwrap_or_else(|| WITHOUT.to_owned()),
-        };
-        let parts = [
-            ("c1", &components.c1),
-            ("c2", &components.c2),
-            ("c3", &components.c3),
-            ("edition", &components.edition),
-            ("adaptation", &components.adaptation),
-        ];
-        for (name, value) in parts {
-            let place = format!("{{{name}}}");
-            match value {
-                Some(value) => file = file.replace(&place, value),
-                None if file.contains(&place) => {
-                    let message = format!("a prompt needs `{name}`, or `promptPath`");
-                    diagnostics.push(components.at.error("prompt-ref", message).label("it is missing here"));
-                    return None;
-                }
-                None => {}
-            }
-        }
-        let file = Located::new(file, components.at.clone());
-        let split = components.edition.clone().map(|edition| (edition, components.adaptation.clone()));
-        Some(Reference { file, fallback: None, split })
-    }
-}
-
-/// Parts of a prompt's file name.
-struct Components {
-    c1: Option<String>,
-    c2: Option<String>,
-    c3: Option<String>,
-    edition: Option<String>,
-    adaptation: Option<String>,
-    at: Location,
-}
-
-impl Components {
-    fn of(fields: &Fields<'_>, catalogue: &Fields<'_>) -> Self {
-        let text = |name: &str| written(fields, name);
-        Self {
-            c1: text("c1").or_else(|| written(catalogue, "c1")),
-            c2: text("c2"),
-            c3: text("c3"),
-            edition: Some(text("edition").unwrap_or_else(|| "default".to_owned())),
-            adaptation: text("adaptation"),
-            at: fields.location(),
-        }
-    }
-
-    fn of_retry(address: &Address<'_, '_>, catalogue: &Fields<'_>) -> Self {
-        Self {
-            c1: written(catalogue, "c1"),
-            c2: written(address.step, "c2"),
-            c3: written(address.step, "c3"),
-            edition: written(address.pattern, "edition"),
-            adaptation: written(address.pattern, "adaptation"),
-            at: address.pattern.location(),
-        }
+        let parts = [None, written(step, "c2"), written(step, "c3")];
+        let (edition, adaptation) = (written(pattern, "edition"), written(pattern, "adaptation"));
+        let sends_prompt = matches!(on_failure, ValidatorFailure::Retry(_)) && pattern.is_present();
+        let retry =
+            sends_prompt.then(|| self.reference(parts, edition, adaptation, pattern.at(), diagnostics));
+        let params = pattern.words("params").unwrap_or_default().into_iter();
+        Some(ClosureValidator {
+            name,
+            command: validator.word("command")?,
+            silent: validator.word("successWhen")? == "empty",
+            on_failure,
+            retry: retry.flatten(),
+            params: params.map(without_prefix).collect(),
+        })
     }
 }
 
 /// Returns true if a step names its successors.
-fn is_gated(step: &Cursor<'_>) -> bool {
-    step.get("structuredGate").is_some() || step.get("transitions").is_some()
+fn is_gated(step: &FileSection<'_>) -> bool {
+    step.has("structuredGate") || step.has("transitions")
 }
 
 /// Returns a text unless it is empty.
-fn written(fields: &Fields<'_>, name: &str) -> Option<String> {
-    fields.text(name).map(|text| text.value).filter(|text| !text.is_empty())
-}
-
-/// Checks that `stepId` equals the key of the step.
-fn check_step_id(id: &Located<String>, fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
-    if let Some(written) = fields.text("stepId").filter(|written| written.value != id.value) {
-        let message = format!("the step {} calls itself {}", quoted(&id.value), quoted(&written.value));
-        diagnostics.push(written.error("step-id", message).label("not its key").also(&id.at, "its key"));
-    }
+fn written(section: &FileSection<'_>, name: &str) -> Option<String> {
+    section.word(name).filter(|text| !text.is_empty())
 }
 
 /// Reports validation of a step that can never say `closing`.
-fn check_validated(id: &Located<String>, steps: &[Step], diagnostics: &mut Diagnostics) {
+fn check_validated(id: &Located<String>, steps: &[AgentStep], diagnostics: &mut Diagnostics) {
     match steps.iter().find(|step| step.id.value == id.value) {
-        Some(step) if step.gate().is_none_or(Gate::completes) => {}
+        Some(step) if step.gate().is_none_or(IntentGate::completes) => {}
         Some(_) => {
             let message = format!("the step {} never says `closing`", quoted(&id.value));
             diagnostics.push(id.error("bad-value", message).label("validated in vain"));
@@ -461,4 +481,19 @@ fn check_validated(id: &Located<String>, steps: &[Step], diagnostics: &mut Diagn
             diagnostics.push(diagnostic.maybe_hint(hint));
         }
     }
+}
+
+fn find_named<'a, 'd>(
+    known: &'a [(Located<String>, FileSection<'d>)],
+    name: &Located<String>,
+    kind: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'a FileSection<'d>> {
+    let found = known.iter().find(|(key, _)| key.value == name.value);
+    if found.is_none() {
+        let hint = diagnostics.suggest(&name.value, known.iter().map(|(key, _)| key.value.as_str()));
+        let message = format!("there is no {kind} {}", quoted(&name.value));
+        diagnostics.push(name.error("bad-value", message).label("named here only").maybe_hint(hint));
+    }
+    found.map(|(_, section)| section)
 }

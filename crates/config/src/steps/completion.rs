@@ -1,15 +1,22 @@
-//! Completion of an agent's work (S-60).
+//! Completion of an agent's work: its reader, and its lowering (S-60 to S-63).
 
 use std::collections::BTreeMap;
 
-use saihai_model::Json;
+use indexmap::IndexMap;
+use saihai_model::{
+    Action, ActionSpec, CommandVerdict, Completion, Json, Keyword, LastBlock, Millis, Once, PhaseStep, Phases,
+};
+use serde_json::json;
 
+use super::actions::SIGNALS;
+use super::lower::AgentLowering;
+use super::shape::{FileSection, checked_part};
 use super::tables;
-use crate::{Cursor, Diagnostics, Fields, Kind, Located, Location, Object, did_you_mean, list_of, quoted};
+use crate::{Cursor, Diagnostics, Located, Location, Object, ValueKind, did_you_mean, list_of, quoted};
 
 #[derive(Debug, Clone)]
-pub(super) struct Completion {
-    pub(super) condition: Condition,
+pub(super) struct AgentCompletion {
+    pub(super) condition: CompletionCondition,
     /// Names of its type, the current one first.
     pub(super) types: Vec<&'static str>,
     /// Maximum number of iterations; for `iterationBudget` its own number.
@@ -18,13 +25,9 @@ pub(super) struct Completion {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Condition {
+pub(super) enum CompletionCondition {
     Iterations(Located<u32>),
-    /// A word in a reply.
-    Keyword {
-        word: String,
-        whole_line: bool,
-    },
+    Keyword(Keyword),
     /// The issue of the run is closed.
     Issue,
     /// A file exists, or does not.
@@ -42,94 +45,80 @@ pub(super) enum Condition {
         registry: Option<Located<String>>,
         entry: Option<Located<String>>,
     },
-    Composite(Operator, Vec<Condition>),
+    Composite(CompositeOperator, Vec<CompletionCondition>),
     Custom(Located<String>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(super) enum CompositeOperator {
     And,
     Or,
     First,
 }
 
-/// A completion type: its names, the keys of its configuration, and the reader.
-struct Type {
+/// A completion type: its names, the current one first, and the keys of its configuration.
+struct CompletionType {
     names: &'static [&'static str],
     table: &'static Object,
-    read: fn(&Fields<'_>, &mut Diagnostics) -> Option<Condition>,
 }
 
-static TYPES: [Type; 9] = [
-    Type {
-        names: &["iterationBudget", "iterate", "count:iteration"],
-        table: &tables::ITERATION_BUDGET,
-        read: budget,
-    },
-    Type {
-        names: &["keywordSignal", "manual", "detect:keyword"],
-        table: &tables::KEYWORD_SIGNAL,
-        read: keyword,
-    },
-    Type { names: &["externalState", "issue", "poll:state"], table: &tables::EXTERNAL_STATE, read: state },
-    Type { names: &["checkBudget", "count:check"], table: &tables::CHECK_BUDGET, read: checks },
-    Type {
-        names: &["structuredSignal", "detect:structured"],
-        table: &tables::STRUCTURED_SIGNAL,
-        read: signal,
-    },
-    Type { names: &["phaseCompletion", "project"], table: &tables::PHASE_COMPLETION, read: phase },
-    Type { names: &["stepMachine", "stepFlow", "detect:graph"], table: &tables::STEP_MACHINE, read: flow },
-    Type {
-        names: &["composite", "facilitator", "meta:composite"],
-        table: &tables::COMPOSITE,
-        read: composite,
-    },
-    Type { names: &["custom", "meta:custom"], table: &tables::CUSTOM, read: custom },
+static TYPES: [CompletionType; 9] = [
+    completion_type(&["iterationBudget", "iterate", "count:iteration"], &tables::ITERATION_BUDGET),
+    completion_type(&["keywordSignal", "manual", "detect:keyword"], &tables::KEYWORD_SIGNAL),
+    completion_type(&["externalState", "issue", "poll:state"], &tables::EXTERNAL_STATE),
+    completion_type(&["checkBudget", "count:check"], &tables::CHECK_BUDGET),
+    completion_type(&["structuredSignal", "detect:structured"], &tables::STRUCTURED_SIGNAL),
+    completion_type(&["phaseCompletion", "project"], &tables::PHASE_COMPLETION),
+    completion_type(&["stepMachine", "stepFlow", "detect:graph"], &tables::STEP_MACHINE),
+    completion_type(&["composite", "facilitator", "meta:composite"], &tables::COMPOSITE),
+    completion_type(&["custom", "meta:custom"], &tables::CUSTOM),
 ];
 
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+const fn completion_type(names: &'static [&'static str], table: &'static Object) -> CompletionType {
+    CompletionType { names, table }
+}
+
+fn completion_type_names() -> impl Iterator<Item = &'static str> {
     TYPES.iter().flat_map(|kind| kind.names.iter().copied())
 }
 
-impl Completion {
+impl AgentCompletion {
     /// Reads a type and its configuration.
     pub(super) fn read(
         name: &Located<String>,
         config: Option<&Cursor<'_>>,
         diagnostics: &mut Diagnostics,
     ) -> Option<Self> {
-        let kind = find(name, diagnostics)?;
-        let (condition, max_iterations) = read(kind, name, config, diagnostics)?;
+        let kind = find_type(name, diagnostics)?;
+        let (condition, max_iterations) = read_condition(kind, name, config, diagnostics)?;
         Some(Self { condition, types: kind.names.to_vec(), max_iterations, at: name.at.clone() })
     }
-}
 
-impl Completion {
     /// Returns the iteration counts in parts of a composite.
     pub(super) fn composed_budgets(&self) -> Vec<&Located<u32>> {
         let parts = self.all().into_iter().skip(1);
         let budgets = parts.filter_map(|part| match part {
-            Condition::Iterations(count) => Some(count),
-            Condition::Keyword { .. }
-            | Condition::Issue
-            | Condition::File { .. }
-            | Condition::Checks(_)
-            | Condition::Signal { .. }
-            | Condition::Phase(_)
-            | Condition::Flow { .. }
-            | Condition::Composite(..)
-            | Condition::Custom(_) => None,
+            CompletionCondition::Iterations(count) => Some(count),
+            _ => None,
         });
         budgets.collect()
     }
 
+    /// Returns the keywords of all conditions.
+    pub(super) fn keywords(&self) -> Vec<Keyword> {
+        let keywords = self.all().into_iter().filter_map(|condition| match condition {
+            CompletionCondition::Keyword(keyword) => Some(keyword.clone()),
+            _ => None,
+        });
+        keywords.collect()
+    }
+
     /// Returns every condition, including composites and their parts.
-    pub(super) fn all(&self) -> Vec<&Condition> {
+    pub(super) fn all(&self) -> Vec<&CompletionCondition> {
         let mut all = vec![&self.condition];
         let mut next = 0;
         while let Some(condition) = all.get(next) {
-            if let Condition::Composite(_, parts) = condition {
+            if let CompletionCondition::Composite(_, parts) = condition {
                 all.extend(parts);
             }
             next += 1;
@@ -139,7 +128,7 @@ impl Completion {
 }
 
 /// Finds a type by name. It adds a note for any name but the first.
-fn find(name: &Located<String>, diagnostics: &mut Diagnostics) -> Option<&'static Type> {
+fn find_type(name: &Located<String>, diagnostics: &mut Diagnostics) -> Option<&'static CompletionType> {
     let found = TYPES.iter().find(|kind| kind.names.contains(&name.value.as_str()));
     match found {
         Some(kind) if kind.names[0] != name.value => {
@@ -148,8 +137,8 @@ fn find(name: &Located<String>, diagnostics: &mut Diagnostics) -> Option<&'stati
         }
         Some(_) => {}
         None => {
-            let message = format!("{} is no completion type", quoted(&name.value));
-            let hint = did_you_mean(&name.value, names());
+            let message = format!("{} is not a completion type", quoted(&name.value));
+            let hint = did_you_mean(&name.value, completion_type_names());
             let all = || format!("there is {}", list_of(TYPES.iter().map(|kind| kind.names[0]), "and"));
             diagnostics.push(name.error("completion-type", message).hint(hint.unwrap_or_else(all)));
         }
@@ -157,46 +146,57 @@ fn find(name: &Located<String>, diagnostics: &mut Diagnostics) -> Option<&'stati
     found
 }
 
-fn read(
-    kind: &Type,
+fn read_condition(
+    kind: &CompletionType,
     name: &Located<String>,
     config: Option<&Cursor<'_>>,
     diagnostics: &mut Diagnostics,
-) -> Option<(Condition, Option<Located<u32>>)> {
-    let Some(config) = config else {
-        let missing: Vec<&str> =
-            kind.table.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-        if !missing.is_empty() {
-            let message =
-                format!("{} needs {} in its configuration", quoted(&name.value), list_of(missing, "and"));
-            diagnostics.push(name.error("missing-key", message).hint("add `completionConfig`"));
-            return None;
+) -> Option<(CompletionCondition, Option<Located<u32>>)> {
+    let config = match config {
+        Some(config) => checked_part(config, kind.table, diagnostics)?,
+        None => {
+            let required = kind.table.fields.iter().filter(|field| field.required);
+            let missing: Vec<&str> = required.map(|field| field.name).collect();
+            if !missing.is_empty() {
+                let missing = list_of(missing, "and");
+                let message = format!("{} needs {missing} in its configuration", quoted(&name.value));
+                diagnostics.push(name.error("missing-key", message).hint("add `completionConfig`"));
+                return None;
+            }
+            FileSection::absent(&name.at)
         }
-        return match kind.names[0] {
-            "externalState" => Some((Condition::Issue, None)),
-            "phaseCompletion" => Some((Condition::Phase(vec!["complete".to_owned()]), None)),
-            _ => Some((Condition::Flow { registry: None, entry: None }, None)),
-        };
     };
-    let fields = Fields::read(config, kind.table, diagnostics)?;
-    let most = kind.table.field("maxIterations").and_then(|_| fields.count("maxIterations"));
-    Some(((kind.read)(&fields, diagnostics)?, most))
+    let most = config.count("maxIterations");
+    let condition = match kind.names[0] {
+        "iterationBudget" => CompletionCondition::Iterations(most.clone()?),
+        "keywordSignal" => keyword(&config, diagnostics)?,
+        "externalState" => state(&config, diagnostics)?,
+        "checkBudget" => CompletionCondition::Checks(config.count("maxChecks")?.value),
+        "structuredSignal" => signal(&config, diagnostics)?,
+        "phaseCompletion" => {
+            let phases = config.words("terminalPhases");
+            CompletionCondition::Phase(phases.unwrap_or_else(|| vec!["complete".to_owned()]))
+        }
+        "composite" => composite(&config, diagnostics)?,
+        "custom" => CompletionCondition::Custom(config.text("handlerPath")?),
+        _ => CompletionCondition::Flow {
+            registry: config.text("registryPath"),
+            entry: config.text("entryStep"),
+        },
+    };
+    Some((condition, most))
 }
 
-fn budget(fields: &Fields<'_>, _: &mut Diagnostics) -> Option<Condition> {
-    fields.count("maxIterations").map(Condition::Iterations)
-}
-
-fn keyword(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
+fn keyword(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<CompletionCondition> {
     let word = fields.text("completionKeyword")?;
     if word.value.trim().is_empty() {
         diagnostics.push(word.error("bad-value", "an empty keyword would be found in every reply"));
     }
-    let whole_line = fields.text("match").is_some_and(|how| how.value == "line");
-    Some(Condition::Keyword { word: word.value, whole_line })
+    let whole_line = fields.word("match").as_deref() == Some("line");
+    Some(CompletionCondition::Keyword(Keyword { word: word.value, whole_line }))
 }
 
-fn state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
+fn state(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<CompletionCondition> {
     match fields.text("resourceType") {
         Some(resource) if resource.value == "file" => file_state(fields, diagnostics),
         Some(resource) if resource.value != "github-issue" => {
@@ -211,7 +211,7 @@ fn state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition
     }
 }
 
-fn issue_state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
+fn issue_state(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<CompletionCondition> {
     if let Some(state) = fields.text("targetState").filter(|state| state.value != "closed") {
         let message = format!("an issue is waited for to be `closed`, not {}", quoted(&state.value));
         diagnostics.push(state.error("bad-value", message).label("no state to wait for"));
@@ -220,10 +220,10 @@ fn issue_state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Con
         let hint = "add `\"resourceType\": \"file\"`, or remove it";
         diagnostics.push(at.error("bad-value", "an issue has no `path`").hint(hint));
     }
-    Some(Condition::Issue)
+    Some(CompletionCondition::Issue)
 }
 
-fn file_state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
+fn file_state(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<CompletionCondition> {
     let absent = match fields.text("targetState") {
         Some(state) if state.value == "absent" => true,
         Some(state) if state.value != "exists" => {
@@ -236,7 +236,7 @@ fn file_state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Cond
     let Some(path) = fields.text("path") else {
         if !fields.has("path") {
             let message = "the state of a file needs `path`";
-            diagnostics.push(fields.location().error("missing-key", message).label("`path` is missing here"));
+            diagnostics.push(fields.at().error("missing-key", message).label("`path` is missing here"));
         }
         return None;
     };
@@ -247,61 +247,196 @@ fn file_state(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Cond
         let message = format!("{} leads out of where the agent works", quoted(&path.value));
         diagnostics.push(path.error("path-escape", message).hint("write a path below it"));
     }
-    Some(Condition::File { path: path.value, absent })
+    Some(CompletionCondition::File { path: path.value, absent })
 }
 
-fn checks(fields: &Fields<'_>, _: &mut Diagnostics) -> Option<Condition> {
-    fields.count("maxChecks").map(|count| Condition::Checks(count.value))
-}
-
-fn signal(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
-    let kind = fields.text("signalType")?.value;
+fn signal(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<CompletionCondition> {
+    let kind = fields.word("signalType")?;
     let Some(wanted) = fields.any("requiredFields") else {
-        return Some(Condition::Signal { kind, fields: BTreeMap::new() });
+        return Some(CompletionCondition::Signal { kind, fields: BTreeMap::new() });
     };
-    let forms = Kind::Either(&[Kind::List(&Kind::Text), Kind::Map(&Kind::Any)]);
+    let forms = ValueKind::Either(&[ValueKind::List(&ValueKind::Text), ValueKind::Map(&ValueKind::Any)]);
     if !wanted.must_be(&forms, diagnostics) {
         return None;
     }
     let named = wanted.items().filter_map(|item| Some((item.text()?.value, None)));
     let valued = wanted.entries().map(|(key, value)| (key.value, Some(value.node().to_json())));
-    Some(Condition::Signal { kind, fields: named.chain(valued).collect() })
+    Some(CompletionCondition::Signal { kind, fields: named.chain(valued).collect() })
 }
 
-fn phase(fields: &Fields<'_>, _: &mut Diagnostics) -> Option<Condition> {
-    let phases = fields.texts("terminalPhases").unwrap_or_default();
-    let phases: Vec<String> = phases.into_iter().map(|phase| phase.value).collect();
-    Some(Condition::Phase(if phases.is_empty() { vec!["complete".to_owned()] } else { phases }))
-}
-
-fn flow(fields: &Fields<'_>, _: &mut Diagnostics) -> Option<Condition> {
-    Some(Condition::Flow { registry: fields.text("registryPath"), entry: fields.text("entryStep") })
-}
-
-fn composite(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Condition> {
-    let operator = match fields.text("operator")?.value.as_str() {
-        "and" => Operator::And,
-        "or" => Operator::Or,
-        _ => Operator::First,
+fn composite(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<CompletionCondition> {
+    let operator = match fields.word("operator")?.as_str() {
+        "and" => CompositeOperator::And,
+        "or" => CompositeOperator::Or,
+        _ => CompositeOperator::First,
     };
     let mut conditions = Vec::new();
-    for item in fields.list("conditions") {
-        let Some(fields) = Fields::read(&item, &tables::CONDITION, diagnostics) else { continue };
-        let Some(name) = fields.text("type") else { continue };
-        let Some(kind) = find(&name, diagnostics) else { continue };
-        let Some((condition, most)) = read(kind, &name, fields.any("config").as_ref(), diagnostics) else {
-            continue;
-        };
-        if let (Some(most), false) = (most, matches!(condition, Condition::Iterations(_))) {
+    for part in fields.parts("conditions") {
+        let Some(name) = part.text("type") else { continue };
+        let Some(kind) = find_type(&name, diagnostics) else { continue };
+        let read = read_condition(kind, &name, part.any("config").as_ref(), diagnostics);
+        let Some((condition, most)) = read else { continue };
+        if let (Some(most), false) = (most, matches!(condition, CompletionCondition::Iterations(_))) {
             let message = "a part of `composite` has no limit of its own";
-            let hint = "write `maxIterations` beside `operator`: it holds for the whole run";
+            let hint = "write `maxIterations` next to `operator`: it applies to the whole run";
             diagnostics.push(most.error("bad-value", message).label("would stop nothing").hint(hint));
         }
         conditions.push(condition);
     }
-    fields.is_right("conditions").then_some(Condition::Composite(operator, conditions))
+    fields.any("conditions").map(|_| CompletionCondition::Composite(operator, conditions))
 }
 
-fn custom(fields: &Fields<'_>, _: &mut Diagnostics) -> Option<Condition> {
-    fields.text("handlerPath").map(Condition::Custom)
+/// Modes that are not names of completion types.
+const MODES: [&str; 2] = ["check_budget", "structured_signal"];
+
+impl CompletionCondition {
+    /// Returns the mode, which is part of the prompt names in a catalogue.
+    pub(super) fn mode(&self) -> Option<&'static str> {
+        match self {
+            Self::Iterations(_) => Some("iterate"),
+            Self::Issue | Self::File { .. } => Some("issue"),
+            Self::Keyword { .. } => Some("manual"),
+            Self::Checks(_) => Some("check_budget"),
+            Self::Signal { .. } => Some("structured_signal"),
+            Self::Composite(..) => Some("composite"),
+            Self::Phase(_) | Self::Flow { .. } | Self::Custom(_) => None,
+        }
+    }
+}
+
+/// Reports unknown names, because their entries would never apply.
+pub(super) fn check_entry_modes(mapping: &[(Located<String>, Cursor<'_>)], diagnostics: &mut Diagnostics) {
+    for (name, _) in mapping {
+        let known = || completion_type_names().chain(MODES);
+        if known().all(|one| one != name.value) {
+            let message = format!("{} is neither a completion type nor a mode", quoted(&name.value));
+            let diagnostic = name.error("unknown-key", message).label("no run begins by it");
+            diagnostics.push(diagnostic.maybe_hint(did_you_mean(&name.value, known())));
+        }
+    }
+}
+
+/// Phases of the work, in order. `again` follows a review that did not pass.
+pub(super) const PHASES: [&str; 4] = ["preparation", "processing", "review", "again"];
+
+/// Time limit of a custom completion program (S-62).
+const HANDLER_TIMEOUT: Millis = Millis(60_000);
+
+pub(super) fn lower_completion(lowering: &AgentLowering<'_>) -> Completion {
+    let own = lowering.meaning.agent.completion.as_ref();
+    own.map_or(Completion::Flow, |own| lower_condition(&own.condition, lowering))
+}
+
+/// Returns the engine's messages about a run, which are always English.
+pub(super) fn engine_messages() -> IndexMap<String, String> {
+    let words = [
+        ("stage", "step"),
+        ("check-unreadable", "unreadable check reply"),
+        ("completed-flow", "Flow completed at {}"),
+        ("completed-rounds", "Reached {}"),
+        ("completed-checks", "Reached {} checks"),
+        ("completed-keyword", "Keyword found: {}"),
+        ("completed-signal", "Signal received: {}"),
+        ("completed-phase", "Phase reached: {}"),
+        ("completed-outside", "State reached"),
+    ];
+    words.into_iter().map(|(key, word)| (key.to_owned(), word.to_owned())).collect()
+}
+
+fn lower_condition(condition: &CompletionCondition, lowering: &AgentLowering<'_>) -> Completion {
+    let own = match condition {
+        CompletionCondition::Flow { .. } => None,
+        CompletionCondition::Iterations(count) => {
+            Some(Completion::Rounds(lowering.options.max_iterations.unwrap_or(count.value)))
+        }
+        CompletionCondition::Keyword(keyword) => Some(Completion::Keyword(keyword.clone())),
+        CompletionCondition::Checks(count) => Some(Completion::Checks(*count)),
+        CompletionCondition::Signal { kind, fields } => {
+            let (kind, fields) = (kind.clone(), fields.clone());
+            Some(Completion::Signal { kind, fields, times: 1, reason: None })
+        }
+        CompletionCondition::Phase(terminal) => Some(Completion::Phase(lower_phases(terminal))),
+        CompletionCondition::Custom(handler) => Some(custom_program(&handler.value, lowering)),
+        CompletionCondition::File { path, absent } => {
+            return outside_condition(Action::FileState { path: path.clone(), absent: *absent });
+        }
+        CompletionCondition::Issue => {
+            let state = outside_condition(Action::IssueState);
+            // The end of the flow does not close the issue, so it counts only if `closing` just sets labels
+            // (S-61).
+            return match &lowering.meaning.agent.closure {
+                Some(closure) if !closure.close => Completion::First(vec![state, Completion::Flow]),
+                _ => state,
+            };
+        }
+        CompletionCondition::Composite(operator, parts) => {
+            let parts = parts.iter().map(|part| lower_condition(part, lowering)).collect();
+            return match operator {
+                CompositeOperator::And => Completion::All(parts),
+                CompositeOperator::Or => Completion::Any(parts),
+                CompositeOperator::First => Completion::First(parts),
+            };
+        }
+    };
+    // The end of the flow and the signal `complete` complete the work too.
+    let signal = lowering.meaning.agent.actions.signals("complete").then(|| Completion::Signal {
+        kind: "complete".to_owned(),
+        fields: Default::default(),
+        times: 1,
+        reason: Some("content".to_owned()),
+    });
+    let mut parts: Vec<Completion> = own.into_iter().chain(signal).collect();
+    if parts.is_empty() {
+        return Completion::Flow;
+    }
+    parts.push(Completion::Flow);
+    Completion::First(parts)
+}
+
+fn outside_condition(does: Action) -> Completion {
+    Completion::Outside(ActionSpec { does, inputs: Vec::new(), once: Once::ReadOnly, poll: None })
+}
+
+fn custom_program(handler: &str, lowering: &AgentLowering<'_>) -> Completion {
+    let program = lowering.directory.join(handler).display().to_string();
+    let input =
+        json!({"agent": lowering.meaning.agent.name.value, "parameters": lowering.meaning.values.parameters});
+    outside_condition(Action::Command {
+        argv: vec![program],
+        timeout: HANDLER_TIMEOUT,
+        input,
+        told: CommandVerdict::ByAnswer,
+        written: None,
+    })
+}
+
+/// S-63: preparation, processing, review, and again until a review passes.
+fn lower_phases(terminal: &[String]) -> Phases {
+    let step = |from: &str, kind: &str, to: &str| PhaseStep {
+        from: from.to_owned(),
+        kind: kind.to_owned(),
+        fields: Default::default(),
+        last: None,
+        to: to.to_owned(),
+    };
+    let passed: BTreeMap<String, Option<Json>> = [("passed".to_owned(), Some(json!(true)))].into();
+    let [plan, review, advance, _] = SIGNALS;
+    Phases {
+        start: "preparation".to_owned(),
+        steps: vec![
+            step("preparation", plan, "processing"),
+            step("preparation", advance, "processing"),
+            step("processing", advance, "review"),
+            PhaseStep { fields: passed.clone(), ..step("review", review, "complete") },
+            step("review", review, "again"),
+            // A review may come before its phase, so the engine remembers the last result.
+            PhaseStep {
+                last: Some(LastBlock { kind: review.to_owned(), fields: passed }),
+                ..step("review", advance, "complete")
+            },
+            step("review", advance, "again"),
+            step("again", advance, "review"),
+        ],
+        terminal: terminal.to_vec(),
+    }
 }

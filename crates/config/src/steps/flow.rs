@@ -2,27 +2,25 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::completion::{Condition, Operator};
-use super::gate::Gate;
-use super::input::Missing;
-use super::registry::Registry;
-use super::step::{Leave, Step};
-use super::transition::Transition;
+use super::completion::{CompletionCondition, CompositeOperator};
+use super::intent_gate::IntentGate;
+use super::registry::{AgentStep, StepRegistry, StepTarget};
+use super::variables::{MissingInput, StepInput};
 use crate::{Area, Diagnostic, Diagnostics, Located, Location, quoted};
 
-pub(super) struct Flow<'a> {
-    registry: &'a Registry,
+pub(super) struct StepFlow<'a> {
+    registry: &'a StepRegistry,
     entry: &'a str,
     next: HashMap<&'a str, Vec<&'a str>>,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> StepFlow<'a> {
     /// Builds the flow. All steps that the registry names must exist.
-    pub(super) fn new(registry: &'a Registry, entry: &'a str) -> Self {
-        let follow = |step: &'a Step| {
-            let named = step.targets().into_iter().map(|target| target.value.as_str());
+    pub(super) fn new(registry: &'a StepRegistry, entry: &'a str) -> Self {
+        let follow = |step: &'a AgentStep| {
+            let named = step.named_steps().map(|step| step.value.as_str());
             let any = registry.steps.iter().map(|step| step.id.value.as_str());
-            let any = any.filter(|_| step.gate().is_some_and(Gate::jumps));
+            let any = any.filter(|_| step.gate().is_some_and(IntentGate::jumps));
             (step.id.value.as_str(), named.chain(any).collect())
         };
         Self { registry, entry, next: registry.steps.iter().map(follow).collect() }
@@ -31,7 +29,7 @@ impl<'a> Flow<'a> {
     /// Reports a flow without a reachable end, if only its end completes the work.
     pub(super) fn check_end(
         &self,
-        condition: Option<&Condition>,
+        condition: Option<&CompletionCondition>,
         entry: &Located<String>,
         diagnostics: &mut Diagnostics,
     ) {
@@ -40,10 +38,10 @@ impl<'a> Flow<'a> {
         }
         let reached = self.reached(self.entry, None);
         let steps = self.registry.steps.iter().filter(|step| reached.contains(step.id.value.as_str()));
-        if steps.into_iter().any(completes) {
+        if steps.into_iter().any(|step| step.targets().contains(&&StepTarget::Complete)) {
             return;
         }
-        let message = format!("no way leads from step {} to an end of the flow", quoted(self.entry));
+        let message = format!("no path leads from step {} to an end of the flow", quoted(self.entry));
         let hint = "let a step be `\"terminal\": true`, or a check `\"complete\": true`";
         let diagnostic = Diagnostic::error(Area::Workflow.code("no-end"), message).at(&entry.at);
         diagnostics.push(diagnostic.label("a run begins here").hint(hint));
@@ -53,14 +51,14 @@ impl<'a> Flow<'a> {
     pub(super) fn check_inputs(&self, diagnostics: &mut Diagnostics) {
         for step in &self.registry.steps {
             for input in &step.inputs {
-                let Some(from) = self.registry.step(&input.step) else {
-                    let name = Located::new(input.step.clone(), input.at.clone());
+                let Some(from) = self.registry.step(&input.output.step) else {
+                    let name = Located::new(input.output.step.clone(), input.at.clone());
                     self.registry.unknown_step(&name, diagnostics);
                     continue;
                 };
                 check_key(from, input, diagnostics);
-                if input.missing == Missing::Fails {
-                    self.check_order(&step.id.value, &input.step, &input.at, diagnostics);
+                if input.output.missing == MissingInput::Fails {
+                    self.check_order(&step.id.value, &input.output.step, &input.at, diagnostics);
                 }
             }
         }
@@ -104,41 +102,26 @@ impl<'a> Flow<'a> {
     }
 }
 
-fn check_key(from: &Step, input: &super::input::Input, diagnostics: &mut Diagnostics) {
+fn check_key(from: &AgentStep, input: &StepInput, diagnostics: &mut Diagnostics) {
     let keys = from.keys();
-    if keys.is_empty() || keys.iter().any(|key| key.name.value == input.key) {
+    if keys.is_empty() || keys.iter().any(|key| key.name.value == input.output.key) {
         return;
     }
-    let hint = diagnostics.suggest(&input.key, keys.iter().map(|key| key.name.value.as_str()));
-    let message = format!("step {} declares no output {}", quoted(&input.step), quoted(&input.key));
+    let hint = diagnostics.suggest(&input.output.key, keys.iter().map(|key| key.name.value.as_str()));
+    let message =
+        format!("step {} declares no output {}", quoted(&input.output.step), quoted(&input.output.key));
     let diagnostic = input.at.warning("unknown-output", message).label("not in its `outputSchema`");
     diagnostics.push(diagnostic.maybe_hint(hint));
 }
 
-fn completes(step: &Step) -> bool {
-    match &step.leave {
-        Some(Leave::Terminal) => true,
-        Some(Leave::Next(_) | Leave::Repeat | Leave::Phase(_)) | None => false,
-        Some(Leave::Gate(gate)) => gate.completes(),
-        Some(Leave::Check(check)) => {
-            check.pass.iter().chain(&check.fail).any(|way| matches!(way, Transition::Complete))
-        }
-    }
-}
-
 /// Returns true if the work cannot complete without the end of the flow.
-fn needs_flow(condition: &Condition) -> bool {
+fn needs_flow(condition: &CompletionCondition) -> bool {
     match condition {
-        Condition::Flow { .. } => true,
-        Condition::Composite(Operator::And, parts) => parts.iter().any(needs_flow),
-        Condition::Composite(Operator::Or | Operator::First, parts) => parts.iter().all(needs_flow),
-        Condition::Iterations(_)
-        | Condition::Keyword { .. }
-        | Condition::Issue
-        | Condition::File { .. }
-        | Condition::Checks(_)
-        | Condition::Signal { .. }
-        | Condition::Phase(_)
-        | Condition::Custom(_) => false,
+        CompletionCondition::Flow { .. } => true,
+        CompletionCondition::Composite(CompositeOperator::And, parts) => parts.iter().any(needs_flow),
+        CompletionCondition::Composite(CompositeOperator::Or | CompositeOperator::First, parts) => {
+            parts.iter().all(needs_flow)
+        }
+        _ => false,
     }
 }

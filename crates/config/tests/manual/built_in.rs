@@ -1,6 +1,6 @@
 //! Compares the manual's page of built-in pieces with the built-in definitions.
 
-use saihai_config::{Dialect, Language, MemorySource, Options, Origin, Places, Settings, list, load};
+use saihai_config::{Dialect, Language, MemorySource, Options, Origin, ProjectPaths, Settings, list, load};
 use saihai_model::{Activity, Stage, Workflow};
 
 use crate::page::read;
@@ -8,7 +8,7 @@ use crate::page::read;
 /// Returns the built-in pieces by name.
 fn built_in() -> Vec<(String, Workflow)> {
     let source = MemorySource::new([("/p/README.md", "")]);
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let definitions = list(&source, &places, Language::English).into_iter().map(|listed| listed.definition);
     definitions
         .filter(|definition| definition.origin == Origin::BuiltIn && definition.dialect == Dialect::Piece)

@@ -2,20 +2,22 @@
 
 use std::path::Path;
 
-use saihai_config::{Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, load};
+use saihai_config::{
+    Definition, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths, Settings, load,
+};
 
 use crate::page::{Block, blocks, examples, read};
 use crate::pieces::codes;
 
 /// Loads hats from a file called `name`.
-pub(crate) fn try_out(name: &str, hats: &str, files: &[(&str, &str)]) -> Loaded {
+pub(crate) fn try_out(name: &str, hats: &str, files: &[(&str, &str)]) -> LoadedDefinition {
     let path = Path::new("/p").join(name);
     let mut source = MemorySource::default();
     source.add(&path, hats);
     for (path, text) in files {
         source.add(Path::new("/p").join(path), *text);
     }
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let definition = Definition {
         name: "orch".to_owned(),
         dialect: Dialect::Hats,
@@ -48,7 +50,7 @@ fn rows(section: &str) -> Vec<&str> {
 
 #[test]
 fn the_reference_has_every_key_of_a_hats_file() {
-    let own = |field: &&saihai_config::Field| !matches!(field.kind, saihai_config::Kind::Refused(_));
+    let own = |field: &&saihai_config::Field| !matches!(field.kind, saihai_config::ValueKind::Refused(_));
     let rows = rows("The file");
     // The reader warns about these keys, and the manual names them below the table.
     let idle = ["session", "version"];

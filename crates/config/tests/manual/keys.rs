@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use saihai_config::{
-    AGENT, AGENT_CONFIG, CATALOGUE, Field, Kind, Object, PIECE, REGISTRY, SETTINGS, issues, review,
+    AGENT, AGENT_CONFIG, CATALOGUE, Field, Object, PIECE, REGISTRY, SETTINGS, ValueKind, issues, review,
 };
 
 use crate::page::read;
 
 /// Keys with their own section in the manual.
-const SECTIONS: [(&str, &str); 10] = [
+const SECTIONS: [(&str, &str); 12] = [
     ("movements", "movements"),
     ("loop_monitors", "loop-monitors"),
     ("instruction_template", "templates"),
@@ -24,6 +24,8 @@ const SECTIONS: [(&str, &str); 10] = [
     ("parallel", "parallel-movements"),
     ("session", "sessions"),
     ("provider", "providers"),
+    ("run", "programs"),
+    ("shell", "checks-of-the-settings"),
 ];
 
 /// Collects an object and all objects below it, by title.
@@ -35,20 +37,22 @@ fn tables(object: &'static Object, found: &mut BTreeMap<&'static str, &'static O
     }
 }
 
-fn below(kind: &Kind, found: &mut BTreeMap<&'static str, &'static Object>) {
+fn below(kind: &ValueKind, found: &mut BTreeMap<&'static str, &'static Object>) {
     match kind {
-        Kind::Object(object) => tables(object, found),
-        Kind::List(kind) | Kind::Filled(kind) | Kind::Map(kind) | Kind::Single(kind) => below(kind, found),
-        Kind::Either(kinds) => kinds.iter().for_each(|kind| below(kind, found)),
-        Kind::Text
-        | Kind::Path
-        | Kind::Bool
-        | Kind::Integer { .. }
-        | Kind::Number { .. }
-        | Kind::Duration { .. }
-        | Kind::OneOf(_)
-        | Kind::Any
-        | Kind::Refused(_) => {}
+        ValueKind::Object(object) => tables(object, found),
+        ValueKind::List(kind) | ValueKind::Filled(kind) | ValueKind::Map(kind) | ValueKind::Single(kind) => {
+            below(kind, found)
+        }
+        ValueKind::Either(kinds) => kinds.iter().for_each(|kind| below(kind, found)),
+        ValueKind::Text
+        | ValueKind::Path
+        | ValueKind::Bool
+        | ValueKind::Integer { .. }
+        | ValueKind::Number { .. }
+        | ValueKind::Duration { .. }
+        | ValueKind::OneOf(_)
+        | ValueKind::Any
+        | ValueKind::Refused(_) => {}
     }
 }
 
@@ -60,7 +64,11 @@ fn table(object: &Object) -> String {
 fn row(field: &Field) -> String {
     let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
     let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
-    let mut value = words(field.form.as_ref().unwrap_or(&field.kind));
+    let mut value = match field.name {
+        // Variables are never files.
+        "env" => "names with their texts".to_owned(),
+        _ => words(field.form.as_ref().unwrap_or(&field.kind)),
+    };
     if field.required {
         value.push_str(", required");
     }
@@ -72,30 +80,30 @@ fn row(field: &Field) -> String {
     format!("| `{}`{aliases} | {value} | {}{section} |\n", field.name, field.about)
 }
 
-fn words(kind: &Kind) -> String {
+fn words(kind: &ValueKind) -> String {
     match kind {
-        Kind::Integer { min, max } => format!("{min} – {max}"),
-        Kind::List(Kind::Object(_)) => "list".to_owned(),
-        Kind::Filled(Kind::Object(_)) => "list of at least one".to_owned(),
-        Kind::Filled(_) => format!("{}, at least one", kind.describe()),
-        Kind::Map(Kind::Object(_)) => "names with their values".to_owned(),
-        Kind::Map(_) => "names with their texts or files".to_owned(),
-        Kind::Either([Kind::Object(_), ..]) => "a mapping".to_owned(),
-        Kind::Either(kinds) if kinds.iter().any(|kind| kind.object().is_some()) => {
+        ValueKind::Integer { min, max } => format!("{min} – {max}"),
+        ValueKind::List(ValueKind::Object(_)) => "list".to_owned(),
+        ValueKind::Filled(ValueKind::Object(_)) => "list of at least one".to_owned(),
+        ValueKind::Filled(_) => format!("{}, at least one", kind.describe()),
+        ValueKind::Map(ValueKind::Object(_)) => "names with their values".to_owned(),
+        ValueKind::Map(_) => "names with their texts or files".to_owned(),
+        ValueKind::Either([ValueKind::Object(_), ..]) => "a mapping".to_owned(),
+        ValueKind::Either(kinds) if kinds.iter().any(|kind| kind.object().is_some()) => {
             "a file name, `{name, format}`, or a list".to_owned()
         }
-        Kind::Text
-        | Kind::Path
-        | Kind::Bool
-        | Kind::Number { .. }
-        | Kind::Duration { .. }
-        | Kind::OneOf(_)
-        | Kind::List(_)
-        | Kind::Single(_)
-        | Kind::Object(_)
-        | Kind::Either(_)
-        | Kind::Any
-        | Kind::Refused(_) => kind.describe(),
+        ValueKind::Text
+        | ValueKind::Path
+        | ValueKind::Bool
+        | ValueKind::Number { .. }
+        | ValueKind::Duration { .. }
+        | ValueKind::OneOf(_)
+        | ValueKind::List(_)
+        | ValueKind::Single(_)
+        | ValueKind::Object(_)
+        | ValueKind::Either(_)
+        | ValueKind::Any
+        | ValueKind::Refused(_) => kind.describe(),
     }
 }
 

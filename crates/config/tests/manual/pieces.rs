@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use saihai_config::{
-    Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, Severity, load,
+    Definition, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths, Settings, Severity,
+    load,
 };
 
 use crate::page::{Block, blocks, examples, read};
 
-pub(crate) fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
+pub(crate) fn try_out(piece: &str, files: &[(&str, &str)]) -> LoadedDefinition {
     let mut source = MemorySource::new([("/p/.takt/pieces/example.yaml", piece)]);
     for (path, text) in files {
         source.add(Path::new("/p").join(path), *text);
     }
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let definition = Definition {
         name: "example".to_owned(),
         dialect: Dialect::Piece,
@@ -23,7 +24,7 @@ pub(crate) fn try_out(piece: &str, files: &[(&str, &str)]) -> Loaded {
     load(&source, &places, &definition, &Options::default(), &Settings::default())
 }
 
-pub(crate) fn codes(loaded: &Loaded) -> Vec<String> {
+pub(crate) fn codes(loaded: &LoadedDefinition) -> Vec<String> {
     loaded.diagnostics.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use saihai_config::{
-    Area, Diagnostics, Dialect, DiskSource, Document, Format, Language, Origin, Places, eject, list, schema,
+    Area, Diagnostics, Dialect, DiskSource, Document, Format, Language, Origin, ProjectPaths, eject, list,
+    schema,
 };
 use serde_json::Value as Json;
 
@@ -148,7 +149,7 @@ fn of_every_file_that_the_manual_has_somebody_write_schema_and_reader_think_alik
 
 #[test]
 fn every_built_in_definition_is_accepted_and_a_misspelt_key_in_it_is_not() {
-    let places = Places { current: "/nowhere".into(), root: "/nowhere".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/nowhere".into(), root: "/nowhere".into(), user: None, home: None };
     let all = list(&DiskSource, &places, Language::English);
     let built_in = all.iter().filter(|one| one.definition.origin == Origin::BuiltIn);
     let built_in: Vec<_> = built_in.filter(|one| one.definition.dialect != Dialect::Review).collect();

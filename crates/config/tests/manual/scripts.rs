@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use saihai_config::{
-    Area, Definition, Diagnostics, Dialect, Document, Format, MemorySource, Options, Origin, Places,
+    Area, Definition, Diagnostics, Dialect, Document, Format, MemorySource, Options, Origin, ProjectPaths,
     Settings, load, read_script,
 };
 use saihai_model::Workflow;
@@ -29,7 +29,7 @@ movements:
 fn workflow() -> Workflow {
     let path = PathBuf::from("/p/.takt/pieces/example.yaml");
     let source = MemorySource::new([("/p/.takt/pieces/example.yaml", PIECE)]);
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let definition = Definition {
         name: "example".to_owned(),
         dialect: Dialect::Piece,

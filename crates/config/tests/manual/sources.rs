@@ -94,8 +94,7 @@ fn areas_of(path: &Path) -> Vec<&'static str> {
     own.into_iter().filter(|area| *area == module).collect()
 }
 
-/// Returns codes with an explicit area, such as `Area::Piece.code("unknown-piece")`, and the codes of workflow
-/// findings.
+/// Returns codes with an explicit area, such as `Area::Piece.code("unknown-piece")`.
 fn named(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for rest in text.split("Area::").skip(1) {
@@ -104,10 +103,6 @@ fn named(text: &str) -> Vec<(String, String)> {
         {
             found.extend(literal(slug).map(|slug| (area.to_lowercase(), slug)));
         }
-    }
-    for severity in ["Error", "Warning", "Note"] {
-        let findings = after(text, &format!("Severity::{severity}, \""));
-        found.extend(findings.into_iter().map(|slug| ("workflow".to_owned(), slug)));
     }
     found
 }
@@ -125,7 +120,8 @@ fn located(text: &str) -> Vec<String> {
     ];
     let mut found: Vec<String> = calls.iter().flat_map(|call| after(text, call)).collect();
     // A `match` on the read error chooses the slug and reports it later.
-    found.extend(text.split("ReadError::").skip(1).filter_map(|rest| literal(rest.split_once("=> \"")?.1)));
+    let arms = text.split("ReadError::").skip(1).filter_map(|rest| rest.split_once("=> \""));
+    found.extend(arms.filter(|(pattern, _)| !pattern.contains("=>")).filter_map(|(_, slug)| literal(slug)));
     found
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use saihai_config::{Definition, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, load};
+use saihai_config::{
+    Definition, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths, Settings, load,
+};
 use serde_json::{Map, Value as Json};
 
 use crate::page::{blocks, examples, read};
@@ -41,7 +43,7 @@ fn merge(into: &mut Json, patch: &Json) {
     }
 }
 
-fn try_out(example: &str) -> Loaded {
+fn try_out(example: &str) -> LoadedDefinition {
     let mut files = Json::Object(tailor());
     let mut example: Json =
         serde_json::from_str(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
@@ -59,7 +61,7 @@ fn try_out(example: &str) -> Loaded {
         starts: values.is_some(),
         ..Options::default()
     };
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let definition = Definition {
         name: "tailor".to_owned(),
         dialect: Dialect::Steps,
@@ -69,7 +71,7 @@ fn try_out(example: &str) -> Loaded {
     load(&source, &places, &definition, &options, &Settings::default())
 }
 
-fn codes(loaded: &Loaded) -> Vec<String> {
+fn codes(loaded: &LoadedDefinition) -> Vec<String> {
     loaded.diagnostics.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
 }
 

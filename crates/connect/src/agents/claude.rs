@@ -1,19 +1,19 @@
 //! `claude`: Claude Code in print mode, with a stream of events (C-60).
 
-mod event;
-mod listener;
-#[cfg(test)]
-mod machine;
+mod output;
 
 use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings};
 
-use crate::agent::{Agent, Invocation, Listener, Login, LoginProbe, Probed, Profile, failure, unique_id};
-use listener::Ears;
+use crate::agent::{
+    AgentInvocation, AgentListener, AgentProfile, AgentProgram, Login, LoginProbe, ProbeOutput, failure,
+    unique_id,
+};
+use output::ClaudeListener;
 
 #[derive(Debug)]
 pub(crate) struct Claude;
 
-static PROFILE: Profile = Profile {
+static PROFILE: AgentProfile = AgentProfile {
     kind: ProviderKind::Claude,
     program: "claude",
     install: "npm install -g @anthropic-ai/claude-code",
@@ -93,19 +93,19 @@ const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
 /// Name prefix of tools from connected servers.
 const CONNECTED: &str = "mcp__";
 
-impl Agent for Claude {
-    fn profile(&self) -> &'static Profile {
+impl AgentProgram for Claude {
+    fn profile(&self) -> &'static AgentProfile {
         &PROFILE
     }
 
-    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<AgentInvocation, Failure> {
         looks_by_own_tools(ask)?;
         let mut arguments = words(&["-p", "--output-format", "stream-json", "--verbose"]);
         let mut files = Vec::new();
         if let Some(model) = &ask.model {
             arguments.extend(words(&["--model", model]));
         }
-        arguments.extend(Allowed::of(ask, settings).arguments());
+        arguments.extend(ClaudePermissions::of(ask, settings).arguments());
         if ask.foreign {
             arguments.extend(words(&OWN_SETTINGS));
         }
@@ -136,7 +136,7 @@ impl Agent for Claude {
             Some(session) => words(&["--resume", session]),
             None => words(&["--session-id", &unique_id(ask)]),
         });
-        Ok(Invocation { arguments, environment: environment(ask), files, input: ask.prompt.clone() })
+        Ok(AgentInvocation { arguments, environment: environment(ask), files, input: ask.prompt.clone() })
     }
 
     fn limits_calls(&self) -> bool {
@@ -150,8 +150,8 @@ impl Agent for Claude {
         permission == Permission::Full && !contained
     }
 
-    fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn Listener> {
-        Box::new(Ears::new(ask, Allowed::of(ask, settings)))
+    fn listener(&self, ask: &Ask, settings: &ProviderSettings) -> Box<dyn AgentListener> {
+        Box::new(ClaudeListener::new(ask, ClaudePermissions::of(ask, settings)))
     }
 
     fn login(&self) -> Option<LoginProbe> {
@@ -164,7 +164,7 @@ impl Agent for Claude {
 }
 
 /// Reads the output of `auth status`: its JSON, or only its exit code.
-fn logged_in(said: &Probed) -> Login {
+fn logged_in(said: &ProbeOutput) -> Login {
     let told: Option<Json> = serde_json::from_str(&said.output).ok();
     let told = told.and_then(|told| told.get("loggedIn")?.as_bool());
     match (told, said.code) {
@@ -194,7 +194,7 @@ fn schema_argument(schema: &str) -> Result<String, Failure> {
 
 /// The agent's permission, in its own terms (C-42).
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Allowed {
+struct ClaudePermissions {
     mode: &'static str,
     /// The tools it gets; absent for its default tools.
     tools: Option<Vec<String>>,
@@ -208,7 +208,7 @@ struct Allowed {
     answers_by_tool: bool,
 }
 
-impl Allowed {
+impl ClaudePermissions {
     fn of(ask: &Ask, settings: &ProviderSettings) -> Self {
         let only_these = ask.permission == Permission::ReadOnly;
         let tools = if only_these { Some(looking_tools(ask.tools.as_deref())) } else { ask.tools.clone() };

@@ -8,17 +8,18 @@ use saihai_model::{
 };
 use serde::Deserialize;
 
-use super::heard::{Heard, moment};
-use super::remote::{self, Trouble};
+use super::turn_log::{TurnLog, moment};
 use crate::agent::{
-    Agent, End, Invocation, Listener, Next, Profile, abrupt, failure, unique_id, with_persona,
+    AgentInvocation, AgentListener, AgentProfile, AgentProgram, ListenerStep, ProcessEnd, abrupt, failure,
+    unique_id, with_persona,
 };
-use crate::lenient::or_default;
-use crate::tool_log::When;
+use crate::agents::turn_log::ToolTime;
+use crate::agents::turn_log::or_default;
+use crate::api_error::class_of_passed_on;
 
 pub(super) struct Copilot;
 
-static PROFILE: Profile = Profile {
+static PROFILE: AgentProfile = AgentProfile {
     kind: ProviderKind::Copilot,
     program: "copilot",
     install: "npm install -g @github/copilot",
@@ -76,12 +77,12 @@ const READ_ONLY: [&str; 3] = ["view", "grep", "glob"];
 /// The only allowed tool if no tools are allowed. An empty list would allow all of them.
 const NO_TOOL: &str = "saihai-no-tool";
 
-impl Agent for Copilot {
-    fn profile(&self) -> &'static Profile {
+impl AgentProgram for Copilot {
+    fn profile(&self) -> &'static AgentProfile {
         &PROFILE
     }
 
-    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<AgentInvocation, Failure> {
         let input = with_persona(ask);
         let always = ["--output-format", "json", "--no-color", "--no-ask-user", "--disable-builtin-mcps"];
         let mut arguments: Vec<String> = always.map(str::to_owned).into();
@@ -99,15 +100,15 @@ impl Agent for Copilot {
             None => vec!["--session-id".to_owned(), unique_id(ask)],
         });
         let environment = vec![("COPILOT_AUTO_UPDATE".to_owned(), "false".to_owned())];
-        Ok(Invocation { arguments, environment, files: Vec::new(), input })
+        Ok(AgentInvocation { arguments, environment, files: Vec::new(), input })
     }
 
-    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
+    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn AgentListener> {
         let session = ask.session.clone().unwrap_or_else(|| unique_id(ask));
-        Box::new(Opened {
+        Box::new(CopilotListener {
             ask: ask.clone(),
             session,
-            heard: Heard::default(),
+            log: TurnLog::default(),
             is_cut_off: false,
             problem: None,
             result: None,
@@ -164,7 +165,7 @@ fn own_names(tool: &str) -> Vec<String> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Event {
+struct CopilotEvent {
     #[serde(rename = "type")]
     kind: String,
     #[serde(deserialize_with = "or_default")]
@@ -172,7 +173,7 @@ struct Event {
     #[serde(deserialize_with = "or_default")]
     timestamp: String,
     #[serde(deserialize_with = "or_default")]
-    data: Details,
+    data: CopilotEventData,
     #[serde(rename = "sessionId", deserialize_with = "or_default")]
     session: Option<String>,
     #[serde(rename = "exitCode", deserialize_with = "or_default")]
@@ -181,7 +182,7 @@ struct Event {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Details {
+struct CopilotEventData {
     #[serde(deserialize_with = "or_default")]
     content: String,
     #[serde(deserialize_with = "or_default")]
@@ -197,7 +198,7 @@ struct Details {
     arguments: Option<Json>,
     result: Option<Json>,
     #[serde(deserialize_with = "or_default")]
-    error: Option<ToolError>,
+    error: Option<CopilotToolError>,
     #[serde(deserialize_with = "or_default")]
     error_type: String,
     #[serde(deserialize_with = "or_default")]
@@ -206,76 +207,76 @@ struct Details {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct ToolError {
+struct CopilotToolError {
     code: String,
     message: String,
 }
 
-struct Problem {
+struct CopilotError {
     kind: String,
     message: String,
     status: Option<u16>,
 }
 
-struct Opened {
+struct CopilotListener {
     ask: Ask,
     /// The session it started in.
     session: String,
-    heard: Heard,
+    log: TurnLog,
     /// The last request to the model failed on the way.
     is_cut_off: bool,
-    problem: Option<Problem>,
+    problem: Option<CopilotError>,
     /// The exit code in its last line.
     result: Option<i32>,
 }
 
-impl Listener for Opened {
-    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
-        let Ok(event) = serde_json::from_str::<Event>(line) else { return Next::GoOn };
+impl AgentListener for CopilotListener {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
+        let Ok(event) = serde_json::from_str::<CopilotEvent>(line) else { return ListenerStep::GoOn };
         if event.ephemeral {
             if event.kind == "model.call_final_result" {
                 self.is_cut_off =
                     event.data.result.as_ref().is_some_and(|result| result == "transport_error");
             }
             show(event, tell);
-            return Next::GoOn;
+            return ListenerStep::GoOn;
         }
         match event.kind.as_str() {
             "assistant.message" => {
-                self.heard.session.get_or_insert_with(|| self.session.clone());
-                self.heard.messages.begin(event.data.content);
+                self.log.session.get_or_insert_with(|| self.session.clone());
+                self.log.messages.begin(event.data.content);
             }
             "tool.execution_start" => {
-                let Details { tool_call_id, tool_name, arguments, .. } = event.data;
-                let when = When::said(moment(&event.timestamp));
-                self.heard.tools.started(&tool_call_id, &tool_name, arguments, when, tell);
+                let CopilotEventData { tool_call_id, tool_name, arguments, .. } = event.data;
+                let when = ToolTime::said(moment(&event.timestamp));
+                self.log.tools.started(&tool_call_id, &tool_name, arguments, when, tell);
             }
             "tool.execution_complete" => self.tool_complete(event, tell),
             "session.error" => {
-                let Details { error_type: kind, message, status_code: status, .. } = event.data;
-                self.problem = Some(Problem { kind, message, status });
+                let CopilotEventData { error_type: kind, message, status_code: status, .. } = event.data;
+                self.problem = Some(CopilotError { kind, message, status });
             }
             "result" => {
-                self.heard.session = event.session.or(self.heard.session.take());
+                self.log.session = event.session.or(self.log.session.take());
                 self.result = event.exit_code;
-                return Next::Done;
+                return ListenerStep::Done;
             }
             _ => {}
         }
-        Next::GoOn
+        ListenerStep::GoOn
     }
 
     fn is_busy(&self) -> bool {
-        self.heard.tools.is_open()
+        self.log.tools.is_open()
     }
 
-    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+    fn end(self: Box<Self>, end: &ProcessEnd) -> ProviderAnswer {
         let failed = self.failed(end);
-        self.heard.into_answer(&self.ask, failed)
+        self.log.into_answer(&self.ask, &PROFILE, failed, end)
     }
 }
 
-fn show(event: Event, tell: &mut dyn FnMut(Progress)) {
+fn show(event: CopilotEvent, tell: &mut dyn FnMut(Progress)) {
     match event.kind.as_str() {
         "assistant.message_delta" => tell(Progress::Text(event.data.delta_content)),
         "session.info" if event.data.info_type == "model_retry" => {
@@ -285,27 +286,26 @@ fn show(event: Event, tell: &mut dyn FnMut(Progress)) {
     }
 }
 
-impl Opened {
-    fn tool_complete(&mut self, event: Event, tell: &mut dyn FnMut(Progress)) {
-        let Details { tool_call_id, result, error, .. } = event.data;
+impl CopilotListener {
+    fn tool_complete(&mut self, event: CopilotEvent, tell: &mut dyn FnMut(Progress)) {
+        let CopilotEventData { tool_call_id, result, error, .. } = event.data;
         if let Some(error) = error.as_ref().filter(|error| error.code == "denied") {
-            self.heard.denied += 1;
+            self.log.denied += 1;
             tell(Progress::Denied(error.message.clone()));
         }
         let content = result.and_then(|mut result| result.get_mut("content").map(Json::take));
         let output = content.filter(|content| !content.is_null());
         let output = output.or(error.map(|error| Json::String(error.message)));
-        self.heard.tools.finished(&tool_call_id, output, When::said(moment(&event.timestamp)), tell);
+        self.log.tools.finished(&tool_call_id, output, ToolTime::said(moment(&event.timestamp)), tell);
     }
 
     /// Returns the failure that rules out a reply.
-    fn failed(&self, end: &End) -> Option<Failure> {
+    fn failed(&self, end: &ProcessEnd) -> Option<Failure> {
         if let Some(problem) = &self.problem {
             return Some(failure(self.class(problem), &problem.message));
         }
         match self.result {
             Some(0) if !end.exit.is_fine() => Some(abrupt(&PROFILE, "failed after it had answered", end)),
-            Some(0) if self.heard.is_empty() => Some(abrupt(&PROFILE, "answered nothing", end)),
             Some(0) => None,
             Some(_) => Some(abrupt(&PROFILE, "failed and did not say why", end)),
             None => Some(self.unanswered(end)),
@@ -313,7 +313,7 @@ impl Opened {
     }
 
     /// Returns the failure of a process that exited before its turn started.
-    fn unanswered(&self, end: &End) -> Failure {
+    fn unanswered(&self, end: &ProcessEnd) -> Failure {
         let complaints = &end.complaints;
         if complaints.contains("No session, task, or name matched") {
             let words = format!("copilot has no session `{}`", self.session);
@@ -325,7 +325,7 @@ impl Opened {
         abrupt(&PROFILE, "ended without an answer", end)
     }
 
-    fn class(&self, problem: &Problem) -> FailureClass {
+    fn class(&self, problem: &CopilotError) -> FailureClass {
         match problem.kind.as_str() {
             "authentication" | "authorization" => FailureClass::Auth,
             "rate_limit" => FailureClass::RateLimited,
@@ -333,7 +333,7 @@ impl Opened {
             "transport_error" => FailureClass::Transient,
             _ if problem.message.contains("exceeds the model's prompt budget") => FailureClass::BadRequest,
             _ if problem.status.is_none() && self.is_cut_off => FailureClass::Transient,
-            _ => remote::class(&Trouble { status: problem.status, ..Trouble::default() }),
+            _ => class_of_passed_on(problem.status, ""),
         }
     }
 }

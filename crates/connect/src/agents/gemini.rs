@@ -13,18 +13,18 @@ use saihai_model::{
 };
 use serde::Deserialize;
 
-use super::heard::{Heard, moment};
-use super::remote::{self, Trouble};
+use super::turn_log::{TurnLog, moment};
 use crate::agent::{
-    Agent, End, Exit, Invocation, Listener, Next, Profile, abrupt, class_of_status, failure, unique_id,
-    wait_of_seconds, with_persona,
+    AgentInvocation, AgentListener, AgentProfile, AgentProgram, ListenerStep, ProcessEnd, ProcessExit,
+    abrupt, failure, unique_id, with_persona,
 };
-use crate::lenient::or_default;
-use crate::tool_log::When;
+use crate::agents::turn_log::ToolTime;
+use crate::agents::turn_log::or_default;
+use crate::api_error::{class_of_passed_on, class_of_status, wait_of_seconds};
 
 pub(super) struct Gemini;
 
-static PROFILE: Profile = Profile {
+static PROFILE: AgentProfile = AgentProfile {
     kind: ProviderKind::Gemini,
     program: "gemini",
     install: "npm install -g @google/gemini-cli",
@@ -78,12 +78,12 @@ const EDITING: [&str; 5] = ["replace", "write_file", "write_todos", "google_web_
 /// Maximum number of Gemini's own retries.
 const ATTEMPTS: u32 = 4;
 
-impl Agent for Gemini {
-    fn profile(&self) -> &'static Profile {
+impl AgentProgram for Gemini {
+    fn profile(&self) -> &'static AgentProfile {
         &PROFILE
     }
 
-    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<AgentInvocation, Failure> {
         let input = with_persona(ask);
         let mut arguments = vec!["-o".to_owned(), "stream-json".to_owned()];
         if let Some(model) = &ask.model {
@@ -109,13 +109,13 @@ impl Agent for Gemini {
             Some(session) => ["--resume".to_owned(), session.clone()],
             None => ["--session-id".to_owned(), unique_id(ask)],
         });
-        Ok(Invocation { arguments, environment: Vec::new(), files, input })
+        Ok(AgentInvocation { arguments, environment: Vec::new(), files, input })
     }
 
-    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
-        Box::new(Opened {
+    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn AgentListener> {
+        Box::new(GeminiListener {
             ask: ask.clone(),
-            heard: Heard::default(),
+            log: TurnLog::default(),
             is_message_over: true,
             problem: None,
             is_looping: false,
@@ -157,7 +157,7 @@ fn policy(tools: &[&str]) -> String {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Event {
+struct GeminiEvent {
     #[serde(rename = "type")]
     kind: String,
     #[serde(deserialize_with = "or_default")]
@@ -181,14 +181,14 @@ struct Event {
     #[serde(deserialize_with = "or_default")]
     status: String,
     #[serde(deserialize_with = "or_default")]
-    error: Option<Problem>,
+    error: Option<GeminiError>,
     #[serde(deserialize_with = "or_default")]
-    stats: Stats,
+    stats: GeminiStats,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Problem {
+struct GeminiError {
     #[serde(rename = "type", deserialize_with = "or_default")]
     kind: String,
     #[serde(deserialize_with = "or_default")]
@@ -197,14 +197,14 @@ struct Problem {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Stats {
+struct GeminiStats {
     total_tokens: Option<u64>,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cached: Option<u64>,
 }
 
-impl Stats {
+impl GeminiStats {
     fn usage(&self) -> Usage {
         let output = self.output_tokens.unwrap_or(0);
         // Only the total includes thoughts: the output tokens count the answer alone.
@@ -223,40 +223,40 @@ impl Stats {
 
 /// The contents of its last line.
 #[derive(Debug)]
-struct Ending {
+struct GeminiResult {
     is_success: bool,
-    error: Option<Problem>,
+    error: Option<GeminiError>,
     /// The model got at least one request.
     was_asked: bool,
 }
 
-struct Opened {
+struct GeminiListener {
     ask: Ask,
-    heard: Heard,
+    log: TurnLog,
     /// The next text starts a new message.
     is_message_over: bool,
     /// The last error before its last line.
     problem: Option<String>,
     /// Gemini stopped the turn because its model repeated itself. Its last line still says `success`.
     is_looping: bool,
-    result: Option<Ending>,
+    result: Option<GeminiResult>,
     /// Gemini exited while it was printing the prompt back.
     is_echo_cut: bool,
 }
 
-impl Listener for Opened {
-    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
-        let Ok(event) = serde_json::from_str::<Event>(line) else {
+impl AgentListener for GeminiListener {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
+        let Ok(event) = serde_json::from_str::<GeminiEvent>(line) else {
             self.is_echo_cut = line.starts_with(r#"{"type":"message""#);
-            return Next::GoOn;
+            return ListenerStep::GoOn;
         };
         match event.kind.as_str() {
-            "init" => self.heard.session = event.session_id,
+            "init" => self.log.session = event.session_id,
             "message" if event.role == "assistant" => self.text(event.content, tell),
             "tool_use" => {
                 self.is_message_over = true;
-                let when = When::said(moment(&event.timestamp));
-                self.heard.tools.started(&event.tool_id, &event.tool_name, event.parameters, when, tell);
+                let when = ToolTime::said(moment(&event.timestamp));
+                self.log.tools.started(&event.tool_id, &event.tool_name, event.parameters, when, tell);
             }
             "tool_result" => self.tool_result(event, tell),
             "error" if event.message.starts_with("Loop detected") => self.is_looping = true,
@@ -264,12 +264,12 @@ impl Listener for Opened {
             "result" => return self.result(event),
             _ => {}
         }
-        Next::GoOn
+        ListenerStep::GoOn
     }
 
-    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
         if line.starts_with("Approval mode overridden") {
-            return Next::Abort(untrusted());
+            return ListenerStep::Abort(untrusted());
         }
         if line.contains("Policy file error in") && line.contains(&unique_id(&self.ask)) {
             let words = format!(
@@ -277,86 +277,85 @@ impl Listener for Opened {
                 self.ask.permission.name(),
                 PROFILE.tested
             );
-            return Next::Abort(failure(FailureClass::BadRequest, &words));
+            return ListenerStep::Abort(failure(FailureClass::BadRequest, &words));
         }
-        let Some((attempt, status)) = attempt_failed(line) else { return Next::GoOn };
+        let Some((attempt, status)) = attempt_failed(line) else { return ListenerStep::GoOn };
         let words = line.split("_ApiError").next().unwrap_or(line).trim();
         tell(Progress::Retrying(words.to_owned()));
         if attempt < ATTEMPTS {
-            return Next::GoOn;
+            return ListenerStep::GoOn;
         }
         let class = status.map_or(FailureClass::Transient, class_of_status);
-        Next::Abort(failure(class, words))
+        ListenerStep::Abort(failure(class, words))
     }
 
     fn is_busy(&self) -> bool {
-        self.heard.tools.is_open()
+        self.log.tools.is_open()
     }
 
-    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+    fn end(self: Box<Self>, end: &ProcessEnd) -> ProviderAnswer {
         let failed = self.failed(end);
         let retry_after = failed.as_ref().and_then(|_| self.retry_delay(end));
-        self.heard.into_answer(&self.ask, failed).map_err(|mut refusal| {
+        self.log.into_answer(&self.ask, &PROFILE, failed, end).map_err(|mut refusal| {
             refusal.retry_after = retry_after;
             refusal
         })
     }
 }
 
-impl Opened {
+impl GeminiListener {
     fn text(&mut self, text: String, tell: &mut dyn FnMut(Progress)) {
         tell(Progress::Text(text.clone()));
         if self.is_message_over {
-            self.heard.messages.begin(text);
+            self.log.messages.begin(text);
         } else {
-            self.heard.messages.go_on(&text);
+            self.log.messages.go_on(&text);
         }
         self.is_message_over = false;
     }
 
-    fn tool_result(&mut self, event: Event, tell: &mut dyn FnMut(Progress)) {
+    fn tool_result(&mut self, event: GeminiEvent, tell: &mut dyn FnMut(Progress)) {
         self.is_message_over = true;
         if event.error.as_ref().is_some_and(|error| error.kind == "policy_violation") {
-            self.heard.denied += 1;
+            self.log.denied += 1;
             tell(Progress::Denied(event.tool_id.split("__").next().unwrap_or_default().to_owned()));
         }
         let output = event.output.or_else(|| event.error.map(|error| Json::String(error.message)));
-        self.heard.tools.finished(&event.tool_id, output, When::said(moment(&event.timestamp)), tell);
+        self.log.tools.finished(&event.tool_id, output, ToolTime::said(moment(&event.timestamp)), tell);
     }
 
-    fn result(&mut self, event: Event) -> Next {
+    fn result(&mut self, event: GeminiEvent) -> ListenerStep {
         let was_asked = event.stats.input_tokens.is_some_and(|tokens| tokens > 0);
         // Gemini prints zeros if it counted nothing.
         if was_asked {
-            self.heard.usage = event.stats.usage();
+            self.log.usage = event.stats.usage();
         }
         let is_success = event.status == "success";
-        self.result = Some(Ending { is_success, error: event.error, was_asked });
-        Next::Done
+        self.result = Some(GeminiResult { is_success, error: event.error, was_asked });
+        ListenerStep::Done
     }
 
     /// Returns the failure that rules out a reply.
-    fn failed(&self, end: &End) -> Option<Failure> {
+    fn failed(&self, end: &ProcessEnd) -> Option<Failure> {
         match &self.result {
-            Some(Ending { is_success: false, error, .. }) => Some(self.told(error.as_ref(), end)),
+            Some(GeminiResult { is_success: false, error, .. }) => Some(self.told(error.as_ref(), end)),
             Some(_) if !end.exit.is_fine() => Some(abrupt(&PROFILE, "failed after it had answered", end)),
             Some(_) if self.is_looping => {
                 let words = "gemini stopped the turn: its model repeats itself (Loop detected)";
                 Some(failure(FailureClass::Crashed, words))
             }
-            Some(Ending { was_asked: false, .. }) => {
+            Some(GeminiResult { was_asked: false, .. }) => {
                 let words = "gemini ended without asking its model: the prompt is too long for the model, or is \
                     nothing but a command of gemini itself";
                 Some(failure(FailureClass::BadRequest, words))
             }
-            Some(_) if self.heard.is_empty() => Some(abrupt(&PROFILE, "answered nothing", end)),
             Some(_) => None,
             None => Some(self.unanswered(end)),
         }
     }
 
     /// Returns the failure that Gemini reported itself.
-    fn told(&self, error: Option<&Problem>, end: &End) -> Failure {
+    fn told(&self, error: Option<&GeminiError>, end: &ProcessEnd) -> Failure {
         let words = error.map(|error| &error.message).or(self.problem.as_ref());
         let Some(words) = words else { return abrupt(&PROFILE, "failed and did not say why", end) };
         let body = api_error(words);
@@ -367,7 +366,7 @@ impl Opened {
         let class = match status {
             _ if is_quota(&end.complaints) => FailureClass::Quota,
             _ if end.complaints.contains("ModelNotFoundError") => FailureClass::BadRequest,
-            Some(_) => remote::class(&Trouble { status, body: &text, ..Trouble::default() }),
+            Some(_) => class_of_passed_on(status, &text),
             None if TRANSIENT.iter().any(|mark| words.contains(mark)) => FailureClass::Transient,
             None => FailureClass::Crashed,
         };
@@ -375,7 +374,7 @@ impl Opened {
     }
 
     /// Returns the failure of a process that exited before its turn started.
-    fn unanswered(&self, end: &End) -> Failure {
+    fn unanswered(&self, end: &ProcessEnd) -> Failure {
         let complaints = &end.complaints;
         let is_too_old = |line: &str| line.starts_with("Unknown argument") && line.contains(" policy");
         if complaints.lines().any(is_too_old) {
@@ -389,33 +388,35 @@ impl Opened {
             return failure(FailureClass::BadRequest, &words);
         }
         match end.exit {
-            Exit::Code(41) => {
+            ProcessExit::Code(41) => {
                 failure(FailureClass::Auth, &format!("gemini has no way to log in: {complaints}"))
             }
-            Exit::Code(42) if complaints.contains("Error resuming session") => {
+            ProcessExit::Code(42) if complaints.contains("Error resuming session") => {
                 let session = self.ask.session.as_deref().unwrap_or_default();
                 failure(
                     FailureClass::SessionLost,
                     &format!("gemini has no session `{session}` in this directory"),
                 )
             }
-            Exit::Code(52) => failure(FailureClass::BadRequest, complaints),
-            Exit::Code(55) => untrusted(),
+            ProcessExit::Code(52) => failure(FailureClass::BadRequest, complaints),
+            ProcessExit::Code(55) => untrusted(),
             // Gemini exits without flushing its output.
-            Exit::Code(0) if self.is_echo_cut => {
+            ProcessExit::Code(0) if self.is_echo_cut => {
                 let what = "ended before it had printed everything, and its answer is lost; so it does where a prompt is \
                     long and its model answers at once, or where it is too long for the model";
                 abrupt(&PROFILE, what, end)
             }
-            exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::AfterDone) => match status_of(exit) {
-                Some(status) => failure(class_of_status(status), complaints),
-                None => abrupt(&PROFILE, "ended without an answer", end),
-            },
+            exit @ (ProcessExit::Code(_) | ProcessExit::Signal(_) | ProcessExit::AfterDone) => {
+                match status_of(exit) {
+                    Some(status) => failure(class_of_status(status), complaints),
+                    None => abrupt(&PROFILE, "ended without an answer", end),
+                }
+            }
         }
     }
 
     /// Returns the wait that the model's API asks for.
-    fn retry_delay(&self, end: &End) -> Option<saihai_model::Millis> {
+    fn retry_delay(&self, end: &ProcessEnd) -> Option<saihai_model::Millis> {
         let words = &self.result.as_ref()?.error.as_ref()?.message;
         if is_quota(&end.complaints) {
             let (_, delay) = end.complaints.split_once("retryDelayMs: ")?;
@@ -459,10 +460,10 @@ fn api_error(words: &str) -> Option<Json> {
 }
 
 /// Returns the status whose lower byte is the exit code: 400 becomes 144, 511 becomes 255.
-fn status_of(exit: Exit) -> Option<u16> {
+fn status_of(exit: ProcessExit) -> Option<u16> {
     match exit {
-        Exit::Code(code @ 144..=255) => u16::try_from(code + 256).ok(),
-        Exit::Code(_) | Exit::Signal(_) | Exit::AfterDone => None,
+        ProcessExit::Code(code @ 144..=255) => u16::try_from(code + 256).ok(),
+        ProcessExit::Code(_) | ProcessExit::Signal(_) | ProcessExit::AfterDone => None,
     }
 }
 

@@ -1,36 +1,33 @@
 //! The agent programs, one file each. A new program needs its file and a line in [`all`].
 
+mod acp;
 mod claude;
 mod codex;
 mod command;
 mod copilot;
 mod gemini;
-mod heard;
-mod messages;
 mod opencode;
-mod remote;
+pub(crate) mod turn_log;
 
 use std::path::{Path, PathBuf};
 
 use saihai_model::ProviderKind;
 
-use crate::agent::Agent;
+use crate::agent::AgentProgram;
 
-pub(crate) use heard::Heard;
-
-pub(crate) fn all() -> &'static [&'static dyn Agent] {
+pub(crate) fn all() -> &'static [&'static dyn AgentProgram] {
     &[
         &claude::Claude,
         &codex::Codex,
         &opencode::Opencode,
         &gemini::Gemini,
         &copilot::Copilot,
-        &crate::acp::Acp,
-        &command::Command,
+        &acp::Acp,
+        &command::CommandAgent,
     ]
 }
 
-pub(crate) fn of(kind: ProviderKind) -> Option<&'static dyn Agent> {
+pub(crate) fn of(kind: ProviderKind) -> Option<&'static dyn AgentProgram> {
     all().iter().copied().find(|agent| agent.profile().kind == kind)
 }
 

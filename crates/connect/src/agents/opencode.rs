@@ -5,10 +5,11 @@
 //! it uses its most powerful one and reports that on standard error only. So a check before the first turn
 //! looks for our agents, and that message ends a turn immediately.
 
-mod code;
-mod log;
-
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use saihai_model::{
@@ -18,19 +19,17 @@ use saihai_model::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::heard::Heard;
-use super::remote::{self, Trouble};
+use super::turn_log::TurnLog;
 use crate::agent::{
-    Agent, End, Invocation, Listener, Login, LoginProbe, Next, Probe, Probed, Profile, abrupt, failure,
-    with_persona,
+    AgentInvocation, AgentListener, AgentProfile, AgentProgram, ListenerStep, Login, LoginProbe, ProbeOutput,
+    ProcessEnd, StartupCheck, abrupt, failure, with_persona,
 };
-use crate::lenient::or_default;
-use crate::told_cost::ToldCost;
-use crate::tool_log::When;
+use crate::agents::turn_log::{ReportedCost, ToolTime, or_default, sum_of_counts};
+use crate::api_error::{class_of_passed_on, http_date, retry_after};
 
 pub(super) struct Opencode;
 
-static PROFILE: Profile = Profile {
+static PROFILE: AgentProfile = AgentProfile {
     kind: ProviderKind::Opencode,
     program: "opencode",
     install: "npm install -g opencode-ai",
@@ -65,12 +64,12 @@ static PROFILE: Profile = Profile {
 const READ_ONLY: [&str; 4] = ["read", "grep", "glob", "list"];
 const EDIT: [&str; 2] = ["edit", "todowrite"];
 
-impl Agent for Opencode {
-    fn profile(&self) -> &'static Profile {
+impl AgentProgram for Opencode {
+    fn profile(&self) -> &'static AgentProfile {
         &PROFILE
     }
 
-    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<Invocation, Failure> {
+    fn invocation(&self, ask: &Ask, settings: &ProviderSettings) -> Result<AgentInvocation, Failure> {
         let input = with_persona(ask);
         let mut arguments: Vec<String> = ["run", "--format", "json", "--title"].map(str::to_owned).into();
         arguments.push(format!("{} {}", ask.run, ask.call));
@@ -85,12 +84,12 @@ impl Agent for Opencode {
         if let Some(session) = &ask.session {
             arguments.extend(["-s".to_owned(), session.clone()]);
         }
-        Ok(Invocation { arguments, environment: environment(ask), files: Vec::new(), input })
+        Ok(AgentInvocation { arguments, environment: environment(ask), files: Vec::new(), input })
     }
 
-    fn probe(&self, ask: &Ask, _: &ProviderSettings) -> Option<Probe> {
+    fn probe(&self, ask: &Ask, _: &ProviderSettings) -> Option<StartupCheck> {
         let (name, _) = agent_of(ask)?;
-        Some(Probe {
+        Some(StartupCheck {
             arguments: vec!["agent".to_owned(), "list".to_owned()],
             environment: environment(ask),
             expected: format!("{name} (primary)"),
@@ -101,21 +100,21 @@ impl Agent for Opencode {
         })
     }
 
-    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn Listener> {
-        Box::new(Opened {
+    fn listener(&self, ask: &Ask, _: &ProviderSettings) -> Box<dyn AgentListener> {
+        Box::new(OpencodeListener {
             ask: ask.clone(),
-            heard: Heard::default(),
+            log: TurnLog::default(),
             message: None,
             is_in_step: false,
             finish: None,
-            cost: ToldCost::default(),
+            cost: ReportedCost::default(),
             trouble: None,
             refusal: None,
         })
     }
 
     fn code_of_project(&self, root: &Path) -> Option<PathBuf> {
-        code::of_project(root)
+        project_code(root)
     }
 
     fn login(&self) -> Option<LoginProbe> {
@@ -128,7 +127,7 @@ impl Agent for Opencode {
 }
 
 /// Reads the number of credentials from `auth list`.
-fn logged_in(said: &Probed) -> Login {
+fn logged_in(said: &ProbeOutput) -> Login {
     let words: Vec<&str> = said.output.split_whitespace().collect();
     let count = words.windows(2).find_map(|pair| match pair {
         [number, "credential" | "credentials"] => number.parse::<u32>().ok(),
@@ -199,20 +198,20 @@ fn own_name(tool: &str) -> String {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Event {
+struct OpencodeEvent {
     #[serde(rename = "type")]
     kind: String,
     #[serde(rename = "sessionID", deserialize_with = "or_default")]
     session: Option<String>,
     #[serde(deserialize_with = "or_default")]
-    part: Part,
+    part: OpencodePart,
     #[serde(deserialize_with = "or_default")]
-    error: Problem,
+    error: OpencodeError,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Part {
+struct OpencodePart {
     #[serde(rename = "messageID", deserialize_with = "or_default")]
     message: Option<String>,
     #[serde(deserialize_with = "or_default")]
@@ -222,60 +221,60 @@ struct Part {
     #[serde(rename = "callID", deserialize_with = "or_default")]
     call: String,
     #[serde(deserialize_with = "or_default")]
-    state: ToolState,
+    state: OpencodeToolState,
     #[serde(deserialize_with = "or_default")]
     reason: String,
     #[serde(deserialize_with = "or_default")]
-    tokens: Option<Tokens>,
-    cost: ToldCost,
+    tokens: Option<OpencodeTokens>,
+    cost: ReportedCost,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct ToolState {
+struct OpencodeToolState {
     input: Option<Json>,
     output: Option<Json>,
     #[serde(deserialize_with = "or_default")]
     error: Option<String>,
     #[serde(deserialize_with = "or_default")]
-    time: Times,
+    time: OpencodeTimes,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Times {
+struct OpencodeTimes {
     start: Option<u64>,
     end: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct OpencodeTokens {
     input: Option<u64>,
     output: Option<u64>,
     reasoning: Option<u64>,
     #[serde(deserialize_with = "or_default")]
-    cache: Cache,
+    cache: OpencodeCacheTokens,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Cache {
+struct OpencodeCacheTokens {
     read: Option<u64>,
     write: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Problem {
+struct OpencodeError {
     name: String,
     #[serde(deserialize_with = "or_default")]
-    data: ProblemData,
+    data: OpencodeErrorData,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct ProblemData {
+struct OpencodeErrorData {
     #[serde(deserialize_with = "or_default")]
     message: String,
     #[serde(deserialize_with = "or_default")]
@@ -288,27 +287,27 @@ struct ProblemData {
     response_body: String,
 }
 
-struct Opened {
+struct OpencodeListener {
     ask: Ask,
-    heard: Heard,
+    log: TurnLog,
     /// Id of the message that the last text belongs to.
     message: Option<String>,
     /// OpenCode announces steps, not tools: a tool may run inside a step.
     is_in_step: bool,
     /// The reason for the end of the last step.
     finish: Option<String>,
-    cost: ToldCost,
-    trouble: Option<Problem>,
+    cost: ReportedCost,
+    trouble: Option<OpencodeError>,
     /// The last error of the model's API, if OpenCode is going to retry.
     refusal: Option<String>,
 }
 
-impl Listener for Opened {
-    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
-        let Ok(event) = serde_json::from_str::<Event>(line) else { return Next::GoOn };
+impl AgentListener for OpencodeListener {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
+        let Ok(event) = serde_json::from_str::<OpencodeEvent>(line) else { return ListenerStep::GoOn };
         self.refusal = None;
         if event.session.is_some() {
-            self.heard.session = event.session;
+            self.log.session = event.session;
         }
         match event.kind.as_str() {
             "step_start" => self.is_in_step = true,
@@ -318,44 +317,44 @@ impl Listener for Opened {
             "error" => self.trouble = Some(event.error),
             _ => {}
         }
-        Next::GoOn
+        ListenerStep::GoOn
     }
 
-    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
-        if let Some(words) = log::stream_error(line) {
+    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
+        if let Some(words) = stream_error(line) {
             tell(Progress::Retrying(words.to_owned()));
             self.refusal = Some(words.to_owned());
         }
         match fell_back(line) {
-            Some(failure) => Next::Abort(failure),
-            None => Next::GoOn,
+            Some(failure) => ListenerStep::Abort(failure),
+            None => ListenerStep::GoOn,
         }
     }
 
     fn pause(&self) -> Option<Millis> {
-        self.refusal.as_ref().map(|_| log::LONGEST_PAUSE)
+        self.refusal.as_ref().map(|_| LONGEST_PAUSE)
     }
 
     fn is_busy(&self) -> bool {
         self.is_in_step
     }
 
-    fn end(mut self: Box<Self>, end: &End) -> ProviderAnswer {
-        self.heard.cost = self.cost.amount();
-        self.heard.warnings.extend(self.cost.warning());
+    fn end(mut self: Box<Self>, end: &ProcessEnd) -> ProviderAnswer {
+        self.log.cost = self.cost.amount();
+        self.log.warnings.extend(self.cost.warning());
         // The two streams race: a turn may end before the warning arrives, and is still invalid.
         if let Some(failure) = fell_back(&end.complaints) {
-            return Err(self.heard.into_refusal(failure));
+            return Err(self.log.into_refusal(failure));
         }
         if let Some(problem) = &self.trouble {
             let (failure, retry_after) = classify(problem);
-            let mut refusal = self.heard.into_refusal(failure);
+            let mut refusal = self.log.into_refusal(failure);
             refusal.retry_after = retry_after;
             return Err(refusal);
         }
-        let end = &End { complaints: log::without_log(&end.complaints), ..end.clone() };
+        let end = &ProcessEnd { complaints: without_log(&end.complaints), ..end.clone() };
         let failed = self.failed(end);
-        self.heard.into_answer(&self.ask, failed)
+        self.log.into_answer(&self.ask, &PROFILE, failed, end)
     }
 }
 
@@ -367,57 +366,56 @@ fn fell_back(complaints: &str) -> Option<Failure> {
     fell_back.then(|| failure(FailureClass::BadRequest, words))
 }
 
-impl Opened {
-    fn text(&mut self, part: Part, tell: &mut dyn FnMut(Progress)) {
+impl OpencodeListener {
+    fn text(&mut self, part: OpencodePart, tell: &mut dyn FnMut(Progress)) {
         tell(Progress::Text(part.text.clone()));
         if self.message == part.message {
-            self.heard.messages.go_on(&part.text);
+            self.log.messages.go_on(&part.text);
         } else {
-            self.heard.messages.begin(part.text);
+            self.log.messages.begin(part.text);
         }
         self.message = part.message;
     }
 
     /// Records a tool call. OpenCode reports a tool at its end, with its own times.
-    fn tool(&mut self, part: Part, tell: &mut dyn FnMut(Progress)) {
-        let ToolState { input, output, error, time } = part.state;
-        let at = |millis: Option<u64>| When::said(millis.map(Moment));
-        self.heard.tools.started(&part.call, &part.tool, input, at(time.start), tell);
+    fn tool(&mut self, part: OpencodePart, tell: &mut dyn FnMut(Progress)) {
+        let OpencodeToolState { input, output, error, time } = part.state;
+        let at = |millis: Option<u64>| ToolTime::said(millis.map(Moment));
+        self.log.tools.started(&part.call, &part.tool, input, at(time.start), tell);
         if error.as_deref().is_some_and(is_denial) {
-            self.heard.denied += 1;
+            self.log.denied += 1;
             tell(Progress::Denied(part.tool));
         }
-        self.heard.tools.finished(&part.call, output.or(error.map(Json::String)), at(time.end), tell);
+        self.log.tools.finished(&part.call, output.or(error.map(Json::String)), at(time.end), tell);
     }
 
-    fn finished(&mut self, part: Part) -> Next {
+    fn finished(&mut self, part: OpencodePart) -> ListenerStep {
         self.is_in_step = false;
         if let Some(tokens) = part.tokens {
-            let usage = &mut self.heard.usage;
+            let usage = &mut self.log.usage;
             // OpenCode excludes the cache from input and thoughts from output.
             let input = [tokens.input, tokens.cache.read, tokens.cache.write];
             *usage = Usage {
-                input: input.into_iter().fold(usage.input, sum),
-                output: sum(sum(usage.output, tokens.output), tokens.reasoning),
-                cached: sum(usage.cached, tokens.cache.read),
-                reasoning: sum(usage.reasoning, tokens.reasoning),
+                input: input.into_iter().fold(usage.input, sum_of_counts),
+                output: sum_of_counts(sum_of_counts(usage.output, tokens.output), tokens.reasoning),
+                cached: sum_of_counts(usage.cached, tokens.cache.read),
+                reasoning: sum_of_counts(usage.reasoning, tokens.reasoning),
                 cumulative: false,
             };
         }
         self.cost = std::mem::take(&mut self.cost).and(part.cost);
         let is_over = part.reason == "stop";
         self.finish = Some(part.reason);
-        if is_over { Next::Done } else { Next::GoOn }
+        if is_over { ListenerStep::Done } else { ListenerStep::GoOn }
     }
 
     /// Returns the failure that rules out a reply.
-    fn failed(&self, end: &End) -> Option<Failure> {
+    fn failed(&self, end: &ProcessEnd) -> Option<Failure> {
         let words = &end.complaints;
         match self.finish.as_deref() {
             Some("stop") if !end.exit.is_fine() => {
                 Some(abrupt(&PROFILE, "failed after it had answered", end))
             }
-            Some("stop") if self.heard.is_empty() => Some(abrupt(&PROFILE, "answered nothing", end)),
             Some("stop") => None,
             Some(_) | None if self.refusal.is_some() && !end.exit.is_fine() => {
                 let refusal = self.refusal.as_deref().unwrap_or_default();
@@ -451,8 +449,8 @@ fn is_denial(error: &str) -> bool {
     error.contains("rejected permission") || error.contains("a rule which prevents you from using")
 }
 
-fn classify(problem: &Problem) -> (Failure, Option<saihai_model::Millis>) {
-    let Problem { name, data } = problem;
+fn classify(problem: &OpencodeError) -> (Failure, Option<saihai_model::Millis>) {
+    let OpencodeError { name, data } = problem;
     let words = if data.message.is_empty() { name } else { &data.message };
     let named = match name.as_str() {
         "ProviderAuthError" => Some(FailureClass::Auth),
@@ -465,13 +463,10 @@ fn classify(problem: &Problem) -> (Failure, Option<saihai_model::Millis>) {
     if let (Some(class), None) = (named, data.status_code) {
         return (failure(class, words), None);
     }
-    let trouble = Trouble {
-        status: data.status_code,
-        body: &data.response_body,
-        retry_after: data.response_headers.get("retry-after").map(String::as_str),
-        date: data.response_headers.get("date").map(String::as_str),
-    };
-    (failure(remote::class(&trouble), words), remote::wait(&trouble))
+    let header = |name: &str| data.response_headers.get(name).map(String::as_str);
+    // Both dates are the server's, so our clock does not matter.
+    let wait = header("retry-after").and_then(|wait| retry_after(wait, header("date").and_then(http_date)));
+    (failure(class_of_passed_on(data.status_code, &data.response_body), words), wait)
 }
 
 /// Removes terminal colours from a line.
@@ -484,11 +479,61 @@ fn plain(line: &str) -> String {
     text.trim_start_matches(['!', ' ']).trim_end().to_owned()
 }
 
-fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
-    match (so_far, more) {
-        (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
-        (one, other) => one.or(other),
+/// Maximum silence during a retry. OpenCode waits at most 40 s unless its provider asks for more. Then it
+/// would sleep for hours without a word. The remaining time is for the start of the answer.
+const LONGEST_PAUSE: Millis = Millis::seconds(120);
+
+/// Returns the error of a refused request. Requests for a title do not matter.
+fn stream_error(line: &str) -> Option<&str> {
+    let (_, rest) = is_log(line).then(|| line.split_once("message=\"stream error\" "))??;
+    let (about, error) = rest.split_once("error.error=")?;
+    let words = error.trim().trim_matches('"');
+    about.contains("small=false").then(|| words.strip_prefix("AI_APICallError: ").unwrap_or(words))
+}
+
+/// Returns standard error without the log, which contains irrelevant errors.
+fn without_log(complaints: &str) -> String {
+    complaints.split_inclusive('\n').filter(|line| !is_log(line)).collect()
+}
+
+fn is_log(line: &str) -> bool {
+    line.starts_with("timestamp=")
+}
+
+const PLUGINS: [&str; 2] = [".opencode/plugin", ".opencode/plugins"];
+const SETTINGS: [&str; 4] =
+    ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"];
+
+/// Larger settings files are not searched and count as naming a plugin.
+const LARGEST: u64 = 1024 * 1024;
+
+/// Returns the path of the first such file, from the root.
+fn project_code(root: &Path) -> Option<PathBuf> {
+    let plugin = PLUGINS.iter().find_map(|directory| plugin(root, Path::new(directory)));
+    plugin.or_else(|| SETTINGS.iter().map(PathBuf::from).find(|file| names_plugins(&root.join(file))))
+}
+
+fn plugin(root: &Path, directory: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(root.join(directory)).ok()?.flatten();
+    let mut names: Vec<_> = entries.map(|entry| directory.join(entry.file_name())).collect();
+    names.sort();
+    let is_code = |file: &PathBuf| {
+        file.extension().is_some_and(|end| end == OsStr::new("js") || end == OsStr::new("ts"))
+    };
+    names.into_iter().find(is_code)
+}
+
+/// Returns true if settings may name a plugin. They may contain comments, so this searches the text instead
+/// of parsing it. An escaped letter counts too: only an attempt to hide something needs one.
+fn names_plugins(file: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(file) else { return false };
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        return true;
     }
+    let mut text = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
+    let has = |word: &str| text.windows(word.len()).any(|window| window == word.as_bytes());
+    read.is_err() || has("plugin") || has("\\u")
 }
 
 #[cfg(test)]

@@ -1,17 +1,22 @@
 //! Talks to a process until it exits or has to be ended.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use saihai_model::{Failure, FailureClass, Millis, Progress};
-use tokio::net::unix::pipe::Receiver;
+use saihai_model::{Ask, Failure, FailureClass, Millis, Progress, ProviderName};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::hearing::{Heard, Hearing};
-use super::mouth::Mouth;
+use super::output::{OutputRecorder, RecordedOutput};
+use crate::agent::IdleAgentFacts;
 use crate::clock::{Clock, Sleep};
-use crate::process::{Family, Grace, Pipes, Plea, Status, read};
+use crate::clock::{GracePeriod, StopRequest};
+use crate::process::{ProcessPipes, ProcessStatus, ProcessTree, read};
 
 /// Time for a process to exit after it reported the end of the turn (C-59).
 const AFTER_DONE: Millis = Millis(10_000);
@@ -22,24 +27,25 @@ const REMAINS: Duration = Duration::from_secs(1);
 const CHUNK: usize = 64 * 1024;
 
 /// Time limits of a turn.
-pub(super) struct Patience<'a> {
+pub(super) struct TurnDeadlines<'a> {
     pub(super) deadline: Option<Millis>,
     /// Maximum silence while no tool is running.
     pub(super) silence: Option<Millis>,
     /// Time between the request to end and the kill.
-    pub(super) grace: &'a Grace,
+    pub(super) grace: &'a GracePeriod,
     pub(super) clock: &'a dyn Clock,
 }
 
 #[derive(Debug)]
-pub(super) enum Over {
-    Exited(Status),
+pub(super) enum ConversationEnd {
+    Exited(ProcessStatus),
     Stopped,
     /// The turn exceeded its time limit.
     Deadline(Millis),
     /// The process was silent for too long.
     Silence(Millis),
-    /// The process announced a wait and waited too long: [`Listener::pause`](crate::agent::Listener::pause).
+    /// The process announced a wait and waited too long:
+    /// [`AgentListener::pause`](crate::agent::Listener::pause).
     Paused,
     /// The process reported the end of the turn but did not exit.
     Lingered,
@@ -49,9 +55,9 @@ pub(super) enum Over {
     Failed(Failure),
 }
 
-impl Over {
+impl ConversationEnd {
     /// Returns the exit status of a process that exited by itself.
-    pub(super) fn status(&self) -> Option<Status> {
+    pub(super) fn status(&self) -> Option<ProcessStatus> {
         match self {
             Self::Exited(status) => Some(*status),
             Self::Stopped
@@ -66,44 +72,57 @@ impl Over {
 }
 
 /// A process and its listener.
-pub(super) struct Conversation<'a> {
-    pub(super) family: Family,
-    pub(super) pipes: Pipes,
-    pub(super) hearing: Hearing,
-    pub(super) patience: Patience<'a>,
+pub(super) struct AgentConversation<'a> {
+    pub(super) family: ProcessTree,
+    pub(super) pipes: ProcessPipes,
+    pub(super) hearing: OutputRecorder,
+    pub(super) patience: TurnDeadlines<'a>,
     pub(super) progress: &'a (dyn Fn(Progress) + Send + Sync),
 }
 
 /// The result of a conversation.
-pub(super) struct Held {
-    pub(super) over: Over,
-    pub(super) heard: Heard,
+pub(super) struct ConversationResult {
+    pub(super) over: ConversationEnd,
+    pub(super) heard: RecordedOutput,
     /// The process, if it stays. Otherwise nothing of it is left.
-    pub(super) stayed: Option<(Family, Pipes)>,
+    pub(super) stayed: Option<(ProcessTree, ProcessPipes)>,
 }
 
-impl Conversation<'_> {
+impl AgentConversation<'_> {
     /// Writes `words`, listens until the end of the turn, and ends the process unless it stays.
-    pub(super) async fn hold(self, words: Vec<u8>, stop: &CancellationToken) -> Held {
-        let Self { family, pipes: Pipes { input, output, complaints }, mut hearing, patience, progress } =
-            self;
-        let mut mouth = Mouth::new(input, words, hearing.is_spoken_with());
-        let mut ears =
-            Ears { hearing: &mut hearing, output: Some(&output), complaints: Some(&complaints), progress };
+    pub(super) async fn hold(self, words: Vec<u8>, stop: &CancellationToken) -> ConversationResult {
+        let Self {
+            family,
+            pipes: ProcessPipes { input, output, complaints },
+            mut hearing,
+            patience,
+            progress,
+        } = self;
+        let mut mouth = InputWriter::new(input, words, hearing.is_spoken_with());
+        let mut ears = OutputStreams {
+            hearing: &mut hearing,
+            output: Some(&output),
+            complaints: Some(&complaints),
+            progress,
+        };
         let mut over = talk(&family, &mut ears, &mut mouth, &patience, stop).await;
-        if let Over::Stays = over {
+        if let ConversationEnd::Stays = over {
             // The turn is complete: output after its last line cannot change it.
             let _ = ears.hearing.finish(&mut |news| progress(news));
             if let (Some(_), Some(input)) = (ears.output, mouth.into_input()) {
-                let pipes = Pipes { input, output, complaints };
-                return Held { over, heard: hearing.into_heard(), stayed: Some((family, pipes)) };
+                let pipes = ProcessPipes { input, output, complaints };
+                return ConversationResult {
+                    over,
+                    heard: hearing.into_heard(),
+                    stayed: Some((family, pipes)),
+                };
             }
-            return Held { over, heard: hearing.into_heard(), stayed: None };
+            return ConversationResult { over, heard: hearing.into_heard(), stayed: None };
         }
-        let survivors = if let Over::Exited(_) = over {
+        let survivors = if let ConversationEnd::Exited(_) = over {
             let survivors = family.end().await;
             if let Err(failure) = ears.hear_the_rest().await {
-                over = Over::Failed(failure);
+                over = ConversationEnd::Failed(failure);
             }
             survivors
         } else {
@@ -113,42 +132,42 @@ impl Conversation<'_> {
         if !survivors.is_empty() {
             hearing.warn(format!("processes it started could not be ended: {survivors:?}"));
         }
-        Held { over, heard: hearing.into_heard(), stayed: None }
+        ConversationResult { over, heard: hearing.into_heard(), stayed: None }
     }
 }
 
 async fn talk(
-    family: &Family,
-    ears: &mut Ears<'_>,
-    mouth: &mut Mouth,
-    patience: &Patience<'_>,
+    family: &ProcessTree,
+    ears: &mut OutputStreams<'_>,
+    mouth: &mut InputWriter,
+    patience: &TurnDeadlines<'_>,
     stop: &CancellationToken,
-) -> Over {
+) -> ConversationEnd {
     let mut ended = pin!(family.ended());
-    let mut limits = Limits::new(patience);
-    let mut buffers = Buffers::default();
+    let mut limits = DeadlineTimers::new(patience);
+    let mut buffers = OutputBuffers::default();
     loop {
         tokio::select! {
             biased;
-            () = stop.cancelled() => return Over::Stopped,
+            () = stop.cancelled() => return ConversationEnd::Stopped,
             heard = ears.hear(&mut buffers) => {
                 if let Err(failure) = heard {
-                    return Over::Failed(failure);
+                    return ConversationEnd::Failed(failure);
                 }
                 limits.renew(ears.hearing);
                 mouth.add(&ears.hearing.take_words());
                 if ears.hearing.stays() {
-                    return Over::Stays;
+                    return ConversationEnd::Stays;
                 }
                 if ears.hearing.is_done() {
                     mouth.close();
                 }
             }
             () = mouth.speak() => {}
-            status = &mut ended => return status.map_or_else(|error| Over::Failed(lost(&error)), Over::Exited),
+            status = &mut ended => return status.map_or_else(|error| ConversationEnd::Failed(lost(&error)), ConversationEnd::Exited),
             over = limits.over() => match over {
                 // The program prints whole messages only, and one is arriving.
-                Over::Silence(_) if limits.is_spoken_to(family.since_received()) => {}
+                ConversationEnd::Silence(_) if limits.is_spoken_to(family.since_received()) => {}
                 over => return over,
             },
         }
@@ -156,9 +175,14 @@ async fn talk(
 }
 
 /// Ends a process gracefully (C-56): first by a request in its own protocol, then by a signal to its group.
-async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, patience: &Patience<'_>) {
-    let Patience { grace, clock, .. } = patience;
-    let mut plea = Plea::Signal;
+async fn take_leave(
+    family: &ProcessTree,
+    ears: &mut OutputStreams<'_>,
+    mouth: &mut InputWriter,
+    patience: &TurnDeadlines<'_>,
+) {
+    let TurnDeadlines { grace, clock, .. } = patience;
+    let mut plea = StopRequest::Signal;
     if let Some(words) = ears.hearing.farewell().filter(|_| !ears.hearing.is_done()) {
         mouth.add(&words);
         mouth.close();
@@ -167,7 +191,7 @@ async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, pat
             _ = family.ended() => return,
             () = ears.overhear() => {}
             () = async { mouth.speak().await; std::future::pending().await } => {}
-            () = grace.pass(Plea::Words, *clock) => plea = Plea::SignalAfterWords,
+            () = grace.pass(StopRequest::Words, *clock) => plea = StopRequest::SignalAfterWords,
         }
     }
     family.terminate();
@@ -179,21 +203,21 @@ async fn take_leave(family: &Family, ears: &mut Ears<'_>, mouth: &mut Mouth, pat
     }
 }
 
-struct Limits<'a> {
-    patience: &'a Patience<'a>,
+struct DeadlineTimers<'a> {
+    patience: &'a TurnDeadlines<'a>,
     whole: Sleep<'a>,
     silence: Sleep<'a>,
     pause: Sleep<'a>,
     is_done: bool,
 }
 
-impl<'a> Limits<'a> {
-    fn new(patience: &'a Patience<'a>) -> Self {
+impl<'a> DeadlineTimers<'a> {
+    fn new(patience: &'a TurnDeadlines<'a>) -> Self {
         let (whole, silence) = (patience.wait(patience.deadline), patience.wait(patience.silence));
         Self { patience, whole, silence, pause: patience.wait(None), is_done: false }
     }
 
-    fn renew(&mut self, hearing: &Hearing) {
+    fn renew(&mut self, hearing: &OutputRecorder) {
         if self.is_done {
             return;
         }
@@ -217,21 +241,21 @@ impl<'a> Limits<'a> {
         true
     }
 
-    async fn over(&mut self) -> Over {
+    async fn over(&mut self) -> ConversationEnd {
         let (deadline, silence) = (self.patience.deadline, self.patience.silence);
         tokio::select! {
             biased;
             () = &mut self.whole => match deadline {
-                Some(deadline) if !self.is_done => Over::Deadline(deadline),
-                Some(_) | None => Over::Lingered,
+                Some(deadline) if !self.is_done => ConversationEnd::Deadline(deadline),
+                Some(_) | None => ConversationEnd::Lingered,
             },
-            () = &mut self.silence => Over::Silence(silence.unwrap_or_default()),
-            () = &mut self.pause => Over::Paused,
+            () = &mut self.silence => ConversationEnd::Silence(silence.unwrap_or_default()),
+            () = &mut self.pause => ConversationEnd::Paused,
         }
     }
 }
 
-impl Patience<'_> {
+impl TurnDeadlines<'_> {
     fn wait(&self, length: Option<Millis>) -> Sleep<'_> {
         match length {
             Some(length) => self.clock.sleep(length),
@@ -241,59 +265,59 @@ impl Patience<'_> {
 }
 
 /// The open output streams of a process.
-struct Ears<'a> {
-    hearing: &'a mut Hearing,
+struct OutputStreams<'a> {
+    hearing: &'a mut OutputRecorder,
     output: Option<&'a Receiver>,
     complaints: Option<&'a Receiver>,
     progress: &'a (dyn Fn(Progress) + Send + Sync),
 }
 
-struct Buffers {
+struct OutputBuffers {
     output: Vec<u8>,
     complaints: Vec<u8>,
 }
 
-impl Default for Buffers {
+impl Default for OutputBuffers {
     fn default() -> Self {
         Self { output: vec![0; CHUNK], complaints: vec![0; CHUNK] }
     }
 }
 
 /// A read, by its stream and length.
-enum Sound {
+enum OutputRead {
     Output(usize),
     Complaint(usize),
 }
 
-impl Ears<'_> {
+impl OutputStreams<'_> {
     /// Waits for the next output and handles it. Dropping the future loses nothing.
-    async fn hear(&mut self, buffers: &mut Buffers) -> Result<(), Failure> {
+    async fn hear(&mut self, buffers: &mut OutputBuffers) -> Result<(), Failure> {
         let tell = &mut |news| (self.progress)(news);
         match self.listen(buffers).await {
-            Sound::Output(count) => self.hearing.output(&buffers.output[..count], tell),
-            Sound::Complaint(count) => self.hearing.complaint(&buffers.complaints[..count], tell),
+            OutputRead::Output(count) => self.hearing.output(&buffers.output[..count], tell),
+            OutputRead::Complaint(count) => self.hearing.complaint(&buffers.complaints[..count], tell),
         }
     }
 
     /// Reads from either stream, standard output first. Never returns once both have ended.
-    async fn listen(&mut self, buffers: &mut Buffers) -> Sound {
+    async fn listen(&mut self, buffers: &mut OutputBuffers) -> OutputRead {
         loop {
             let sound = tokio::select! {
                 biased;
-                count = read_from(self.output, &mut buffers.output) => Sound::Output(count),
-                count = read_from(self.complaints, &mut buffers.complaints) => Sound::Complaint(count),
+                count = read_from(self.output, &mut buffers.output) => OutputRead::Output(count),
+                count = read_from(self.complaints, &mut buffers.complaints) => OutputRead::Complaint(count),
             };
             match sound {
-                Sound::Output(0) => self.output = None,
-                Sound::Complaint(0) => self.complaints = None,
-                Sound::Output(_) | Sound::Complaint(_) => return sound,
+                OutputRead::Output(0) => self.output = None,
+                OutputRead::Complaint(0) => self.complaints = None,
+                OutputRead::Output(_) | OutputRead::Complaint(_) => return sound,
             }
         }
     }
 
     /// Reads the rest of the pipes after all writers are dead.
     async fn hear_the_rest(&mut self) -> Result<(), Failure> {
-        let mut buffers = Buffers::default();
+        let mut buffers = OutputBuffers::default();
         while self.output.is_some() || self.complaints.is_some() {
             match tokio::time::timeout(REMAINS, self.hear(&mut buffers)).await {
                 Ok(heard) => heard?,
@@ -306,9 +330,9 @@ impl Ears<'_> {
 
     /// Records output while the process is being ended. Never returns.
     async fn overhear(&mut self) {
-        let mut buffers = Buffers::default();
+        let mut buffers = OutputBuffers::default();
         loop {
-            if let Sound::Output(count) = self.listen(&mut buffers).await {
+            if let OutputRead::Output(count) = self.listen(&mut buffers).await {
                 self.hearing.overhear(&buffers.output[..count]);
             }
         }
@@ -325,4 +349,148 @@ async fn read_from(pipe: Option<&Receiver>, buffer: &mut [u8]) -> usize {
 
 fn lost(error: &io::Error) -> Failure {
     Failure::new(FailureClass::Crashed, format!("its end could not be waited for: {error}"))
+}
+
+/// Standard input, and the text to write.
+pub(super) struct InputWriter {
+    input: Option<Sender>,
+    words: Vec<u8>,
+    said: usize,
+    stays_open: bool,
+}
+
+impl InputWriter {
+    pub(super) fn new(input: Sender, words: Vec<u8>, stays_open: bool) -> Self {
+        Self { input: Some(input), words, said: 0, stays_open }
+    }
+
+    /// Queues text, unless the process has closed its input.
+    pub(super) fn add(&mut self, words: &str) {
+        self.words.drain(..self.said);
+        self.said = 0;
+        self.words.extend_from_slice(words.as_bytes());
+    }
+
+    pub(super) fn close(&mut self) {
+        self.stays_open = false;
+        if self.said == self.words.len() {
+            self.input = None;
+        }
+    }
+
+    /// Returns standard input if everything was written and the process still reads.
+    pub(super) fn into_input(self) -> Option<Sender> {
+        self.input.filter(|_| self.said == self.words.len())
+    }
+
+    /// Writes the queued text as fast as the process reads it. Returns only after it closed the input. A
+    /// process need not read its input (C-51). After a drop, the next call continues where this one stopped.
+    pub(super) async fn speak(&mut self) {
+        while let Some(input) = &self.input {
+            let rest = &self.words[self.said..];
+            if rest.is_empty() {
+                if self.stays_open {
+                    break;
+                }
+                self.input = None;
+                return;
+            }
+            let written = match input.writable().await {
+                Ok(()) => input.try_write(rest),
+                Err(error) => Err(error),
+            };
+            match written {
+                Ok(count) => self.said += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => self.input = None,
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+/// A process that stays after a turn, for the next turn of its session. Dropping it ends it.
+pub(crate) struct IdleAgent {
+    pub(super) provider: ProviderName,
+    pub(super) session: String,
+    pub(super) known: IdleAgentFacts,
+    pub(super) family: ProcessTree,
+    pub(super) pipes: ProcessPipes,
+}
+
+impl IdleAgent {
+    async fn dismiss(self, grace: GracePeriod, clock: Arc<dyn Clock>) {
+        let Self { family, pipes, .. } = self;
+        drop(pipes);
+        family.terminate();
+        tokio::select! {
+            biased;
+            _ = family.ended() => {}
+            () = grace.pass(StopRequest::SignalAfterWords, &*clock) => {}
+        }
+        family.end().await;
+    }
+}
+
+/// All processes that stay. Attempts add them after their turn, and the owner takes them out again.
+pub(crate) struct IdleAgents {
+    hand_in: mpsc::UnboundedSender<IdleAgent>,
+    handed_in: mpsc::UnboundedReceiver<IdleAgent>,
+    waiting: BTreeMap<(ProviderName, String), IdleAgent>,
+    /// Processes that are being ended.
+    leaving: JoinSet<()>,
+    grace: GracePeriod,
+    clock: Arc<dyn Clock>,
+}
+
+impl IdleAgents {
+    pub(crate) fn new(grace: &GracePeriod, clock: &Arc<dyn Clock>) -> Self {
+        let (hand_in, handed_in) = mpsc::unbounded_channel();
+        Self {
+            hand_in,
+            handed_in,
+            waiting: BTreeMap::new(),
+            leaving: JoinSet::new(),
+            grace: grace.clone(),
+            clock: Arc::clone(clock),
+        }
+    }
+
+    /// Returns the channel on which attempts add a process.
+    pub(crate) fn hand_in(&self) -> mpsc::UnboundedSender<IdleAgent> {
+        self.hand_in.clone()
+    }
+
+    /// Returns the process for an ask, if there is one and it still runs.
+    pub(crate) fn take(&mut self, ask: &Ask) -> Option<IdleAgent> {
+        self.take_in();
+        let stayed = self.waiting.remove(&(ask.provider.clone(), ask.session.clone()?))?;
+        (!stayed.family.has_ended()).then_some(stayed)
+    }
+
+    /// Ends processes whose session is over, without waiting for them.
+    pub(crate) fn part(&mut self, goes_on: impl Fn(&str) -> bool) {
+        self.take_in();
+        let over: Vec<_> = self.waiting.keys().filter(|(_, session)| !goes_on(session)).cloned().collect();
+        for key in over {
+            if let Some(stayed) = self.waiting.remove(&key) {
+                self.leaving.spawn(stayed.dismiss(self.grace.clone(), Arc::clone(&self.clock)));
+            }
+        }
+        // Forget the tasks that are done.
+        while self.leaving.try_join_next().is_some() {}
+    }
+
+    /// Ends all processes and waits for them.
+    pub(crate) async fn close(&mut self) {
+        self.part(|_| false);
+        while self.leaving.join_next().await.is_some() {}
+    }
+
+    fn take_in(&mut self) {
+        while let Ok(stayed) = self.handed_in.try_recv() {
+            let key = (stayed.provider.clone(), stayed.session.clone());
+            self.waiting.insert(key, stayed);
+        }
+    }
 }

@@ -1,80 +1,72 @@
 //! Runs one ask on an agent program.
 //!
-//! This code is the same for all programs. [`Attempt`] prepares, starts and judges. [`conversation`] feeds
-//! the process, reads its output and enforces its deadlines. [`hearing`] splits the output into lines for the
-//! agent's listener and records all of it in a file of the run.
+//! This code is the same for all programs. [`AgentAttempt`] prepares, starts and judges. [`conversation`]
+//! feeds the process, reads its output and enforces its deadlines. [`hearing`] splits the output into lines
+//! for the agent's listener and records all of it in a file of the run.
 
-mod age;
-mod complaints;
 mod conversation;
-mod hearing;
 mod lines;
-mod long_line;
-mod mouth;
-mod probing;
-mod spoken;
-mod staying;
-mod transcript;
-
-#[cfg(test)]
-mod tests;
+mod output;
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
+use conversation::{AgentConversation, ConversationEnd, ConversationResult, TurnDeadlines};
+pub(crate) use conversation::{IdleAgent, IdleAgents};
+pub(crate) use output::transcript_of;
+use output::{OutputRecorder, RecordedOutput, TurnTranscript};
 use saihai_model::{
-    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderSettings, Refusal, Reply,
+    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderRefusal, ProviderSettings, Reply,
     UnwrittenFile,
 };
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, End, Exit, Invocation, Listener, failure, fits, unknown_tools};
+use crate::agent::{
+    AgentInvocation, AgentListener, AgentProgram, ListenerStep, ProcessEnd, ProcessExit, StartupCheck,
+    failure, fits, unknown_tools,
+};
 use crate::clock::Clock;
-use crate::environment;
-use crate::process::{Family, Grace, Mark, Start, Status, Streams, is_exhausted, launcher};
+use crate::clock::GracePeriod;
+use crate::doctor;
+use crate::process::{
+    AgentEnvironment, ProcessMark, ProcessStart, ProcessStatus, ProcessStreams, ProcessTree,
+    allowed_variables, is_exhausted, launcher,
+};
 use crate::redact::Redactor;
 
-use conversation::{Conversation, Held, Over, Patience};
-use hearing::{Heard, Hearing};
-use probing::Probing;
-pub(crate) use staying::{Stayed, Staying};
-use transcript::Transcript;
-pub(crate) use transcript::transcript_of;
-
 /// An agent program on this machine, with its settings.
-pub(crate) struct Installed {
-    pub(crate) agent: &'static dyn Agent,
+pub(crate) struct InstalledAgent {
+    pub(crate) agent: &'static dyn AgentProgram,
     pub(crate) settings: ProviderSettings,
     pub(crate) program: PathBuf,
-    pub(crate) means: Arc<Means>,
+    pub(crate) means: Arc<AttemptResources>,
     /// Set once the agent's check has passed.
     pub(crate) probed: OnceCell<()>,
 }
 
 /// Shared resources of all attempts.
-pub(crate) struct Means {
+pub(crate) struct AttemptResources {
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) grace: Grace,
+    pub(crate) grace: GracePeriod,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Option<PathBuf>,
     pub(crate) redactor: Arc<Redactor>,
     /// Receives processes that stay for another turn.
-    pub(crate) staying: mpsc::UnboundedSender<Stayed>,
+    pub(crate) staying: mpsc::UnboundedSender<IdleAgent>,
 }
 
-pub(crate) struct Attempt {
+pub(crate) struct AgentAttempt {
     ask: Ask,
-    installed: Arc<Installed>,
+    installed: Arc<InstalledAgent>,
     /// The process that stayed after the last turn of this session.
-    stayed: Option<Stayed>,
+    stayed: Option<IdleAgent>,
 }
 
-impl Attempt {
-    pub(crate) fn new(mut ask: Ask, installed: Arc<Installed>, stayed: Option<Stayed>) -> Self {
+impl AgentAttempt {
+    pub(crate) fn new(mut ask: Ask, installed: Arc<InstalledAgent>, stayed: Option<IdleAgent>) -> Self {
         let settings = &installed.settings;
         // C-22: the settings apply if the definition says nothing. An empty tool list says something.
         ask.persona = ask.persona.or_else(|| settings.system_prompt.clone());
@@ -90,7 +82,7 @@ impl Attempt {
         stop: CancellationToken,
     ) -> ProviderAnswer {
         let stayed = self.stayed.take();
-        let Installed { agent, settings, .. } = &*self.installed;
+        let InstalledAgent { agent, settings, .. } = &*self.installed;
         names_no_argument(&self.ask)?;
         let invocation = agent.invocation(&self.ask, settings)?;
         let most = settings.max_prompt.unwrap_or(agent.profile().max_prompt);
@@ -107,17 +99,17 @@ impl Attempt {
             Ok(()) => self.talk(invocation, &|| agent.listener(&self.ask, settings), progress, &stop).await,
             Err(refusal) => Err(refusal),
         };
-        age::remark(answer, &self.installed).await
+        remark(answer, &self.installed).await
     }
 
     /// Runs the agent's check, once for all asks.
-    async fn probe(&self, stop: &CancellationToken) -> Result<(), Refusal> {
-        let Installed { agent, settings, probed, .. } = &*self.installed;
+    async fn probe(&self, stop: &CancellationToken) -> Result<(), ProviderRefusal> {
+        let InstalledAgent { agent, settings, probed, .. } = &*self.installed;
         let Some(probe) = agent.probe(&self.ask, settings) else { return Ok(()) };
         let passed = probed.get_or_try_init(|| async {
             let (arguments, environment) = (probe.arguments.clone(), probe.environment.clone());
-            let invocation = Invocation { arguments, environment, ..Invocation::default() };
-            let listener = || -> Box<dyn Listener> { Box::new(Probing::new(&probe)) };
+            let invocation = AgentInvocation { arguments, environment, ..AgentInvocation::default() };
+            let listener = || -> Box<dyn AgentListener> { Box::new(ProbeListener::new(&probe)) };
             self.talk(invocation, &listener, &|_| {}, stop).await.map(drop)
         });
         passed.await.map(drop)
@@ -127,18 +119,18 @@ impl Attempt {
     /// caller then starts a new one, which loads the session.
     async fn go_on(
         &self,
-        stayed: Stayed,
+        stayed: IdleAgent,
         progress: &(dyn Fn(Progress) + Send + Sync),
         stop: &CancellationToken,
-    ) -> Result<Option<Reply>, Refusal> {
+    ) -> Result<Option<Reply>, ProviderRefusal> {
         let agent = self.installed.agent;
-        let Stayed { known, family, pipes, .. } = stayed;
+        let IdleAgent { known, family, pipes, .. } = stayed;
         let going_on = || agent.going_on(&self.ask, &known);
         let Some(((words, listener), (_, afterwards))) = going_on().zip(going_on()) else { return Ok(None) };
-        let hearing = self.hearing(listener, afterwards, &Invocation::default())?;
-        let conversation = Conversation { family, pipes, hearing, patience: self.patience(), progress };
+        let hearing = self.hearing(listener, afterwards, &AgentInvocation::default())?;
+        let conversation = AgentConversation { family, pipes, hearing, patience: self.patience(), progress };
         let held = conversation.hold(words.into_bytes(), stop).await;
-        if matches!(held.over, Over::Exited(_)) && held.heard.silent {
+        if matches!(held.over, ConversationEnd::Exited(_)) && held.heard.silent {
             return Ok(None);
         }
         self.conclude(held).await.map(Some)
@@ -147,37 +139,37 @@ impl Attempt {
     /// Starts the program, talks to it, and returns its answer.
     async fn talk(
         &self,
-        invocation: Invocation,
-        listener: &(dyn Fn() -> Box<dyn Listener> + Sync),
+        invocation: AgentInvocation,
+        listener: &(dyn Fn() -> Box<dyn AgentListener> + Sync),
         progress: &(dyn Fn(Progress) + Send + Sync),
         stop: &CancellationToken,
     ) -> ProviderAnswer {
         let hearing = self.hearing(listener(), listener(), &invocation)?;
-        let started = Family::start(&self.start(&invocation), Streams::Pipes);
+        let started = ProcessTree::start(&self.start(&invocation), ProcessStreams::Pipes);
         let (family, pipes) = started.map_err(|error| self.not_started(&error))?;
         let pipes = pipes.expect("pipes were asked for");
-        let conversation = Conversation { family, pipes, hearing, patience: self.patience(), progress };
+        let conversation = AgentConversation { family, pipes, hearing, patience: self.patience(), progress };
         let held = conversation.hold(invocation.input.into_bytes(), stop).await;
         self.conclude(held).await
     }
 
     fn hearing(
         &self,
-        listener: Box<dyn Listener>,
-        afterwards: Box<dyn Listener>,
-        invocation: &Invocation,
-    ) -> Result<Hearing, Failure> {
+        listener: Box<dyn AgentListener>,
+        afterwards: Box<dyn AgentListener>,
+        invocation: &AgentInvocation,
+    ) -> Result<OutputRecorder, Failure> {
         let transcript = self.prepare(invocation)?;
         let own = self.installed.agent.limits_calls();
-        let hearing = Hearing::new(listener, afterwards, transcript, &self.installed.means.redactor);
+        let hearing = OutputRecorder::new(listener, afterwards, transcript, &self.installed.means.redactor);
         Ok(hearing.at_most(self.ask.max_calls.filter(|_| !own)))
     }
 
-    fn patience(&self) -> Patience<'_> {
-        let Installed { agent, settings, means, .. } = &*self.installed;
+    fn patience(&self) -> TurnDeadlines<'_> {
+        let InstalledAgent { agent, settings, means, .. } = &*self.installed;
         // A definition knows its agent. The setting is for all agents, and some print nothing until the end.
         let usual = settings.idle_timeout.filter(|_| agent.speaks_while_working(settings));
-        Patience {
+        TurnDeadlines {
             deadline: self.ask.timeout,
             silence: self.ask.silence.or(usual),
             grace: &means.grace,
@@ -186,8 +178,8 @@ impl Attempt {
     }
 
     /// Builds the answer, and keeps a process that stays after a reply.
-    async fn conclude(&self, held: Held) -> ProviderAnswer {
-        let Held { over, heard, stayed } = held;
+    async fn conclude(&self, held: ConversationResult) -> ProviderAnswer {
+        let ConversationResult { over, heard, stayed } = held;
         let known = heard.listener.stays();
         let answer = self.judge(over, heard);
         let session = answer.as_ref().ok().and_then(|reply| reply.session.clone());
@@ -195,7 +187,13 @@ impl Attempt {
             (Some((family, pipes)), Some(known), Some(session)) => {
                 let provider = self.ask.provider.clone();
                 // Without a receiver, the process comes back and is dropped.
-                drop(self.installed.means.staying.send(Stayed { provider, session, known, family, pipes }));
+                drop(self.installed.means.staying.send(IdleAgent {
+                    provider,
+                    session,
+                    known,
+                    family,
+                    pipes,
+                }));
             }
             (Some((family, _)), _, _) => drop(family.end().await),
             (None, _, _) => {}
@@ -204,7 +202,7 @@ impl Attempt {
     }
 
     /// Writes the files of the invocation and creates the transcript.
-    fn prepare(&self, invocation: &Invocation) -> Result<Transcript, Failure> {
+    fn prepare(&self, invocation: &AgentInvocation) -> Result<TurnTranscript, Failure> {
         let scratch = Path::new(&self.ask.scratch);
         let make = |folder: &Path| fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error));
         make(scratch)?;
@@ -213,52 +211,52 @@ impl Attempt {
             path.parent().map(make).transpose()?;
             fs::write(&path, text).map_err(|error| unwritten(&path, &error))?;
         }
-        Transcript::create(&self.ask).map_err(|error| unwritten(&transcript_of(&self.ask), &error))
+        TurnTranscript::create(&self.ask).map_err(|error| unwritten(&transcript_of(&self.ask), &error))
     }
 
-    fn start(&self, invocation: &Invocation) -> Start {
-        let Installed { agent, settings, program, means, .. } = &*self.installed;
-        let given = environment::Given {
+    fn start(&self, invocation: &AgentInvocation) -> ProcessStart {
+        let InstalledAgent { agent, settings, program, means, .. } = &*self.installed;
+        let given = AgentEnvironment {
             ours: &means.environment,
             agents: agent.profile().environment,
             settings,
             set: &invocation.environment,
         };
-        Start {
+        ProcessStart {
             program: program.clone(),
             arguments: invocation.arguments.clone(),
             directory: self.ask.directory.clone().into(),
             environment: given.all(),
-            mark: Mark::of(&self.ask),
+            mark: ProcessMark::of(&self.ask),
             launcher: means.launcher.clone(),
         }
     }
 
     /// C-32: the first matching rule decides.
-    fn judge(&self, over: Over, heard: Heard) -> ProviderAnswer {
-        let Heard { listener, complaints, done, warnings, said: last, .. } = heard;
+    fn judge(&self, over: ConversationEnd, heard: RecordedOutput) -> ProviderAnswer {
+        let RecordedOutput { listener, complaints, done, warnings, said: last, .. } = heard;
         let code = match over.status() {
-            Some(Status::Code(code)) => Some(code),
-            Some(Status::Signal(_)) | None => None,
+            Some(ProcessStatus::Code(code)) => Some(code),
+            Some(ProcessStatus::Signal(_)) | None => None,
         };
         let exit = match over.status() {
-            Some(Status::Code(code)) => Exit::Code(code),
-            Some(Status::Signal(signal)) => Exit::Signal(signal),
-            None if done => Exit::AfterDone,
+            Some(ProcessStatus::Code(code)) => ProcessExit::Code(code),
+            Some(ProcessStatus::Signal(signal)) => ProcessExit::Signal(signal),
+            None if done => ProcessExit::AfterDone,
             // In this case only the usage matters.
-            None => Exit::Signal(rustix::process::Signal::TERM.as_raw()),
+            None => ProcessExit::Signal(rustix::process::Signal::TERM.as_raw()),
         };
-        let unstarted = unstarted(exit, &complaints);
+        let unstarted = code.and_then(|code| launcher::refusal(code, &complaints));
         let stderr = Some(last_of(&complaints)).filter(|text| !text.trim().is_empty()).map(Box::from);
-        let said = listener.end(&End { exit, complaints });
+        let said = listener.end(&ProcessEnd { exit, complaints });
         let ours = match over {
-            Over::Stopped if done && said.is_ok() => None,
-            Over::Stopped => Some(cancelled()),
-            Over::Exited(_) => unstarted,
-            Over::Lingered | Over::Stays | Over::Paused => None,
-            Over::Deadline(length) => Some(timed_out(&words(length))),
-            Over::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
-            Over::Failed(failure) => Some(failure),
+            ConversationEnd::Stopped if done && said.is_ok() => None,
+            ConversationEnd::Stopped => Some(cancelled()),
+            ConversationEnd::Exited(_) => unstarted,
+            ConversationEnd::Lingered | ConversationEnd::Stays | ConversationEnd::Paused => None,
+            ConversationEnd::Deadline(length) => Some(timed_out(&words(length))),
+            ConversationEnd::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
+            ConversationEnd::Failed(failure) => Some(failure),
         };
         let mut refusal = match (ours, said) {
             (None, Ok(mut reply)) => {
@@ -267,7 +265,7 @@ impl Attempt {
                 return Ok(reply);
             }
             (None, Err(refusal)) => refusal,
-            (Some(failure), Ok(reply)) => Refusal {
+            (Some(failure), Ok(reply)) => ProviderRefusal {
                 usage: reply.usage,
                 cost: reply.cost,
                 session: reply.session,
@@ -275,7 +273,7 @@ impl Attempt {
                 ..failure.into()
             },
             // C-26: the usage counts even after a failure.
-            (Some(failure), Err(refusal)) => Refusal { failure, retry_after: None, ..refusal },
+            (Some(failure), Err(refusal)) => ProviderRefusal { failure, retry_after: None, ..refusal },
         };
         refusal.failure.exit_code = code;
         refusal.failure.stderr = stderr;
@@ -317,18 +315,6 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure { unwritten: Some(Box::new(UnwrittenFile { path, cause })), ..failure }
 }
 
-/// Returns the launcher's reason for not starting the program.
-fn unstarted(exit: Exit, complaints: &str) -> Option<Failure> {
-    let Exit::Code(code) = exit else { return None };
-    let class = match u8::try_from(code).ok()? {
-        launcher::FAILED => FailureClass::Missing,
-        launcher::EXHAUSTED => FailureClass::Transient,
-        _ => return None,
-    };
-    let line = complaints.lines().find_map(|line| line.strip_prefix(launcher::COMPLAINT))?;
-    Some(Failure::new(class, line.trim()))
-}
-
 fn cancelled() -> Failure {
     Failure::new(FailureClass::Cancelled, "stopped")
 }
@@ -347,3 +333,75 @@ fn words(length: Millis) -> String {
         length => format!("{length}ms"),
     }
 }
+
+/// Adds the program's version to the failure of an old program that failed at the start.
+async fn remark(answer: ProviderAnswer, installed: &InstalledAgent) -> ProviderAnswer {
+    let mut refusal = match answer {
+        Err(refusal) if is_from_the_start(&refusal) => refusal,
+        answer => return answer,
+    };
+    let profile = installed.agent.profile();
+    let given = allowed_variables(&installed.means.environment, &[]);
+    let said = doctor::probe(&installed.program, &["--version"], given).await;
+    let version = said.and_then(|said| doctor::version(&said.output));
+    if let Some(version) = version.filter(|version| is_older(version, profile.tested)) {
+        let words = format!(
+            "{} {version} is too old: the oldest version known to work is {}; get it with `{}`",
+            profile.program, profile.tested, profile.install
+        );
+        refusal.failure.message = format!("{words}\n{}", refusal.failure.message);
+    }
+    Err(refusal)
+}
+
+/// Returns true if the program exited with an unexplained error before it asked its model.
+fn is_from_the_start(refusal: &ProviderRefusal) -> bool {
+    let failure = &refusal.failure;
+    matches!(failure.class, FailureClass::BadRequest | FailureClass::Crashed)
+        && failure.exit_code.is_some_and(|code| code != 0)
+        && refusal.usage.tokens() == 0
+        && refusal.session.is_none()
+}
+
+fn is_older(version: &str, than: &str) -> bool {
+    let numbers =
+        |text: &str| -> Option<Vec<u64>> { text.split('.').map(|part| part.parse().ok()).collect() };
+    numbers(version).zip(numbers(than)).is_some_and(|(version, than)| version < than)
+}
+
+/// A listener that looks for the required line.
+struct ProbeListener {
+    expected: String,
+    otherwise: String,
+    is_found: bool,
+}
+
+impl ProbeListener {
+    fn new(probe: &StartupCheck) -> Self {
+        Self { expected: probe.expected.clone(), otherwise: probe.otherwise.clone(), is_found: false }
+    }
+}
+
+impl AgentListener for ProbeListener {
+    fn output(&mut self, line: &str, _: &mut dyn FnMut(Progress)) -> ListenerStep {
+        self.is_found |= line.trim_end() == self.expected;
+        ListenerStep::GoOn
+    }
+
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    fn end(self: Box<Self>, end: &ProcessEnd) -> ProviderAnswer {
+        if self.is_found {
+            return Ok(Reply::default());
+        }
+        let complaints = end.complaints.trim();
+        let words =
+            if complaints.is_empty() { self.otherwise } else { format!("{}\n{complaints}", self.otherwise) };
+        Err(failure(FailureClass::BadRequest, &words).into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,8 @@ use saihai_model::{Millis, RepositoryName};
 use super::transport::AnswerCache;
 use crate::doctor::probe;
 use crate::http::client::{is_loopback, same_origin};
-use crate::{Clock, RealTime, environment, process};
+use crate::process::{self, allowed_variables};
+use crate::{Clock, RealTime};
 
 /// Everything needed to talk to one repository. Clones share the answer cache.
 #[derive(Clone)]
@@ -128,7 +129,7 @@ impl fmt::Debug for ForgeToken {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeTokenError {
     #[error(
-        "there is no token for `{host}`; set `{TOKEN_VARIABLE}`, or log in with `gh auth login --hostname {host}`"
+        "no token for `{host}`; set `{TOKEN_VARIABLE}`, or log in with `gh auth login --hostname {host}`"
     )]
     Missing { host: String },
     #[error("the token in `{TOKEN_VARIABLE}` has characters that no token has")]
@@ -144,7 +145,7 @@ pub async fn find_token(host: &str, ours: &[(OsString, OsString)]) -> Result<For
     }
     let missing = || ForgeTokenError::Missing { host: host.to_owned() };
     let program = process::find("gh", value("PATH")).map_err(|_| missing())?;
-    let given = environment::allowed(ours, &VARIABLES_OF_GH.map(str::to_owned));
+    let given = allowed_variables(ours, &VARIABLES_OF_GH.map(str::to_owned));
     let said = probe(&program, &["auth", "token", "--hostname", host], given).await.ok_or_else(missing)?;
     let first = said.output.lines().next().filter(|_| said.code == Some(0));
     first.and_then(ForgeToken::new).ok_or_else(missing)

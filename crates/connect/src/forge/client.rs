@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::access::ForgeAccess;
-use super::error::ForgeError;
+use super::transport::ForgeError;
 use super::transport::{ForgeResponse, ForgeTransport};
 use crate::Clock;
 

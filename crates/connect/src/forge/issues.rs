@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::client::{Github, percent_encoded};
-use super::error::ForgeError;
+use super::transport::ForgeError;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NewIssue {

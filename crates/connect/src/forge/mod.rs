@@ -6,7 +6,6 @@
 
 mod access;
 mod client;
-mod error;
 mod issues;
 mod project_board;
 mod pull_requests;
@@ -20,12 +19,13 @@ mod tests;
 
 pub use access::{ForgeAccess, ForgeAddress, ForgeAddressError, ForgeToken, ForgeTokenError, find_token};
 pub use client::{Github, RepositoryDetails};
-pub use error::ForgeError;
 pub use issues::{BlockedBy, ForgeComment, NewIssue};
 pub use project_board::{ProjectItems, ProjectName, SkippedItem};
 pub use pull_requests::{
     ChecksVerdict, CommitChecks, NewPullRequest, PullRequest, PullRequestStanding, PullRequestState,
     is_marked, marker, rewrite, standing,
 };
-pub use viewer::ForgePlace;
+pub use transport::ForgeError;
+pub use viewer::ForgeRepository;
+// The old name, until every user has the new one.
 pub(crate) use viewer::ForgeViewer;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::client::Github;
-use super::error::ForgeError;
+use super::transport::ForgeError;
 
 /// A project by its owner and its number: `OWNER/4`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::client::{Github, percent_encoded};
-use super::error::ForgeError;
+use super::transport::ForgeError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {
@@ -98,7 +98,8 @@ struct RawMerge {
 }
 
 impl Github {
-    /// Reads every pull request from a branch of this repository, in any state. A branch of the same name in a fork does not count.
+    /// Reads every pull request from a branch of this repository, in any state. A branch of the same name in
+    /// a fork does not count.
     pub async fn pull_requests_of(&self, branch: &str) -> Result<Vec<PullRequest>, ForgeError> {
         let what = format!("the pull requests of `{branch}`");
         let head = percent_encoded(&format!("{}:{branch}", self.repository.owner));

@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use super::access::{ForgeAccess, ForgeAddress, find_token};
 use super::client::Github;
-use super::error::ForgeError;
 use super::issues::{RawLabel, RawUser};
+use super::transport::ForgeError;
 
 /// A repository of a forge that models may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForgePlace {
+pub struct ForgeRepository {
     pub address: ForgeAddress,
     pub repository: RepositoryName,
 }
@@ -28,18 +28,18 @@ pub(crate) enum ForgePageKind {
 /// module.
 #[derive(Clone)]
 pub(crate) struct ForgeViewer {
-    place: ForgePlace,
+    place: ForgeRepository,
     environment: Arc<[(OsString, OsString)]>,
 }
 
 impl ForgeViewer {
-    pub(crate) fn new(place: ForgePlace, environment: &[(OsString, OsString)]) -> Self {
+    pub(crate) fn new(place: ForgeRepository, environment: &[(OsString, OsString)]) -> Self {
         Self { place, environment: environment.into() }
     }
 
     /// Returns the text of a page: title, state, body and comments.
     pub(crate) async fn view(&self, kind: ForgePageKind, number: u64) -> Result<String, String> {
-        let ForgePlace { address, repository } = self.place.clone();
+        let ForgeRepository { address, repository } = self.place.clone();
         let token = find_token(address.host(), &self.environment).await;
         let token = token.map_err(|error| error.to_string())?;
         let github =

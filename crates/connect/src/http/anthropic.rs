@@ -6,17 +6,17 @@ use saihai_model::{Failure, FailureClass, Usage};
 use serde_json::{Map, Value, json};
 
 use crate::agent::failure;
-use crate::http::api::{Done, Request};
-use crate::http::form::ANSWER;
-use crate::http::kept::Kept;
-use crate::http::spoken::{Call, Heard, Listener, Spoken, Stop};
-use crate::http::trouble::Trouble;
+use crate::api_error::ApiError;
+use crate::http::api::AnswerSize;
+use crate::http::api::{AnswerStop, ModelAnswer, ModelToolCall, StreamListener, StreamState};
+use crate::http::api::{ModelRequest, ToolResult};
+use crate::structured::ANSWER;
 
 /// Maximum number of tokens in one answer. The API requires a number, and all its current models support this
 /// one.
 const MAX_TOKENS: u64 = 32_000;
 
-pub(super) fn body(request: &Request<'_>) -> Value {
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
     let mut body = json!({ "max_tokens": MAX_TOKENS, "stream": true, "messages": request.messages });
     if let Some(model) = request.model {
         body["model"] = json!(model);
@@ -60,8 +60,8 @@ fn keep_for_later(messages: &mut Value) {
     }
 }
 
-pub(super) fn results(done: &[Done]) -> Vec<Value> {
-    let block = |done: &Done| match &done.said {
+pub(super) fn results(done: &[ToolResult]) -> Vec<Value> {
+    let block = |done: &ToolResult| match &done.said {
         Ok(said) => json!({ "type": "tool_result", "tool_use_id": done.call.id, "content": said }),
         Err(why) => {
             json!({ "type": "tool_result", "tool_use_id": done.call.id, "content": why, "is_error": true })
@@ -71,35 +71,35 @@ pub(super) fn results(done: &[Done]) -> Vec<Value> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
-    blocks: BTreeMap<u64, Block>,
+pub(super) struct AnthropicStream {
+    blocks: BTreeMap<u64, AnthropicBlock>,
     stop: Option<String>,
     counts: Map<String, Value>,
-    kept: Kept,
+    kept: AnswerSize,
 }
 
 #[derive(Debug, Default)]
-struct Block {
+struct AnthropicBlock {
     /// The block from its first event, with later parts merged in.
     value: Map<String, Value>,
     /// The JSON of a tool's input so far.
     input: String,
 }
 
-impl Listener for Answer {
-    fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<Heard, Failure> {
+impl StreamListener for AnthropicStream {
+    fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<StreamState, Failure> {
         let event: Value = serde_json::from_str(data)
             .map_err(|error| failure(FailureClass::Crashed, &format!("an event is not JSON: {error}")))?;
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => self.count(&event["message"]["usage"]),
             "content_block_start" => {
-                let Value::Object(value) = &event["content_block"] else { return Ok(Heard::More) };
+                let Value::Object(value) = &event["content_block"] else { return Ok(StreamState::More) };
                 self.kept.keep(data.len())?;
                 if let Some(text) = value.get("text").and_then(Value::as_str).filter(|text| !text.is_empty())
                 {
                     tell(text);
                 }
-                let block = Block { value: value.clone(), input: String::new() };
+                let block = AnthropicBlock { value: value.clone(), input: String::new() };
                 self.blocks.insert(event["index"].as_u64().unwrap_or_default(), block);
             }
             "content_block_delta" => self.more(&event, tell)?,
@@ -109,12 +109,12 @@ impl Listener for Answer {
                 }
                 self.count(&event["usage"]);
             }
-            "message_stop" => return Ok(Heard::End),
-            "error" => return Err(Trouble::of(&event).in_stream()),
+            "message_stop" => return Ok(StreamState::End),
+            "error" => return Err(ApiError::of(&event).in_stream()),
             // `ping`, `content_block_stop`, and future events (C-53).
             _ => {}
         }
-        Ok(Heard::More)
+        Ok(StreamState::More)
     }
 
     /// Returns the token counts. The API counts cached tokens separately from `input_tokens`; here they are
@@ -132,12 +132,12 @@ impl Listener for Answer {
         }
     }
 
-    fn spoken(self: Box<Self>) -> Spoken {
+    fn spoken(self: Box<Self>) -> ModelAnswer {
         let mut text = String::new();
         let mut calls = Vec::new();
         let mut content = Vec::new();
         for block in self.blocks.into_values() {
-            let Block { mut value, input } = block;
+            let AnthropicBlock { mut value, input } = block;
             let word = |value: &Map<String, Value>, name: &str| {
                 value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
             };
@@ -148,22 +148,24 @@ impl Listener for Answer {
                 "tool_use" => {
                     let input = read_input(&input, value.get("input"));
                     value.insert("input".to_owned(), input.clone().unwrap_or_else(|_| json!({})));
-                    calls.push(Call { id: word(&value, "id"), name: word(&value, "name"), input });
+                    calls.push(ModelToolCall { id: word(&value, "id"), name: word(&value, "name"), input });
                 }
                 _ => {}
             }
             content.push(Value::Object(value));
         }
         let stop = match self.stop.as_deref() {
-            Some(limit @ ("max_tokens" | "model_context_window_exceeded")) => Stop::Limit(limit.to_owned()),
-            Some("refusal") => Stop::Declined(text.clone()),
-            Some(_) | None => Stop::Complete,
+            Some(limit @ ("max_tokens" | "model_context_window_exceeded")) => {
+                AnswerStop::Limit(limit.to_owned())
+            }
+            Some("refusal") => AnswerStop::Declined(text.clone()),
+            Some(_) | None => AnswerStop::Complete,
         };
-        Spoken { message: json!({ "role": "assistant", "content": content }), text, calls, stop }
+        ModelAnswer { message: json!({ "role": "assistant", "content": content }), text, calls, stop }
     }
 }
 
-impl Answer {
+impl AnthropicStream {
     fn more(&mut self, event: &Value, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
         let Some(block) = self.blocks.get_mut(&event["index"].as_u64().unwrap_or_default()) else {
             return Ok(());

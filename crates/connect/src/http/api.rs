@@ -1,42 +1,41 @@
-//! The two APIs: their addresses, requests and listeners.
+//! The two APIs of models: their addresses, requests and listeners, and an answer independent of the API.
 
-use saihai_model::ProviderKind;
+use saihai_model::{Failure, FailureClass, ProviderKind, Usage};
 use serde_json::{Value, json};
 
-use crate::http::form::Form;
-use crate::http::spoken::{Call, Listener};
-use crate::http::tools::Tool;
+use crate::http::tools::ModelTool;
 use crate::http::{anthropic, openai};
+use crate::structured::SchemaForm;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Api {
+pub(super) enum ModelApi {
     Anthropic,
     Openai,
 }
 
 /// A request to a model, independent of the API.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request<'a> {
+pub(super) struct ModelRequest<'a> {
     pub(super) model: Option<&'a str>,
     pub(super) system: Option<&'a str>,
     /// The conversation so far, in the API's format.
     pub(super) messages: &'a [Value],
-    pub(super) tools: &'a [&'static Tool],
+    pub(super) tools: &'a [&'static ModelTool],
     /// The required form of the answer.
-    pub(super) form: Option<&'a Form>,
+    pub(super) form: Option<&'a SchemaForm>,
     /// Ask for a streamed answer.
     pub(super) is_streamed: bool,
 }
 
 /// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Done {
-    pub(super) call: Call,
+pub(super) struct ToolResult {
+    pub(super) call: ModelToolCall,
     /// The text for the model. An error is sent as well, and the turn continues.
     pub(super) said: Result<String, String>,
 }
 
-impl Api {
+impl ModelApi {
     /// Returns the API of a provider that uses HTTP.
     pub(super) fn of(kind: ProviderKind) -> Option<Self> {
         match kind {
@@ -103,7 +102,7 @@ impl Api {
         }
     }
 
-    pub(super) fn body(self, request: &Request<'_>) -> Value {
+    pub(super) fn body(self, request: &ModelRequest<'_>) -> Value {
         match self {
             Self::Anthropic => anthropic::body(request),
             Self::Openai => openai::body(request),
@@ -119,17 +118,85 @@ impl Api {
     }
 
     /// Returns the messages with the results of tools.
-    pub(super) fn results(self, done: &[Done]) -> Vec<Value> {
+    pub(super) fn results(self, done: &[ToolResult]) -> Vec<Value> {
         match self {
             Self::Anthropic => anthropic::results(done),
             Self::Openai => openai::results(done),
         }
     }
 
-    pub(super) fn listener(self) -> Box<dyn Listener> {
+    pub(super) fn listener(self) -> Box<dyn StreamListener> {
         match self {
-            Self::Anthropic => Box::new(anthropic::Answer::default()),
-            Self::Openai => Box::new(openai::Answer::default()),
+            Self::Anthropic => Box::new(anthropic::AnthropicStream::default()),
+            Self::Openai => Box::new(openai::OpenaiStream::default()),
         }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct ModelAnswer {
+    /// The message in the format of the conversation.
+    pub(super) message: Value,
+    pub(super) text: String,
+    /// The requested tool calls, in order.
+    pub(super) calls: Vec<ModelToolCall>,
+    pub(super) stop: AnswerStop,
+}
+
+/// A tool call that the model requests.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ModelToolCall {
+    /// The id that the result must repeat.
+    pub(super) id: String,
+    pub(super) name: String,
+    /// The input, or the text if it is not JSON.
+    pub(super) input: Result<Value, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AnswerStop {
+    /// The answer is complete, or waits for its tools.
+    Complete,
+    /// The answer reached a limit of the model or the request, in the server's word.
+    Limit(String),
+    /// The model or the server declined, with this text.
+    Declined(String),
+}
+
+/// The state after an event of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamState {
+    More,
+    /// The answer is complete; only counters may follow.
+    MayEnd,
+    /// The stream is over; later events do not matter.
+    End,
+}
+
+/// A listener to one streamed answer.
+pub(super) trait StreamListener: Send {
+    /// Handles the data of one event and passes on new text.
+    fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<StreamState, Failure>;
+
+    fn usage(&self) -> Usage;
+
+    /// Returns the whole answer after its end.
+    fn spoken(self: Box<Self>) -> ModelAnswer;
+}
+
+/// Counts the bytes of one answer. A server that exceeds the limit is broken; no model writes this much.
+#[derive(Debug, Default)]
+pub(super) struct AnswerSize(usize);
+
+const MOST: usize = 8 * 1024 * 1024;
+
+impl AnswerSize {
+    pub(super) fn keep(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.0 = self.0.saturating_add(bytes);
+        if self.0 <= MOST {
+            return Ok(());
+        }
+        let message = format!("output limit: an answer of more than {} MiB", MOST / (1024 * 1024));
+        Err(Failure::new(FailureClass::Crashed, message))
     }
 }

@@ -1,7 +1,8 @@
 //! The HTTP client of models, forges and web pages, with helpers for URLs and errors.
 
+use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder, Url};
+use reqwest::{Client, ClientBuilder, Response, Url};
 
 /// Builds a client for one server: TLS with ring, no retries, and redirects according to `redirects`. It
 /// reaches a server on this machine without a proxy.
@@ -64,4 +65,27 @@ pub(crate) fn root_cause(error: reqwest::Error) -> String {
         cause = inner;
     }
     cause.to_string()
+}
+
+/// Returns the target of a redirect.
+pub(crate) fn redirect_target(response: &Response) -> Option<Url> {
+    let to = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
+    response.url().join(to.to_str().ok()?).ok()
+}
+
+/// Returns the content type without its parameters, in lower case; empty if there is none.
+pub(crate) fn media_type(response: &Response) -> String {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Reads the body, at most the first `most` bytes.
+pub(crate) async fn read_body(response: &mut Response, most: usize) -> reqwest::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while bytes.len() < most
+        && let Some(chunk) = response.chunk().await?
+    {
+        bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
+    }
+    Ok(bytes)
 }

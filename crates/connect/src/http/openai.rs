@@ -5,13 +5,13 @@ use saihai_model::{Failure, FailureClass, Usage};
 use serde_json::{Value, json};
 
 use crate::agent::failure;
-use crate::http::api::{Done, Request};
-use crate::http::form::ANSWER;
-use crate::http::kept::Kept;
-use crate::http::spoken::{Call, Heard, Listener, Spoken, Stop};
-use crate::http::trouble::Trouble;
+use crate::api_error::ApiError;
+use crate::http::api::AnswerSize;
+use crate::http::api::{AnswerStop, ModelAnswer, ModelToolCall, StreamListener, StreamState};
+use crate::http::api::{ModelRequest, ToolResult};
+use crate::structured::ANSWER;
 
-pub(super) fn body(request: &Request<'_>) -> Value {
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
     let system = request.system.map(|system| json!({ "role": "system", "content": system }));
     let messages: Vec<Value> = system.into_iter().chain(request.messages.iter().cloned()).collect();
     let mut body = json!({ "stream": request.is_streamed, "messages": messages });
@@ -36,8 +36,8 @@ pub(super) fn body(request: &Request<'_>) -> Value {
     body
 }
 
-pub(super) fn results(done: &[Done]) -> Vec<Value> {
-    let message = |done: &Done| {
+pub(super) fn results(done: &[ToolResult]) -> Vec<Value> {
+    let message = |done: &ToolResult| {
         let said = match &done.said {
             Ok(said) => said.clone(),
             Err(why) => format!("error: {why}"),
@@ -48,32 +48,32 @@ pub(super) fn results(done: &[Done]) -> Vec<Value> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct OpenaiStream {
     text: String,
     refusal: String,
-    calls: Vec<Part>,
+    calls: Vec<OpenaiCallPart>,
     stop: Option<String>,
     usage: Usage,
-    kept: Kept,
+    kept: AnswerSize,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct OpenaiCallPart {
     index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
 }
 
-impl Listener for Answer {
-    fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<Heard, Failure> {
+impl StreamListener for OpenaiStream {
+    fn hear(&mut self, data: &str, tell: &mut dyn FnMut(&str)) -> Result<StreamState, Failure> {
         if data.trim() == "[DONE]" {
-            return Ok(Heard::End);
+            return Ok(StreamState::End);
         }
         let chunk: Value = serde_json::from_str(data)
             .map_err(|error| failure(FailureClass::Crashed, &format!("an event is not JSON: {error}")))?;
         if !chunk["error"].is_null() {
-            return Err(Trouble::of(&chunk).in_stream());
+            return Err(ApiError::of(&chunk).in_stream());
         }
         self.count(&chunk["usage"]);
         let choice = &chunk["choices"][0];
@@ -96,10 +96,10 @@ impl Listener for Answer {
             self.stop = Some(stop.to_owned());
         }
         Ok(match (is_whole, &self.stop) {
-            (true, _) => Heard::End,
+            (true, _) => StreamState::End,
             // Not every server sends `[DONE]`.
-            (false, Some(_)) => Heard::MayEnd,
-            (false, None) => Heard::More,
+            (false, Some(_)) => StreamState::MayEnd,
+            (false, None) => StreamState::More,
         })
     }
 
@@ -107,8 +107,9 @@ impl Listener for Answer {
         self.usage.clone()
     }
 
-    fn spoken(self: Box<Self>) -> Spoken {
-        let calls: Vec<Call> = self.calls.into_iter().enumerate().map(|(n, part)| part.call(n)).collect();
+    fn spoken(self: Box<Self>) -> ModelAnswer {
+        let calls: Vec<ModelToolCall> =
+            self.calls.into_iter().enumerate().map(|(n, part)| part.call(n)).collect();
         let mut message = json!({ "role": "assistant", "content": self.text });
         if !calls.is_empty() {
             message["tool_calls"] = calls.iter().map(written).collect();
@@ -117,16 +118,16 @@ impl Listener for Answer {
             }
         }
         let stop = match self.stop.as_deref() {
-            Some("length") => Stop::Limit("length".to_owned()),
-            Some("content_filter") => Stop::Declined(self.refusal),
-            Some(_) | None if !self.refusal.is_empty() => Stop::Declined(self.refusal),
-            Some(_) | None => Stop::Complete,
+            Some("length") => AnswerStop::Limit("length".to_owned()),
+            Some("content_filter") => AnswerStop::Declined(self.refusal),
+            Some(_) | None if !self.refusal.is_empty() => AnswerStop::Declined(self.refusal),
+            Some(_) | None => AnswerStop::Complete,
         };
-        Spoken { message, text: self.text, calls, stop }
+        ModelAnswer { message, text: self.text, calls, stop }
     }
 }
 
-impl Answer {
+impl OpenaiStream {
     /// Adds a part to the tool call with its index. Servers without indexes send each call whole, or start a
     /// new call with a new id.
     fn more(&mut self, part: &Value) -> Result<(), Failure> {
@@ -142,7 +143,7 @@ impl Answer {
         let call = match known {
             Some(known) => &mut self.calls[known],
             None => {
-                self.calls.push(Part { index, ..Part::default() });
+                self.calls.push(OpenaiCallPart { index, ..OpenaiCallPart::default() });
                 self.calls.last_mut().expect("one was just put there")
             }
         };
@@ -168,20 +169,20 @@ impl Answer {
     }
 }
 
-impl Part {
-    fn call(self, n: usize) -> Call {
+impl OpenaiCallPart {
+    fn call(self, n: usize) -> ModelToolCall {
         let id = if self.id.is_empty() { format!("call_{n}") } else { self.id };
         let input = match self.arguments.trim() {
             "" => Ok(json!({})),
             text => serde_json::from_str(text).map_err(|_| self.arguments.clone()),
         };
-        Call { id, name: self.name, input }
+        ModelToolCall { id, name: self.name, input }
     }
 }
 
 /// Returns a call in the form of the conversation. Servers would reject every later request if the input were
 /// not JSON.
-fn written(call: &Call) -> Value {
+fn written(call: &ModelToolCall) -> Value {
     let arguments = call.input.as_ref().map_or_else(|_| "{}".to_owned(), Value::to_string);
     json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::http::api::Api;
+use crate::http::api::ModelApi;
 
 const PREFIX: &str = "http-";
 /// Half of a SHA-256 hash in hexadecimal.
@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// The messages of one turn.
 #[derive(Debug, Serialize, Deserialize)]
-struct Chapter {
+struct SessionTurn {
     v: u32,
     api: String,
     /// The session that it continues.
@@ -32,7 +32,7 @@ struct Chapter {
 
 /// The reason why a conversation cannot continue.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(super) enum SessionFileError {
     /// The file is missing or was changed.
     #[error("session `{id}` cannot be continued: {why}")]
     Lost { id: String, why: String },
@@ -42,21 +42,21 @@ pub(super) enum Error {
 }
 
 /// Loads all messages of a session.
-pub(super) fn load(scratch: &Path, api: Api, id: &str) -> Result<Vec<Value>, Error> {
+pub(super) fn load(scratch: &Path, api: ModelApi, id: &str) -> Result<Vec<Value>, SessionFileError> {
     let mut chapters = Vec::new();
     let mut next = Some(id.to_owned());
     let mut bytes = 0_u64;
     while let Some(name) = next {
-        let lost = |why: String| Error::Lost { id: id.to_owned(), why };
+        let lost = |why: String| SessionFileError::Lost { id: id.to_owned(), why };
         let path =
             file(scratch, &name).ok_or_else(|| lost("it was not begun by this provider".to_owned()))?;
         let text = read(&path, LONGEST.saturating_sub(bytes)).map_err(|error| lost(error.to_string()))?;
-        let Some(text) = text else { return Err(Error::TooLong { id: id.to_owned() }) };
+        let Some(text) = text else { return Err(SessionFileError::TooLong { id: id.to_owned() }) };
         bytes += text.len() as u64;
         if name_of(&text) != name {
             return Err(lost("its file was changed".to_owned()));
         }
-        let chapter: Chapter = serde_json::from_slice(&text).map_err(|error| lost(error.to_string()))?;
+        let chapter: SessionTurn = serde_json::from_slice(&text).map_err(|error| lost(error.to_string()))?;
         if chapter.api != api.name() {
             return Err(lost(format!("it was held with `{}`", chapter.api)));
         }
@@ -68,9 +68,14 @@ pub(super) fn load(scratch: &Path, api: Api, id: &str) -> Result<Vec<Value>, Err
 }
 
 /// Saves the messages of a turn and returns the session's new name.
-pub(super) fn save(scratch: &Path, api: Api, after: Option<&str>, added: &[Value]) -> io::Result<String> {
+pub(super) fn save(
+    scratch: &Path,
+    api: ModelApi,
+    after: Option<&str>,
+    added: &[Value],
+) -> io::Result<String> {
     let (api, after) = (api.name().to_owned(), after.map(str::to_owned));
-    let text = serde_json::to_vec(&Chapter { v: 1, api, after, messages: added.to_vec() })?;
+    let text = serde_json::to_vec(&SessionTurn { v: 1, api, after, messages: added.to_vec() })?;
     let name = name_of(&text);
     let path = file(scratch, &name).ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(scratch)?;
@@ -115,13 +120,13 @@ mod tests {
     fn a_session_is_what_was_said_in_all_its_turns() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("scratch");
-        let first = save(&path, Api::Openai, None, &[json!("a"), json!("b")]).unwrap();
-        let second = save(&path, Api::Openai, Some(&first), &[json!("c")]).unwrap();
-        let other = save(&path, Api::Openai, Some(&first), &[json!("d")]).unwrap();
+        let first = save(&path, ModelApi::Openai, None, &[json!("a"), json!("b")]).unwrap();
+        let second = save(&path, ModelApi::Openai, Some(&first), &[json!("c")]).unwrap();
+        let other = save(&path, ModelApi::Openai, Some(&first), &[json!("d")]).unwrap();
         assert!(first.starts_with("http-") && first.len() == 37, "{first}");
-        assert_eq!(load(&path, Api::Openai, &second).unwrap(), [json!("a"), json!("b"), json!("c")]);
-        assert_eq!(load(&path, Api::Openai, &other).unwrap(), [json!("a"), json!("b"), json!("d")]);
-        assert_eq!(load(&path, Api::Openai, &first).unwrap(), [json!("a"), json!("b")]);
+        assert_eq!(load(&path, ModelApi::Openai, &second).unwrap(), [json!("a"), json!("b"), json!("c")]);
+        assert_eq!(load(&path, ModelApi::Openai, &other).unwrap(), [json!("a"), json!("b"), json!("d")]);
+        assert_eq!(load(&path, ModelApi::Openai, &first).unwrap(), [json!("a"), json!("b")]);
         let size = |name: &str| fs::metadata(path.join(format!("{name}.json"))).unwrap().len();
         assert!(size(&second) < 120, "a turn keeps only what it added");
         assert_eq!(fs::read_dir(&path).unwrap().count(), 3, "nothing is left beside them");
@@ -132,25 +137,25 @@ mod tests {
     fn a_session_that_is_gone_or_changed_or_foreign_is_lost() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path();
-        let first = save(path, Api::Openai, None, &[json!("a")]).unwrap();
-        let second = save(path, Api::Openai, Some(&first), &[json!("b")]).unwrap();
-        let lost = |api: Api, id: &str| load(path, api, id).unwrap_err().to_string();
+        let first = save(path, ModelApi::Openai, None, &[json!("a")]).unwrap();
+        let second = save(path, ModelApi::Openai, Some(&first), &[json!("b")]).unwrap();
+        let lost = |api: ModelApi, id: &str| load(path, api, id).unwrap_err().to_string();
         assert_eq!(
-            lost(Api::Anthropic, &second),
+            lost(ModelApi::Anthropic, &second),
             format!("session `{second}` cannot be continued: it was held with `openai`")
         );
         for id in ["../../etc/passwd", "http-../x", "script-1", "", "http-0123456789ABCDEF0123456789ABCDEF"] {
             assert_eq!(
-                lost(Api::Openai, id),
+                lost(ModelApi::Openai, id),
                 format!("session `{id}` cannot be continued: it was not begun by this provider")
             );
         }
         fs::write(path.join(format!("{first}.json")), "{}").unwrap();
         assert_eq!(
-            lost(Api::Openai, &second),
+            lost(ModelApi::Openai, &second),
             format!("session `{second}` cannot be continued: its file was changed")
         );
         fs::remove_file(path.join(format!("{first}.json"))).unwrap();
-        assert!(lost(Api::Openai, &second).contains("No such file"));
+        assert!(lost(ModelApi::Openai, &second).contains("No such file"));
     }
 }

@@ -1,25 +1,27 @@
 //! One turn: a conversation with a model until its answer.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Permission, Progress, ProviderAnswer, Refusal, Reply, ToolUse, TurnLimit,
-    Usage,
+    Ask, Failure, FailureClass, Permission, Progress, ProviderAnswer, ProviderRefusal, Reply, ToolUse,
+    TurnLimit, Usage,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::fits;
-use crate::http::api::{Done, Request};
-use crate::http::exchange::{Exchange, timed_out};
-use crate::http::form::{ANSWER, Form};
-use crate::http::service::Service;
-use crate::http::session;
-use crate::http::shown::Shown;
-use crate::http::spoken::{Call, Spoken, Stop, sum};
-use crate::http::tools::{self, Halt, Reach, Tool};
+use crate::agents::turn_log::sum_of_usage;
+use crate::http::ModelService;
+use crate::http::api::{AnswerStop, ModelAnswer, ModelToolCall};
+use crate::http::api::{ModelRequest, ToolResult};
+use crate::http::exchange::{ModelExchange, timed_out};
+use crate::http::tools::{ModelTool, ToolContext, ToolStop};
+use crate::http::{session, tools};
+use crate::redact::{Redaction, Redactor};
 use crate::structured::Structured;
+use crate::structured::{ANSWER, SchemaForm};
 
 /// Default maximum number of model calls in a turn (C-82).
 const CALLS: u32 = 50;
@@ -29,20 +31,20 @@ const PROMPT: u64 = 30_000_000;
 type Tell<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 /// An ask and its service.
-pub(crate) struct Turn {
+pub(crate) struct HttpTurn {
     pub(super) ask: Ask,
-    pub(super) service: Service,
+    pub(super) service: ModelService,
 }
 
 /// The result of a complete turn.
-struct Told {
-    conversation: Conversation,
+struct FinishedTurn {
+    conversation: ModelConversation,
     /// The structured answer, if the API has a separate field for it.
     given: Option<Value>,
 }
 
 #[derive(Default)]
-struct Conversation {
+struct ModelConversation {
     messages: Vec<Value>,
     /// Number of messages from earlier turns.
     earlier: usize,
@@ -54,15 +56,15 @@ struct Conversation {
 
 /// The state of a turn that is not over.
 #[derive(Default)]
-struct Meanwhile {
+struct TurnSoFar {
     spent: Usage,
     /// Text of the last answer so far.
     said: String,
 }
 
-impl Turn {
+impl HttpTurn {
     pub(crate) async fn answer(self, progress: Tell<'_>, stop: CancellationToken) -> ProviderAnswer {
-        let cancelled = || Refusal::from(Failure::new(FailureClass::Cancelled, "stopped"));
+        let cancelled = || ProviderRefusal::from(Failure::new(FailureClass::Cancelled, "stopped"));
         if stop.is_cancelled() {
             return Err(cancelled());
         }
@@ -76,8 +78,8 @@ impl Turn {
                 None => std::future::pending().await,
             }
         };
-        let mut meanwhile = Meanwhile::default();
-        let form = self.ask.schema.as_ref().map(Form::new);
+        let mut meanwhile = TurnSoFar::default();
+        let form = self.ask.schema.as_ref().map(SchemaForm::new);
         let told = tokio::select! {
             biased;
             told = self.converse(form.as_ref(), progress, &mut meanwhile) => told,
@@ -86,30 +88,30 @@ impl Turn {
         };
         // Nothing stops the turn from here on: a complete answer counts (P2).
         let answered = match told {
-            Ok(told) => self.reply(told, form.as_ref()).await.map_err(Refusal::from),
+            Ok(told) => self.reply(told, form.as_ref()).await.map_err(ProviderRefusal::from),
             Err(refusal) => Err(refusal),
         };
-        let Meanwhile { spent: usage, said } = meanwhile;
+        let TurnSoFar { spent: usage, said } = meanwhile;
         answered.map(|reply| Reply { usage: usage.clone(), ..reply }).map_err(|refusal| {
             let message = self.service.redacted(&refusal.failure.message);
             let said = Some(said).filter(|said| !said.trim().is_empty());
-            Refusal { failure: Failure { message, ..refusal.failure }, usage, said, ..refusal }
+            ProviderRefusal { failure: Failure { message, ..refusal.failure }, usage, said, ..refusal }
         })
     }
 
     async fn converse(
         &self,
-        form: Option<&Form>,
+        form: Option<&SchemaForm>,
         progress: Tell<'_>,
-        meanwhile: &mut Meanwhile,
-    ) -> Result<Told, Refusal> {
+        meanwhile: &mut TurnSoFar,
+    ) -> Result<FinishedTurn, ProviderRefusal> {
         self.check()?;
-        let exchange = Exchange::open(&self.service)?;
+        let exchange = ModelExchange::open(&self.service)?;
         let (tools, unknown) = tools::named(self.tools(), self.service.web);
         let mut conversation = self.begin().await?;
         conversation.warnings = self.without(&unknown);
         for _ in 0..self.ask.max_calls.unwrap_or(CALLS).max(1) {
-            let request = Request {
+            let request = ModelRequest {
                 model: self.service.model(&self.ask),
                 system: self.system(),
                 messages: &conversation.messages,
@@ -122,7 +124,7 @@ impl Turn {
             let given = calls.iter().find(|call| call.name == ANSWER && form.is_some()).cloned();
             if calls.is_empty() || given.is_some() {
                 conversation.close(self, &calls);
-                return Ok(Told { conversation, given: given.and_then(|call| call.input.ok()) });
+                return Ok(FinishedTurn { conversation, given: given.and_then(|call| call.input.ok()) });
             }
             let done = self.use_tools(calls, &tools, progress, &mut conversation).await;
             conversation.messages.extend(self.service.api.results(&done));
@@ -151,7 +153,7 @@ impl Turn {
     }
 
     /// Loads the earlier messages and adds the prompt.
-    async fn begin(&self) -> Result<Conversation, Failure> {
+    async fn begin(&self) -> Result<ModelConversation, Failure> {
         let mut messages = match self.ask.session.clone() {
             None => Vec::new(),
             Some(id) => {
@@ -159,16 +161,18 @@ impl Turn {
                 let loaded = tokio::task::spawn_blocking(move || session::load(&scratch, api, &id)).await;
                 match loaded.map_err(|lost| Failure::new(FailureClass::Crashed, lost.to_string()))? {
                     Ok(messages) => messages,
-                    Err(lost @ session::Error::Lost { .. }) => {
+                    Err(lost @ session::SessionFileError::Lost { .. }) => {
                         return Err(Failure::new(FailureClass::SessionLost, lost.to_string()));
                     }
-                    Err(long @ session::Error::TooLong { .. }) => return Err(bad_request(long.to_string())),
+                    Err(long @ session::SessionFileError::TooLong { .. }) => {
+                        return Err(bad_request(long.to_string()));
+                    }
                 }
             }
         };
         let earlier = messages.len();
         messages.push(self.service.api.prompt(&self.ask.prompt));
-        Ok(Conversation { messages, earlier, ..Conversation::default() })
+        Ok(ModelConversation { messages, earlier, ..ModelConversation::default() })
     }
 
     /// Returns the tools of the definition, or else of the settings (C-22).
@@ -184,20 +188,20 @@ impl Turn {
 
     async fn listen(
         &self,
-        exchange: &Exchange<'_>,
-        request: &Request<'_>,
+        exchange: &ModelExchange<'_>,
+        request: &ModelRequest<'_>,
         progress: Tell<'_>,
-        meanwhile: &mut Meanwhile,
-    ) -> Result<Spoken, Refusal> {
-        let Meanwhile { spent, said } = meanwhile;
+        meanwhile: &mut TurnSoFar,
+    ) -> Result<ModelAnswer, ProviderRefusal> {
+        let TurnSoFar { spent, said } = meanwhile;
         said.clear();
         let body = |is_streamed| {
-            let body = self.service.api.body(&Request { is_streamed, ..*request });
+            let body = self.service.api.body(&ModelRequest { is_streamed, ..*request });
             serde_json::to_vec(&body).expect("it has text keys only")
         };
         let mut listener = self.service.api.listener();
         let before = spent.clone();
-        let mut shown = Shown::new(&self.service.redactor);
+        let mut shown = RedactedText::new(&self.service.redactor);
         let mut hear = |data: &str| {
             let mut tell = |text: &str| {
                 if let Some(text) = shown.more(text) {
@@ -206,7 +210,7 @@ impl Turn {
                 }
             };
             let heard = listener.hear(data, &mut tell);
-            *spent = sum(&before, &listener.usage());
+            *spent = sum_of_usage(&before, &listener.usage());
             heard
         };
         exchange.hear(&body, &mut hear).await?;
@@ -218,24 +222,24 @@ impl Turn {
         self.service.redactor.json(&mut spoken.message);
         let inputs = spoken.calls.iter_mut().filter_map(|call| call.input.as_mut().ok());
         inputs.for_each(|input| self.service.redactor.json(input));
-        Ok(Spoken { text: self.service.redacted(&spoken.text), ..spoken })
+        Ok(ModelAnswer { text: self.service.redacted(&spoken.text), ..spoken })
     }
 
     /// Runs all tools of one answer concurrently. The results are in the order of the calls.
     async fn use_tools(
         &self,
-        calls: Vec<Call>,
-        tools: &[&'static Tool],
+        calls: Vec<ModelToolCall>,
+        tools: &[&'static ModelTool],
         progress: Tell<'_>,
-        conversation: &mut Conversation,
-    ) -> Vec<Done> {
+        conversation: &mut ModelConversation,
+    ) -> Vec<ToolResult> {
         let begun = Instant::now();
         let mut running = Vec::new();
         for call in calls {
             let shown = shown(&call);
             progress(Progress::ToolStarted(shown.clone()));
             // The guard stops tools whose turn was dropped.
-            let (halt, guard) = Halt::after_a_while();
+            let (halt, guard) = ToolStop::after_a_while();
             let task = self.start(&call, tools, halt);
             running.push((call, shown, task, guard));
         }
@@ -258,13 +262,13 @@ impl Turn {
                 }),
                 duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             });
-            done.push(Done { call, said });
+            done.push(ToolResult { call, said });
         }
         done
     }
 
     /// Starts a tool. The result also says if the call was denied.
-    fn start(&self, call: &Call, tools: &[&'static Tool], halt: Halt) -> Running {
+    fn start(&self, call: &ModelToolCall, tools: &[&'static ModelTool], halt: ToolStop) -> Running {
         let tool = tools.iter().copied().find(|tool| tool.name == call.name);
         let (call, directory, run) = (call.clone(), self.ask.directory.clone(), self.ask.run.clone());
         let viewer = self.service.viewer.clone();
@@ -282,15 +286,15 @@ impl Turn {
                 Ok(input) => input,
                 Err(text) => return (Err(format!("the arguments are not JSON: {}", brief(&text))), false),
             };
-            let reach = Reach::open(&directory, &run, halt).map(|reach| reach.viewing(viewer));
+            let reach = ToolContext::open(&directory, &run, halt).map(|reach| reach.viewing(viewer));
             let said = reach.and_then(|reach| tool.run(&reach, &input));
             (said, false)
         })
     }
 
     /// Builds the reply, and saves the conversation for later turns.
-    async fn reply(&self, told: Told, form: Option<&Form>) -> Result<Reply, Failure> {
-        let Told { conversation, given } = told;
+    async fn reply(&self, told: FinishedTurn, form: Option<&SchemaForm>) -> Result<Reply, Failure> {
+        let FinishedTurn { conversation, given } = told;
         let mut text = conversation.responses.last().cloned().unwrap_or_default();
         let value = form.and_then(|form| {
             let object = given.or_else(|| serde_json::from_str(text.trim()).ok())?;
@@ -340,20 +344,20 @@ impl Turn {
     }
 }
 
-impl Conversation {
+impl ModelConversation {
     /// Adds an answer and returns its tool calls.
-    fn take(&mut self, spoken: Spoken, spent: &Usage) -> Result<Vec<Call>, Failure> {
+    fn take(&mut self, spoken: ModelAnswer, spent: &Usage) -> Result<Vec<ModelToolCall>, Failure> {
         match spoken.stop {
-            Stop::Complete => {}
-            Stop::Limit(limit) => {
+            AnswerStop::Complete => {}
+            AnswerStop::Limit(limit) => {
                 let after = spent.output.map(|output| format!(" after {output} tokens")).unwrap_or_default();
                 let failure = bad_request(format!("the answer was cut off by the limit `{limit}`{after}"));
                 return Err(Failure { limit: Some(TurnLimit::Output), ..failure });
             }
-            Stop::Declined(words) if words.trim().is_empty() => {
+            AnswerStop::Declined(words) if words.trim().is_empty() => {
                 return Err(Failure::new(FailureClass::Refused, "the model declined to answer"));
             }
-            Stop::Declined(words) => return Err(crate::agent::failure(FailureClass::Refused, &words)),
+            AnswerStop::Declined(words) => return Err(crate::agent::failure(FailureClass::Refused, &words)),
         }
         self.messages.push(spoken.message);
         if !spoken.text.trim().is_empty() {
@@ -363,15 +367,17 @@ impl Conversation {
     }
 
     /// Answers every open call. APIs reject a conversation with a call that has no result.
-    fn close(&mut self, turn: &Turn, calls: &[Call]) {
+    fn close(&mut self, turn: &HttpTurn, calls: &[ModelToolCall]) {
         if calls.is_empty() {
             return;
         }
-        let done: Vec<Done> = calls
+        let done: Vec<ToolResult> = calls
             .iter()
             .map(|call| match call.name.as_str() {
-                ANSWER => Done { call: call.clone(), said: Ok("received".to_owned()) },
-                _ => Done { call: call.clone(), said: Err("not done: the answer was given".to_owned()) },
+                ANSWER => ToolResult { call: call.clone(), said: Ok("received".to_owned()) },
+                _ => {
+                    ToolResult { call: call.clone(), said: Err("not done: the answer was given".to_owned()) }
+                }
             })
             .collect();
         self.messages.extend(turn.service.api.results(&done));
@@ -381,7 +387,7 @@ impl Conversation {
 type Running = tokio::task::JoinHandle<(Result<String, String>, bool)>;
 
 /// Summarizes a call: the tool and its main argument.
-fn shown(call: &Call) -> String {
+fn shown(call: &ModelToolCall) -> String {
     let input = call.input.as_ref().ok();
     let words = ["path", "pattern", "dir", "glob"].iter().filter_map(|name| input?.get(name)?.as_str());
     let name = brief(&call.name);
@@ -394,4 +400,39 @@ fn brief(text: &str) -> String {
 
 fn bad_request(message: String) -> Failure {
     Failure::new(FailureClass::BadRequest, message)
+}
+
+/// Text that arrives and is displayed in parts. It finds secrets that are split between parts, so a part may
+/// wait for the next one.
+pub(super) struct RedactedText {
+    redaction: Redaction,
+    /// Redacted bytes, which may end with an incomplete character.
+    clean: Vec<u8>,
+}
+
+impl RedactedText {
+    pub(super) fn new(redactor: &Arc<Redactor>) -> Self {
+        Self { redaction: redactor.stream(), clean: Vec::new() }
+    }
+
+    /// Adds a part and returns the text that can be displayed now.
+    pub(super) fn more(&mut self, part: &str) -> Option<String> {
+        self.redaction.push(part.as_bytes(), &mut self.clean);
+        self.whole_characters()
+    }
+
+    /// Returns the rest at the end of the stream.
+    pub(super) fn rest(&mut self) -> Option<String> {
+        self.redaction.finish(&mut self.clean);
+        self.whole_characters()
+    }
+
+    fn whole_characters(&mut self) -> Option<String> {
+        let end = match std::str::from_utf8(&self.clean) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let text: Vec<u8> = self.clean.drain(..end).collect();
+        String::from_utf8(text).ok().filter(|text| !text.is_empty())
+    }
 }

@@ -2,20 +2,18 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use saihai_model::Millis;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::cgroup::Cgroup;
+use super::containment::{ControlGroup, ProcessMark, end_relatives};
 use super::launcher;
-use super::mark::Mark;
-use super::pipes::Pipes;
-use super::sweep::end_relatives;
-use super::wait::{self, Status};
 
 /// Returns true if the machine has no processes, memory or open files left at the moment. A later start may
 /// succeed: the program itself is not the cause.
@@ -25,42 +23,45 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Start {
+pub(crate) struct ProcessStart {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) directory: PathBuf,
     /// All variables except the mark.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    pub(crate) mark: Mark,
+    pub(crate) mark: ProcessMark,
     /// Our own program, which starts this one. Without it, the program outlives us if we are killed.
     pub(crate) launcher: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Streams {
+pub(crate) enum ProcessStreams {
     /// Empty input; the output is dropped.
     None,
     Pipes,
 }
 
 /// A program and its descendants. Dropping it ends all of them.
-pub(crate) struct Family {
+pub(crate) struct ProcessTree {
     child: Child,
     leader: Pid,
-    mark: Mark,
-    cgroup: Option<Cgroup>,
+    mark: ProcessMark,
+    cgroup: Option<ControlGroup>,
     is_over: bool,
 }
 
-impl Family {
+impl ProcessTree {
     /// Starts the program in its own process group. Call this on a thread that lives as long as the program
     /// may: the death signal is tied to the thread, not to the process.
-    pub(crate) fn start(start: &Start, streams: Streams) -> io::Result<(Self, Option<Pipes>)> {
-        let cgroup = start.launcher.as_ref().and_then(|_| Cgroup::create());
+    pub(crate) fn start(
+        start: &ProcessStart,
+        streams: ProcessStreams,
+    ) -> io::Result<(Self, Option<ProcessPipes>)> {
+        let cgroup = start.launcher.as_ref().and_then(|_| ControlGroup::create());
         let mut command = command(start, cgroup.as_ref());
         let stream = || match streams {
-            Streams::None => Stdio::null(),
-            Streams::Pipes => Stdio::piped(),
+            ProcessStreams::None => Stdio::null(),
+            ProcessStreams::Pipes => Stdio::piped(),
         };
         command.stdin(stream()).stdout(stream()).stderr(stream());
         let child = command.spawn()?;
@@ -68,24 +69,24 @@ impl Family {
         // From here on, a drop ends the process if something fails.
         let mut family = Self { child, leader, mark: start.mark.clone(), cgroup, is_over: false };
         let pipes = match streams {
-            Streams::None => None,
-            Streams::Pipes => Some(Pipes::take(&mut family.child)?),
+            ProcessStreams::None => None,
+            ProcessStreams::Pipes => Some(ProcessPipes::take(&mut family.child)?),
         };
         Ok((family, pipes))
     }
 
-    pub(crate) async fn ended(&self) -> io::Result<Status> {
-        wait::ended(self.leader).await
+    pub(crate) async fn ended(&self) -> io::Result<ProcessStatus> {
+        wait_for_child(self.leader).await
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        wait::has_ended(self.leader)
+        child_has_ended(self.leader)
     }
 
     /// Returns the time since the program last received network data, if the kernel can tell.
     pub(crate) fn since_received(&self) -> Option<Millis> {
         #[cfg(target_os = "linux")]
-        return super::received::since_received(&super::sweep::members(self.leader));
+        return super::received::since_received(&super::containment::members(self.leader));
         #[cfg(not(target_os = "linux"))]
         None
     }
@@ -130,13 +131,13 @@ impl Family {
     }
 }
 
-impl Drop for Family {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-fn command(start: &Start, cgroup: Option<&Cgroup>) -> Command {
+fn command(start: &ProcessStart, cgroup: Option<&ControlGroup>) -> Command {
     let mut command = match &start.launcher {
         Some(launcher) => launcher::command(launcher, cgroup, &start.program),
         None => {
@@ -152,6 +153,72 @@ fn command(start: &Start, cgroup: Option<&Cgroup>) -> Command {
         .envs(start.environment.iter().map(|(name, value)| (name, value)))
         .envs(start.mark.variables());
     command
+}
+
+pub(crate) struct ProcessPipes {
+    pub(crate) input: Sender,
+    pub(crate) output: Receiver,
+    pub(crate) complaints: Receiver,
+}
+
+impl ProcessPipes {
+    pub(crate) fn take(child: &mut Child) -> io::Result<Self> {
+        let missing = || io::Error::other("a pipe to it is missing");
+        let input: OwnedFd = child.stdin.take().ok_or_else(missing)?.into();
+        let output: OwnedFd = child.stdout.take().ok_or_else(missing)?.into();
+        let complaints: OwnedFd = child.stderr.take().ok_or_else(missing)?.into();
+        Ok(Self {
+            input: Sender::from_owned_fd(input)?,
+            output: Receiver::from_owned_fd(output)?,
+            complaints: Receiver::from_owned_fd(complaints)?,
+        })
+    }
+}
+
+/// Reads available bytes, or waits for some; returns 0 at the end. Dropping the future loses nothing.
+pub(crate) async fn read(from: &Receiver, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        from.readable().await?;
+        match from.try_read(into) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return read,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessStatus {
+    /// The process exited with this code.
+    Code(i32),
+    Signal(i32),
+}
+
+/// Waits for a child to end and leaves it a zombie, so that its process id stays valid for signals. It needs
+/// a thread, because safe code cannot watch a process handle.
+pub(crate) async fn wait_for_child(child: Pid) -> io::Result<ProcessStatus> {
+    tokio::task::spawn_blocking(move || child_status(child)).await?
+}
+
+/// Returns true if a child has ended, and leaves it a zombie.
+pub(crate) fn child_has_ended(child: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(rustix::process::waitid(WaitId::Pid(child), options), Ok(None))
+}
+
+fn child_status(child: Pid) -> io::Result<ProcessStatus> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    loop {
+        let status = match rustix::process::waitid(WaitId::Pid(child), options) {
+            Ok(status) => status,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(status) = status else { continue };
+        if let Some(code) = status.exit_status() {
+            return Ok(ProcessStatus::Code(code));
+        }
+        return Ok(ProcessStatus::Signal(status.terminating_signal().unwrap_or_default()));
+    }
 }
 
 #[cfg(test)]

@@ -13,9 +13,14 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::process::Pid;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, kill_process_group,
+};
+use saihai_model::{Failure, FailureClass};
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::cgroup::Cgroup;
+use super::containment::{ControlGroup, end_descendants};
 use super::family::is_exhausted;
 
 /// The hidden first argument that makes our program a launcher.
@@ -29,7 +34,7 @@ pub(crate) const FAILED: u8 = 127;
 pub(crate) const EXHAUSTED: u8 = 75;
 
 /// The start of the line with the reason.
-pub(crate) const COMPLAINT: &str = "saihai launcher: ";
+const COMPLAINT: &str = "saihai launcher: ";
 
 /// Argument for no control group.
 const NO_GROUP: &str = "-";
@@ -42,7 +47,7 @@ const BECOME: &str = "become";
 const SUPERVISOR: &str = "agent-supervisor";
 
 /// Returns the call of the launcher: our process id, the member file of the control group, and the program.
-pub(crate) fn command(launcher: &Path, cgroup: Option<&Cgroup>, program: &Path) -> Command {
+pub(crate) fn command(launcher: &Path, cgroup: Option<&ControlGroup>, program: &Path) -> Command {
     let mut command = Command::new(launcher);
     command.arg0(SUPERVISOR).arg(ARGUMENT).arg(std::process::id().to_string());
     match cgroup {
@@ -65,7 +70,7 @@ pub fn this_program() -> PathBuf {
 pub fn launch(arguments: &[OsString]) -> u8 {
     let launched = match arguments {
         [parent, group, program, rest @ ..] => launch_below(parent, group, program, rest),
-        [] | [_] | [_, _] => Err((FAILED, "there is no program to start".to_owned())),
+        [] | [_] | [_, _] => Err((FAILED, "no program to start".to_owned())),
     };
     launched.unwrap_or_else(|(code, why)| {
         // Standard error may have no reader; the exit code says it too.
@@ -94,12 +99,23 @@ fn launch_below(
     {
         let mut below = Command::new(this_program());
         below.arg(ARGUMENT).arg(std::process::id().to_string()).arg(BECOME).arg(program).args(arguments);
-        super::supervisor::supervise(parent, below).map_err(|error| {
+        supervise(parent, below).map_err(|error| {
             (code_of(&error), format!("`{}` could not be started: {error}", Path::new(program).display()))
         })
     }
     #[cfg(not(target_os = "linux"))]
     Err(become_program(parent, program, arguments))
+}
+
+/// Returns the launcher's reason for not starting the program.
+pub(crate) fn refusal(code: i32, complaints: &str) -> Option<Failure> {
+    let class = match u8::try_from(code).ok()? {
+        FAILED => FailureClass::Missing,
+        EXHAUSTED => FailureClass::Transient,
+        _ => return None,
+    };
+    let line = complaints.lines().find_map(|line| line.strip_prefix(COMPLAINT))?;
+    Some(Failure::new(class, line.trim()))
 }
 
 /// Becomes the program. Returns only on failure, with the exit code and the reason.
@@ -125,4 +141,78 @@ fn arrange() -> rustix::io::Result<()> {
     // A new session: its own group, and no terminal for questions to a person (C-50).
     rustix::process::setsid()?;
     Ok(())
+}
+
+/// Runs `program` until it ends or `parent` is gone, and returns the exit code of the program.
+pub(super) fn supervise(parent: Pid, program: Command) -> io::Result<u8> {
+    // The program's death signal is tied to the thread that starts it, so everything happens on this one.
+    let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
+    let status = runtime.block_on(run(parent, program))?;
+    end_descendants(getpid());
+    Ok(status.map_or(0, exit_like))
+}
+
+/// Returns the status of the program, or nothing if Saihai is gone.
+async fn run(parent: Pid, mut program: Command) -> io::Result<Option<WaitStatus>> {
+    rustix::process::setsid()?;
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut child_ended = signal(SignalKind::child())?;
+    let mut parent_ended = signal(SignalKind::hangup())?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::HUP))?;
+    // A parent that died before the death signal was set does not send one.
+    if getppid() != Some(parent) {
+        return Ok(None);
+    }
+    let program = Pid::from_child(&program.spawn()?);
+    let_go_of_streams()?;
+    loop {
+        // Adopted processes are reaped too, so that no zombies accumulate.
+        while let Ok(Some((process, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if process == program {
+                return Ok(Some(status));
+            }
+        }
+        tokio::select! {
+            _ = child_ended.recv() => {}
+            _ = terminate.recv() => {
+                if kill_process_group(program, Signal::TERM).is_err() {
+                    // The program does not lead a group yet.
+                    let _ = kill_process(program, Signal::TERM);
+                }
+            }
+            // The signal also arrives when only the thread that started us has ended.
+            _ = parent_ended.recv() => if getppid() != Some(parent) {
+                return Ok(None);
+            },
+        }
+    }
+}
+
+/// Closes our streams. They belong to the program: the other side must see when the program closes them.
+fn let_go_of_streams() -> io::Result<()> {
+    let nowhere = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nowhere)?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    Ok(())
+}
+
+/// Returns the program's exit code. If a signal killed the program, this process dies by the same signal.
+fn exit_like(status: WaitStatus) -> u8 {
+    if let Some(code) = status.exit_status() {
+        return u8::try_from(code).unwrap_or(u8::MAX);
+    }
+    let signal = status.terminating_signal().unwrap_or_default();
+    if let Some(signal) = Signal::from_named_raw(signal) {
+        // The program has already written its own core dump.
+        let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+        let _ = rustix::process::setrlimit(Resource::Core, nothing);
+        // The first SIGSEGV or SIGBUS only removes the handler of the Rust runtime.
+        for _ in 0..2 {
+            let _ = kill_process(getpid(), signal);
+        }
+    }
+    // This process handles the signal, so return the exit code of a shell.
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }

@@ -6,20 +6,21 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use saihai_model::{Ask, Millis};
 use tokio_util::sync::CancellationToken;
 
-use super::{Ended, Grace, Mark, Program, run};
-use crate::environment;
+use super::{ProcessMark, ProgramEnd, ProgramRun, allowed_variables, run};
+use crate::clock::GracePeriod;
+
 use crate::script::tests::say::ask;
 
-fn program(directory: &Path, script: &str) -> Program {
+fn program(directory: &Path, script: &str) -> ProgramRun {
     let ours: Vec<_> = std::env::vars_os().collect();
-    Program {
+    ProgramRun {
         argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
         directory: directory.to_owned(),
-        environment: environment::allowed(&ours, &[]),
-        mark: Mark::of(&Ask { scratch: format!("{}/scratch", directory.display()), ..ask("work", 1) }),
+        environment: allowed_variables(&ours, &[]),
+        mark: ProcessMark::of(&Ask { scratch: format!("{}/scratch", directory.display()), ..ask("work", 1) }),
         launcher: None,
         timeout: None,
-        grace: Grace::new(Millis(20)),
+        grace: GracePeriod::new(Millis(20)),
     }
 }
 
@@ -31,7 +32,7 @@ fn pipe(directory: &Path) -> std::path::PathBuf {
 }
 
 /// Starts a program that opens the pipe, stops it after that, and waits until no process holds the pipe.
-async fn stopped(script: &str, stop_it: impl FnOnce(CancellationToken)) -> Ended {
+async fn stopped(script: &str, stop_it: impl FnOnce(CancellationToken)) -> ProgramEnd {
     let directory = tempfile::tempdir().unwrap();
     let pipe = pipe(directory.path());
     let stop = CancellationToken::new();
@@ -51,14 +52,14 @@ async fn stopped(script: &str, stop_it: impl FnOnce(CancellationToken)) -> Ended
 #[tokio::test]
 async fn stopping_ends_the_program_and_its_children() {
     let ended = stopped("sleep 1000 > alive & wait", |stop| stop.cancel()).await;
-    assert_eq!(ended, Ended::Stopped);
+    assert_eq!(ended, ProgramEnd::Stopped);
 }
 
 // C-56: TERM, grace, KILL.
 #[tokio::test]
 async fn a_program_that_ignores_being_asked_is_killed_after_the_grace() {
     let ended = stopped("trap '' TERM; sleep 1000 > alive; sleep 1000", |stop| stop.cancel()).await;
-    assert_eq!(ended, Ended::Stopped);
+    assert_eq!(ended, ProgramEnd::Stopped);
 }
 
 // P7: remaining processes of the group end with the program. The shell opens the pipe itself, so it is open
@@ -66,23 +67,23 @@ async fn a_program_that_ignores_being_asked_is_killed_after_the_grace() {
 #[tokio::test]
 async fn children_left_behind_end_with_their_program() {
     let ended = stopped("exec 9> alive; sleep 1000 & exit 3", |_| {}).await;
-    assert_eq!(ended, Ended::Code(3));
+    assert_eq!(ended, ProgramEnd::Code(3));
 }
 
 #[tokio::test]
 async fn a_program_ended_by_a_signal_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let ended = run(program(directory.path(), "kill -9 $$"), &CancellationToken::new()).await;
-    assert_eq!(ended.unwrap(), Ended::Signal(9));
+    assert_eq!(ended.unwrap(), ProgramEnd::Signal(9));
 }
 
 // C-36: a deadline ends the program like a stop.
 #[tokio::test]
 async fn a_program_is_ended_at_its_deadline() {
     let directory = tempfile::tempdir().unwrap();
-    let program = Program { timeout: Some(Millis(30)), ..program(directory.path(), "sleep 1000") };
+    let program = ProgramRun { timeout: Some(Millis(30)), ..program(directory.path(), "sleep 1000") };
     let ended = run(program, &CancellationToken::new()).await;
-    assert_eq!(ended.unwrap(), Ended::TimedOut(Millis(30)));
+    assert_eq!(ended.unwrap(), ProgramEnd::TimedOut(Millis(30)));
 }
 
 // P7: also without a waiting caller.

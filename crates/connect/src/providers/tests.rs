@@ -1,68 +1,25 @@
-use indexmap::IndexMap;
 use saihai_model::{
-    Activity, AnswerForm, Ask, Choice, Completion, Exit, FailureClass, Limits, Method, OnFailure, Permission,
-    Prompt, ProviderKind, ProviderName, ProviderSettings, Question, QuestionSession, Reads, Retry, Rounds,
-    Script, ScriptReply, ScriptWrite, SessionPolicy, Stage, StageId, Target, Turn, Workflow,
+    Activity, AnswerForm, Ask, Choice, Exit, FailureClass, Method, Prompt, ProviderKind, ProviderName,
+    ProviderSettings, Question, QuestionSession, Retry, Script, ScriptReply, ScriptWrite, Target, Turn,
+    Workflow, testing,
 };
 
 use insta::assert_snapshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{Connections, Providers, Unavailable};
-use crate::agent::Agent;
+use crate::agent::AgentProgram;
 use crate::agents;
 
 fn turn(provider: &str) -> Turn {
-    Turn {
-        id: provider.into(),
-        title: provider.into(),
-        description: None,
-        persona: None,
-        role: None,
-        prompt: Prompt::default(),
-        provider: provider.into(),
-        model: None,
-        permission: Permission::ReadOnly,
-        asked_permission: None,
-        tools: None,
-        session: SessionPolicy::Fresh,
-        timeout: None,
-        within: None,
-        max_calls: None,
-        price: None,
-        needs: Vec::new(),
-        heading: String::new(),
-        reads: Reads::default(),
-    }
+    Turn { provider: provider.into(), ..testing::turn(provider, Vec::new()) }
 }
 
 fn workflow(providers: &[&str], fallback: &[(&str, &str)]) -> Workflow {
     let turns = providers.iter().map(|name| turn(name)).collect();
-    let stage = Stage {
-        title: "work".into(),
-        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
-        exit: Exit::Rules { rules: Vec::new(), question: None, otherwise: Target::Complete },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    };
     let fallback = fallback.iter().map(|(from, to)| (ProviderName::from(*from), ProviderName::from(*to)));
-    Workflow {
-        name: "w".into(),
-        entry: "work".into(),
-        stages: IndexMap::from([(StageId::from("work"), stage)]),
-        topics: None,
-        monitors: Vec::new(),
-        completion: Completion::Flow,
-        limits: Limits::default(),
-        retry: Retry { fallback: fallback.collect(), ..Retry::default() },
-        afterwards: None,
-        provider: None,
-        log: None,
-        issue: None,
-        words: IndexMap::new(),
-    }
+    let retry = Retry { fallback: fallback.collect(), ..Retry::default() };
+    Workflow { retry, ..testing::workflow(vec![("work", testing::stage(turns, &[]))]) }
 }
 
 /// Opens the providers of a workflow and returns the errors.
@@ -85,7 +42,7 @@ fn a_script_is_available() {
 
 /// Returns the error for a provider on a machine without any agent.
 fn refused(name: &str, kind: ProviderKind) -> String {
-    match agents::of(kind).map(Agent::profile) {
+    match agents::of(kind).map(AgentProgram::profile) {
         Some(profile) if profile.program.is_empty() => {
             format!("provider `{name}` needs a program; set `providers.{name}.program`")
         }
@@ -237,7 +194,7 @@ async fn a_turn_whose_directory_is_gone_is_refused_and_asked_again_when_it_is_ba
     let failure = asked.unwrap_err().failure;
     assert_eq!(failure.class, FailureClass::Missing);
     let said = format!(
-        "the directory `{}` is gone; a worktree of ours is made again from its branch when the run goes on",
+        "the directory `{}` is missing; `saihai resume` recreates a worktree of Saihai from its branch",
         gone.display()
     );
     assert_eq!(failure.message, said);

@@ -218,3 +218,30 @@ proptest! {
         prop_assert_eq!(clean, bytes);
     }
 }
+
+mod forms {
+    use super::super::*;
+
+    fn shown(forms: &[Vec<u8>]) -> Vec<String> {
+        forms.iter().map(|form| String::from_utf8_lossy(form).into_owned()).collect()
+    }
+
+    #[test]
+    fn a_secret_has_a_form_for_each_way_of_writing_it() {
+        assert_eq!(
+            shown(&forms(b"p\"s/w?d~ok>>")),
+            [
+                "p\"s/w?d~ok>>",
+                "p\\\"s/w?d~ok>>",
+                "p%22s%2Fw%3Fd~ok%3E%3E",
+                "p%22s%2fw%3fd~ok%3e%3e",
+                "cCJzL3c/ZH5vaz4+",
+                "Aicy93P2R+b2s+P",
+                "wInMvdz9kfm9rPj",
+                "cCJzL3c_ZH5vaz4-",
+                "Aicy93P2R-b2s-P",
+                "wInMvdz9kfm9rPj",
+            ]
+        );
+    }
+}

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use regex::Regex;
-use saihai_model::{CallId, Failure, FailureClass, Place, Script, ScriptReply, Times, TurnId};
+use saihai_model::{CallId, Failure, FailureClass, RoundPosition, Script, ScriptReply, Times, TurnId};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: `prompt` is not a regular expression: {message}")]
@@ -21,20 +21,30 @@ pub struct BadScript {
 
 /// The parts of an ask that a script can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct ScriptAsk<'a> {
     /// The call, including its stage and visit.
     pub call: &'a CallId,
     /// The turn that this is, or is about; absent for the question of an exit.
     pub turn: Option<&'a TurnId>,
     /// The kind of result: work of the stage, or a question about it.
-    pub place: Place,
+    pub place: RoundPosition,
     pub role: Option<&'a str>,
-    /// The prompt; used only if [`Player::reads_prompts`].
+    /// The prompt; used only if [`ScriptPlayer::reads_prompts`].
     pub prompt: &'a str,
+    /// The treatment of a program without a reply; absent if an agent is asked.
+    pub program: Option<UnscriptedProgram>,
+}
+
+/// The treatment of a program without a reply in the script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnscriptedProgram {
+    Runs,
+    /// Rehearsals run no programs.
+    LacksReply,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Taken {
+pub enum ScriptChoice {
     Reply {
         reply: Arc<ScriptReply>,
         /// Number of the ask, from 1.
@@ -48,18 +58,20 @@ pub enum Taken {
         number: u32,
     },
     /// The script has no reply but needs one.
-    Missing(Missing),
+    Missing(MissingReply),
+    /// The script leaves the program alone: it runs.
+    RunProgram,
 }
 
 /// An ask without a reply in the script.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Missing {
+pub struct MissingReply {
     /// Stage, turn if there is one, and a mark for questions, in the script's notation.
     pub asked: String,
     pub visit: u32,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the script has no reply for `{}` at visit {}", self.asked, self.visit)
     }
@@ -67,13 +79,13 @@ impl fmt::Display for Missing {
 
 /// A reply with fewer uses than the script demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct UnusedReply {
     pub origin: String,
     pub used: u32,
     pub times: u32,
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for UnusedReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.used, self.times) {
             (0, 1) => write!(f, "{}: this reply was not used", self.origin),
@@ -84,45 +96,45 @@ impl fmt::Display for Left {
 
 /// The unused replies of a script, and the asks without a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Accounts {
+pub struct ScriptAccounts {
     /// Unused replies fail the command.
     pub strict: bool,
     /// Unused replies, in the script's order.
-    pub left: Vec<Left>,
+    pub left: Vec<UnusedReply>,
     /// Asks without a reply, each once, sorted by name.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingReply>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Player {
+pub struct ScriptPlayer {
     strict: bool,
     lenient_roles: bool,
-    lines: Vec<Line>,
+    lines: Vec<ScriptLine>,
     /// Lines that can still be used, in the script's order.
     open: VecDeque<usize>,
     /// Replies of calls without a recorded outcome.
-    held: BTreeMap<CallId, Held>,
-    missing: BTreeSet<Missing>,
+    held: BTreeMap<CallId, HeldReply>,
+    missing: BTreeSet<MissingReply>,
     asks: u32,
 }
 
 #[derive(Debug, Clone)]
-struct Line {
+struct ScriptLine {
     reply: Arc<ScriptReply>,
     prompt: Option<Regex>,
     used: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldReply {
     /// Absent if the script had no reply.
     line: Option<usize>,
     number: u32,
 }
 
-impl Player {
+impl ScriptPlayer {
     pub fn new(script: Script) -> Result<Self, BadScript> {
-        let lines: Vec<_> = script.replies.into_iter().map(Line::new).collect::<Result<_, _>>()?;
+        let lines: Vec<_> = script.replies.into_iter().map(ScriptLine::new).collect::<Result<_, _>>()?;
         Ok(Self {
             strict: script.strict,
             lenient_roles: script.lenient_roles,
@@ -135,25 +147,28 @@ impl Player {
     }
 
     /// Takes the reply for an ask.
-    pub fn take(&mut self, asked: &Asked<'_>) -> Taken {
+    pub fn take(&mut self, asked: &ScriptAsk<'_>) -> ScriptChoice {
         if let Some(held) = self.held.get(asked.call) {
             return self.taken(asked, *held, Again::Yes);
         }
+        if asked.program == Some(UnscriptedProgram::Runs) && self.find(asked).is_none() {
+            return ScriptChoice::RunProgram;
+        }
         self.asks = self.asks.saturating_add(1);
         let line = self.find(asked).map(|place| self.use_up(place));
-        let held = Held { line, number: self.asks };
+        let held = HeldReply { line, number: self.asks };
         // A hang has no outcome to wait for: it is over when anything ends it.
         if !line.is_some_and(|line| self.lines[line].reply.hang) {
             self.held.insert(asked.call.clone(), held);
         }
         if line.is_none() {
-            self.missing.insert(Missing::of(asked));
+            self.missing.insert(MissingReply::of(asked));
         }
         self.taken(asked, held, Again::No)
     }
 
     /// Counts an ask from before this process took over the run.
-    pub fn already_asked(&mut self, asked: &Asked<'_>) {
+    pub fn already_asked(&mut self, asked: &ScriptAsk<'_>) {
         self.take(asked);
     }
 
@@ -173,17 +188,17 @@ impl Player {
     }
 
     /// Returns the unused replies and the asks without a reply.
-    pub fn accounts(&self) -> Accounts {
-        Accounts {
+    pub fn accounts(&self) -> ScriptAccounts {
+        ScriptAccounts {
             strict: self.strict,
-            left: self.lines.iter().filter_map(Line::left).collect(),
+            left: self.lines.iter().filter_map(ScriptLine::left).collect(),
             missing: self.missing.iter().cloned().collect(),
         }
     }
 
     /// Returns the position in `open` of the first line for this ask.
-    fn find(&self, asked: &Asked<'_>) -> Option<usize> {
-        let first = |wanted: &dyn Fn(&Line) -> bool| {
+    fn find(&self, asked: &ScriptAsk<'_>) -> Option<usize> {
+        let first = |wanted: &dyn Fn(&ScriptLine) -> bool| {
             self.open.iter().position(|line| {
                 let line = &self.lines[*line];
                 wanted(line) && line.is_for(asked)
@@ -206,15 +221,15 @@ impl Player {
         number
     }
 
-    fn taken(&self, asked: &Asked<'_>, held: Held, again: Again) -> Taken {
+    fn taken(&self, asked: &ScriptAsk<'_>, held: HeldReply, again: Again) -> ScriptChoice {
         match held.line {
-            Some(line) => Taken::Reply {
+            Some(line) => ScriptChoice::Reply {
                 reply: Arc::clone(&self.lines[line].reply),
                 number: held.number,
                 again: again == Again::Yes,
             },
-            None if self.strict => Taken::Missing(Missing::of(asked)),
-            None => Taken::Generic { number: held.number },
+            None if self.strict => ScriptChoice::Missing(MissingReply::of(asked)),
+            None => ScriptChoice::Generic { number: held.number },
         }
     }
 }
@@ -250,19 +265,21 @@ enum Again {
     No,
 }
 
-impl Missing {
-    fn of(asked: &Asked<'_>) -> Self {
+impl MissingReply {
+    fn of(asked: &ScriptAsk<'_>) -> Self {
         Self { asked: asked.name(), visit: asked.call.visit }
     }
 }
 
-impl Asked<'_> {
+impl ScriptAsk<'_> {
     fn is_question(&self) -> bool {
         match self.place {
-            Place::Check(_) | Place::Exit => true,
-            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => {
-                false
-            }
+            RoundPosition::Check(_) | RoundPosition::Exit => true,
+            RoundPosition::Main(_)
+            | RoundPosition::Report(_)
+            | RoundPosition::Block(_)
+            | RoundPosition::Proof(_)
+            | RoundPosition::Outside(_) => false,
         }
     }
 
@@ -276,7 +293,7 @@ impl Asked<'_> {
     }
 }
 
-impl Line {
+impl ScriptLine {
     fn new(reply: ScriptReply) -> Result<Self, BadScript> {
         let prompt = reply.prompt.as_deref().map(Regex::new).transpose();
         let prompt =
@@ -284,13 +301,23 @@ impl Line {
         Ok(Self { reply: Arc::new(reply), prompt, used: 0 })
     }
 
-    fn is_for(&self, asked: &Asked<'_>) -> bool {
+    fn is_for(&self, asked: &ScriptAsk<'_>) -> bool {
         let reply = &self.reply;
-        reply.target.as_ref().is_none_or(|target| {
-            target.stage == asked.call.stage
-                && target.turn.as_ref().is_none_or(|turn| Some(turn) == asked.turn)
-                && target.judge == asked.is_question()
-        }) && reply.role.as_deref().is_none_or(|role| Some(role) == asked.role)
+        let fits_performer = match asked.program {
+            None => reply.exit.is_none(),
+            // A reply for anything, or for all turns of a stage, is meant for agents.
+            Some(_) => reply.target.as_ref().is_some_and(|target| {
+                let turn = target.turn.as_ref().map_or(target.stage.as_str(), TurnId::as_str);
+                asked.turn.is_some_and(|own| own.as_str() == turn)
+            }),
+        };
+        fits_performer
+            && reply.target.as_ref().is_none_or(|target| {
+                target.stage == asked.call.stage
+                    && target.turn.as_ref().is_none_or(|turn| Some(turn) == asked.turn)
+                    && target.judge == asked.is_question()
+            })
+            && reply.role.as_deref().is_none_or(|role| Some(role) == asked.role)
             && reply.visits.as_ref().is_none_or(|visits| visits.contains(asked.call.visit))
             && self.prompt.as_ref().is_none_or(|prompt| prompt.is_match(asked.prompt))
     }
@@ -302,10 +329,10 @@ impl Line {
         }
     }
 
-    fn left(&self) -> Option<Left> {
+    fn left(&self) -> Option<UnusedReply> {
         match self.reply.times {
             Times::Exactly(times) if self.used < times => {
-                Some(Left { origin: self.reply.origin.clone(), used: self.used, times })
+                Some(UnusedReply { origin: self.reply.origin.clone(), used: self.used, times })
             }
             Times::Exactly(_) | Times::Always => None,
         }

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::Tree;
+use super::ConfinedTree;
 
 /// Creates a working directory with links that lead outside, and a file that must not change.
 fn world() -> tempfile::TempDir {
@@ -22,8 +22,8 @@ fn world() -> tempfile::TempDir {
     world
 }
 
-fn tree(world: &Path) -> Tree {
-    Tree::open(&world.join("inside")).unwrap()
+fn tree(world: &Path) -> ConfinedTree {
+    ConfinedTree::open(&world.join("inside")).unwrap()
 }
 
 fn refused(path: &str) -> String {
@@ -71,14 +71,14 @@ fn a_file_that_is_not_text_cannot_be_edited() {
     let world = world();
     fs::write(world.path().join("inside/raw"), [0xff, 0xfe]).unwrap();
     let edit = saihai_model::ScriptEdit { path: "raw".into(), find: "a".into(), replace: "b".into() };
-    assert_snapshot!(tree(world.path()).edit(&edit, super::Edit::Once).unwrap_err(), @"`raw` cannot be edited because it is not UTF-8 text");
+    assert_snapshot!(tree(world.path()).edit(&edit, super::EditState::Once).unwrap_err(), @"`raw` cannot be edited because it is not UTF-8 text");
 }
 
 #[test]
 fn a_working_directory_reached_through_a_link_is_the_users_own_choice() {
     let world = world();
     symlink("inside", world.path().join("alias")).unwrap();
-    Tree::open(&world.path().join("alias")).unwrap().write("a/b/c", "x").unwrap();
+    ConfinedTree::open(&world.path().join("alias")).unwrap().write("a/b/c", "x").unwrap();
     assert_eq!(fs::read_to_string(world.path().join("inside/a/b/c")).unwrap(), "x");
 }
 

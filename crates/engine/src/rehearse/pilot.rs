@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::Run;
+use crate::run::Run;
 use saihai_model::{
-    Action, By, CallId, Completion, Decision, Destination, Label, OpenGate, Performance, Place, Request,
-    ScriptFailure, StageId, Told, Verdict, Wanted, Workflow,
+    Action, By, CallId, CommandVerdict, Completion, Decision, Destination, ExpectedReply, Label, OpenGate,
+    Performance, Request, RoundPosition, ScriptFailure, StageId, Verdict, Workflow,
 };
 
-use super::map::{Map, Path, Step};
-use super::report::{Untaken, Why};
-use super::simulation::Cast;
-use super::speech::{self, Speech};
-use super::way::{Move, Saying, To, Way};
+use crate::rehearse::replies;
+use crate::rehearse::replies::RehearsedReply;
+use crate::rehearse::routes::{ExitMove, ExitPath, MoveTarget, PlannedReply};
+use crate::rehearse::routes::{RouteMap, RoutePath, RouteStep};
+use crate::rehearse::simulation::Cast;
+use crate::rehearse::{UntakenExit, UntakenReason};
 
 /// Maximum number of attempts at an exit that something else always overrules.
 const TRIES: u32 = 4;
@@ -21,22 +22,22 @@ const TRIES: u32 = 4;
 const UNLIMITED: u32 = 1_000;
 
 /// Chooses the replies, round by round.
-pub(super) struct Pilot<'a> {
+pub(crate) struct Pilot<'a> {
     workflow: &'a Workflow,
-    map: &'a Map,
+    map: &'a RouteMap,
     /// Exits not taken yet, in the workflow's order.
-    open: Vec<(StageId, Way)>,
+    open: Vec<(StageId, ExitPath)>,
     /// Number of failed attempts at each exit.
-    failed: BTreeMap<(StageId, Way), u32>,
-    plan: VecDeque<Step>,
+    failed: BTreeMap<(StageId, ExitPath), u32>,
+    plan: VecDeque<RouteStep>,
     /// Exit that the plan aims at.
-    aim: Option<(StageId, Way)>,
+    aim: Option<(StageId, ExitPath)>,
     /// Current round and its move.
-    round: Option<(CallId, Step)>,
+    round: Option<(CallId, RouteStep)>,
     /// Move that continues in the next round of the visit.
-    held: Option<Step>,
+    held: Option<RouteStep>,
     /// Moves made in this run, to choose the next one without a plan.
-    used: BTreeMap<Step, u32>,
+    used: BTreeMap<RouteStep, u32>,
     replies: u32,
     /// True if this run has taken a new exit or given one up.
     moved: bool,
@@ -44,17 +45,17 @@ pub(super) struct Pilot<'a> {
 
 impl<'a> Pilot<'a> {
     /// Creates a pilot that aims at every exit.
-    pub(super) fn new(workflow: &'a Workflow, map: &'a Map) -> Self {
+    pub(crate) fn new(workflow: &'a Workflow, map: &'a RouteMap) -> Self {
         Self::towards(workflow, map, map.ways.clone())
     }
 
     /// Creates a pilot that aims at these exits.
-    pub(super) fn towards(workflow: &'a Workflow, map: &'a Map, ways: Vec<(StageId, Way)>) -> Self {
+    pub(crate) fn towards(workflow: &'a Workflow, map: &'a RouteMap, ways: Vec<(StageId, ExitPath)>) -> Self {
         Self { open: ways, ..Self::to_completion(workflow, map) }
     }
 
     /// Creates a pilot that aims only at completion.
-    pub(super) fn to_completion(workflow: &'a Workflow, map: &'a Map) -> Self {
+    pub(crate) fn to_completion(workflow: &'a Workflow, map: &'a RouteMap) -> Self {
         Self {
             workflow,
             map,
@@ -71,19 +72,19 @@ impl<'a> Pilot<'a> {
     }
 
     /// Returns true if some path seems to lead to completion within the limits.
-    pub(super) fn can_complete(&self) -> bool {
-        let path = self.map.nearest(&self.workflow.entry, |path| path.to == To::Completion);
+    pub(crate) fn can_complete(&self) -> bool {
+        let path = self.map.nearest(&self.workflow.entry, |path| path.to == MoveTarget::Completion);
         completes_in_time(&self.workflow.completion) || path.is_some_and(|path| path.rounds <= self.limit())
     }
 
     /// Returns true if a remaining exit is reachable from the start.
-    pub(super) fn has_aims(&self) -> bool {
+    pub(crate) fn has_aims(&self) -> bool {
         let limit = self.limit();
         self.nearest(&self.workflow.entry, limit, |_| true).is_some()
     }
 
     /// Resets the pilot after a run. Counts the unfinished aim as a failed attempt.
-    pub(super) fn next_run(&mut self) {
+    pub(crate) fn next_run(&mut self) {
         self.give_up_plan();
         if !self.moved {
             // The run made no progress, so the map is wrong about its first aim.
@@ -99,25 +100,25 @@ impl<'a> Pilot<'a> {
     }
 
     /// Returns the exits not taken, with reasons.
-    pub(super) fn untaken(&self) -> Vec<Untaken> {
-        let dead = self.map.dead.iter().map(|(stage, way)| (stage, way, Why::NoReply));
+    pub(crate) fn untaken(&self) -> Vec<UntakenExit> {
+        let dead = self.map.dead.iter().map(|(stage, way)| (stage, way, UntakenReason::NoReply));
         let open = self.open.iter().map(|(stage, way)| {
             let tried = self.failed.get(&(stage.clone(), way.clone())).is_some_and(|failed| *failed >= TRIES);
-            let is_it = |path: &Path| self.is_way(path, stage, way);
+            let is_it = |path: &RoutePath| self.is_way(path, stage, way);
             let why = match self.map.nearest(&self.workflow.entry, is_it) {
-                None => Why::Unreachable,
-                Some(path) if path.rounds > self.limit() => Why::TooFar,
-                Some(_) if tried => Why::Overruled,
-                Some(_) => Why::NotTried,
+                None => UntakenReason::Unreachable,
+                Some(path) if path.rounds > self.limit() => UntakenReason::TooFar,
+                Some(_) if tried => UntakenReason::Overruled,
+                Some(_) => UntakenReason::NotTried,
             };
             (stage, way, why)
         });
         let order: BTreeMap<_, _> = self.workflow.stages.keys().zip(0..).collect();
-        let mut all: Vec<(&StageId, &Way, Why)> = dead.chain(open).collect();
+        let mut all: Vec<(&StageId, &ExitPath, UntakenReason)> = dead.chain(open).collect();
         all.sort_by_key(|(stage, way, _)| (order.get(stage).copied().unwrap_or(0), (*way).clone()));
         let untaken = all.into_iter().map(|(stage, way, why)| {
             let condition = self.workflow.stage(stage).and_then(|stage| way.condition(stage));
-            Untaken { stage: stage.clone(), way: way.clone(), condition, why }
+            UntakenExit { stage: stage.clone(), way: way.clone(), condition, why }
         });
         untaken.collect()
     }
@@ -129,15 +130,15 @@ impl<'a> Pilot<'a> {
         limit.unwrap_or(UNLIMITED)
     }
 
-    fn is_way(&self, path: &Path, stage: &StageId, way: &Way) -> bool {
+    fn is_way(&self, path: &RoutePath, stage: &StageId, way: &ExitPath) -> bool {
         let [step] = path.steps.as_slice() else { return false };
         let offer = self.map.step(step).filter(|offer| offer.counts);
         step.0 == *stage && offer.is_some_and(|offer| offer.way == *way)
     }
 
     /// Returns the path to the nearest remaining exit that matches `wanted` and fits into the rounds left.
-    fn nearest(&self, from: &StageId, rounds: u32, wanted: impl Fn(&Path) -> bool) -> Option<Path> {
-        let open: BTreeSet<&(StageId, Way)> = self
+    fn nearest(&self, from: &StageId, rounds: u32, wanted: impl Fn(&RoutePath) -> bool) -> Option<RoutePath> {
+        let open: BTreeSet<&(StageId, ExitPath)> = self
             .open
             .iter()
             .filter(|way| self.failed.get(*way).is_none_or(|failed| *failed < TRIES))
@@ -151,7 +152,7 @@ impl<'a> Pilot<'a> {
     }
 
     /// Returns this round's step: the current move, the next one of the plan, or the first of a new plan.
-    fn step_of(&mut self, run: &Run, call: &CallId) -> Step {
+    fn step_of(&mut self, run: &Run, call: &CallId) -> RouteStep {
         if let Some((at, step)) = &self.round
             && (&at.stage, at.visit, at.round) == (&call.stage, call.visit, call.round)
         {
@@ -166,7 +167,7 @@ impl<'a> Pilot<'a> {
         step
     }
 
-    fn next_step(&mut self, run: &Run, stage: &StageId) -> Step {
+    fn next_step(&mut self, run: &Run, stage: &StageId) -> RouteStep {
         if self.plan.front().is_none_or(|(at, _)| at != stage) {
             self.give_up_plan();
             self.make_plan(run, stage);
@@ -181,32 +182,32 @@ impl<'a> Pilot<'a> {
         let this = u32::from(run.visit().is_some_and(|visit| visit.round.counted));
         let left = self.limit().saturating_add(this).saturating_sub(run.iteration());
         let path = self
-            .nearest(stage, left, |path| matches!(path.to, To::Stage(_)))
+            .nearest(stage, left, |path| matches!(path.to, MoveTarget::Stage(_)))
             .or_else(|| self.nearest(stage, left, |_| true));
         if let Some(path) = path {
             self.aim = self.aim_of(&path);
             self.plan = path.steps.into();
             return;
         }
-        let end = self.map.nearest(stage, |path| path.to == To::Completion);
+        let end = self.map.nearest(stage, |path| path.to == MoveTarget::Completion);
         let end = end.or_else(|| {
             let waits = completes_in_time(&self.workflow.completion);
-            self.map.nearest(stage, |path| path.to == To::End).filter(|_| !waits)
+            self.map.nearest(stage, |path| path.to == MoveTarget::End).filter(|_| !waits)
         });
         self.plan = end.map(|path| path.steps.into()).unwrap_or_default();
     }
 
-    fn aim_of(&self, path: &Path) -> Option<(StageId, Way)> {
+    fn aim_of(&self, path: &RoutePath) -> Option<(StageId, ExitPath)> {
         let last = path.steps.last()?;
         Some((last.0.clone(), self.map.step(last)?.way.clone()))
     }
 
     /// Without an aim, returns the least used move that does not end the run.
-    fn wander(&self, stage: &StageId) -> Step {
+    fn wander(&self, stage: &StageId) -> RouteStep {
         let moves = self.map.moves(stage);
-        let key = |(index, offer): &(usize, &Move)| {
+        let key = |(index, offer): &(usize, &ExitMove)| {
             let used = self.used.get(&(stage.clone(), *index)).copied().unwrap_or(0);
-            (offer.to == To::End, used, *index)
+            (offer.to == MoveTarget::End, used, *index)
         };
         let index = moves.iter().enumerate().min_by_key(key).map_or(0, |(index, _)| index);
         (stage.clone(), index)
@@ -220,31 +221,42 @@ impl<'a> Pilot<'a> {
         }
     }
 
-    fn saying(&mut self, run: &Run, call: &CallId) -> Saying {
+    fn saying(&mut self, run: &Run, call: &CallId) -> PlannedReply {
         let step = self.step_of(run, call);
         self.map.step(&step).map(|offer| offer.saying.clone()).unwrap_or_default()
     }
 }
 
 impl Cast for Pilot<'_> {
-    fn reply(&mut self, run: &Run, request: &Request, place: Place) -> Result<Speech, ScriptFailure> {
+    fn reply(
+        &mut self,
+        run: &Run,
+        request: &Request,
+        place: RoundPosition,
+    ) -> Result<RehearsedReply, ScriptFailure> {
         let saying = self.saying(run, &request.call);
         self.replies += 1;
         let stage = &request.call.stage;
         let label = match place {
-            Place::Check(index) => saying.labels.get(index).and_then(Option::as_ref),
-            Place::Exit => saying.answer.as_ref(),
-            Place::Main(_) | Place::Report(_) | Place::Block(_) | Place::Proof(_) | Place::Outside(_) => None,
+            RoundPosition::Check(index) => saying.labels.get(index).and_then(Option::as_ref),
+            RoundPosition::Exit => saying.answer.as_ref(),
+            RoundPosition::Main(_)
+            | RoundPosition::Report(_)
+            | RoundPosition::Block(_)
+            | RoundPosition::Proof(_)
+            | RoundPosition::Outside(_) => None,
         };
         let turn = |index| self.workflow.stage(stage).and_then(|stage| stage.turns().get(index));
         Ok(match (place, self.workflow.wanted(stage, place)) {
-            (Place::Main(index), Some(Wanted::Work(_))) => turn(index)
-                .map(|turn| speech::work(turn, index, &saying, &self.workflow.completion, self.replies))
+            (RoundPosition::Main(index), Some(ExpectedReply::Work(_))) => turn(index)
+                .map(|turn| {
+                    replies::work_reply(turn, index, &saying, &self.workflow.completion, self.replies)
+                })
                 .unwrap_or_default(),
-            (_, Some(Wanted::Answer(choice, question))) => {
-                speech::answer(choice, question, label, self.replies)
+            (_, Some(ExpectedReply::Answer(choice, question))) => {
+                replies::answer_reply(choice, question, label, self.replies)
             }
-            (_, Some(Wanted::Work(_)) | None) => Speech::default(),
+            (_, Some(ExpectedReply::Work(_)) | None) => RehearsedReply::default(),
         })
     }
 
@@ -253,21 +265,21 @@ impl Cast for Pilot<'_> {
         saying.labels.into_iter().flatten().next().unwrap_or_else(|| "yes".into())
     }
 
-    fn perform(&mut self, run: &Run, performance: &Performance, place: Place) -> Option<Label> {
+    fn perform(&mut self, run: &Run, performance: &Performance, place: RoundPosition) -> Option<Label> {
         match place {
-            Place::Main(_) => self.saying(run, &performance.call).labels.into_iter().flatten().next(),
-            Place::Outside(_) => {
+            RoundPosition::Main(_) => self.saying(run, &performance.call).labels.into_iter().flatten().next(),
+            RoundPosition::Outside(_) => {
                 let step = self.step_of(run, &performance.call);
-                let closes = self.map.step(&step).is_some_and(|offer| offer.to == To::Completion);
+                let closes = self.map.step(&step).is_some_and(|offer| offer.to == MoveTarget::Completion);
                 let reached = closes || self.aim.is_none();
                 Some(outside(&performance.action.does, reached))
             }
-            Place::Proof(index) => {
+            RoundPosition::Proof(index) => {
                 let refutes = self.saying(run, &performance.call).refutes == Some(index);
                 Some(if refutes { "failed" } else { "ok" }.into())
             }
-            Place::Block(_) => Some("ok".into()),
-            Place::Report(_) | Place::Check(_) | Place::Exit => None,
+            RoundPosition::Block(_) => Some("ok".into()),
+            RoundPosition::Report(_) | RoundPosition::Check(_) | RoundPosition::Exit => None,
         }
     }
 
@@ -283,7 +295,7 @@ impl Pilot<'_> {
     fn exited(&mut self, stage: &StageId, verdict: &Verdict) {
         let step = self.round.as_ref().map(|(_, step)| step.clone()).filter(|step| step.0 == *stage);
         let tried = step.as_ref().and_then(|step| self.map.step(step));
-        let is_taken = |(at, way): &(StageId, Way)| {
+        let is_taken = |(at, way): &(StageId, ExitPath)| {
             at == stage && way.is_taken(verdict, tried.is_some_and(|tried| tried.way == *way))
         };
         if self.aim.as_ref().is_some_and(is_taken) {
@@ -304,7 +316,9 @@ impl Pilot<'_> {
 fn outside(action: &Action, reached: bool) -> Label {
     let word = match (action, reached) {
         (_, true) => "reached",
-        (Action::Command { told: Told::ByExitCode | Told::BySilence, .. }, false) => "failed",
+        (Action::Command { told: CommandVerdict::ByExitCode | CommandVerdict::BySilence, .. }, false) => {
+            "failed"
+        }
         (_, false) => "open",
     };
     word.into()

@@ -1,37 +1,45 @@
-//! Simulates a run without I/O: the engine, a source of answers, and a clock that only jumps.
+//! Plays a workflow against a cast of scripted agents, also with faults.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::{Run, Slot};
-use saihai_judge::Said;
+use saihai_judge::ReplyText;
 use saihai_model::{
-    Answer, AnsweredBy, CallFailed, CallId, Decision, Draft, Effect, Event, Fact, Failure, FailureClass,
-    GateMode, Json, Label, Millis, Moment, OpenGate, Outcome, Performance, Place, Replied, Request,
-    ScriptFailure, ScriptReply, ScriptTarget, Splice, StageId, Start, Text, Usage, Visits, Workflow,
+    Answer, AnsweredBy, CallFailed, CallId, Decision, Draft, Effect, Event, ExpectedReply, Fact, Failure,
+    FailureClass, GateMode, Json, Label, Millis, Moment, OpenGate, Outcome, Performance, Reading, Replied,
+    Request, RoundPosition, ScriptFailure, ScriptReply, ScriptTarget, Splice, StageId, Start, Text, Usage,
+    Visits, Workflow,
 };
 
-use super::report::End;
-use super::speech::Speech;
+use crate::rehearse::pilot::Pilot;
+use crate::rehearse::replies::RehearsedReply;
+use crate::rehearse::routes::{ExitPath, RouteMap};
+use crate::rehearse::{REHEARSED_ANSWER, RehearsalEnd, Rehearsed};
+use crate::run::{Run, Slot};
 
-pub(super) trait Cast {
+pub(crate) trait Cast {
     /// Returns the reply to a request, or its failure.
-    fn reply(&mut self, run: &Run, request: &Request, place: Place) -> Result<Speech, ScriptFailure>;
+    fn reply(
+        &mut self,
+        run: &Run,
+        request: &Request,
+        place: RoundPosition,
+    ) -> Result<RehearsedReply, ScriptFailure>;
     /// Returns the answer at a gate.
     fn answer(&mut self, run: &Run, gate: &OpenGate) -> Label;
     /// Returns the label of an action.
-    fn perform(&mut self, run: &Run, performance: &Performance, place: Place) -> Option<Label>;
+    fn perform(&mut self, run: &Run, performance: &Performance, place: RoundPosition) -> Option<Label>;
     /// Observes the engine's decision about a stage.
     fn decided(&mut self, decision: &Decision);
 }
 
 /// Result of a simulated run.
 #[derive(Debug, Clone)]
-pub(super) struct Played {
-    pub(super) replies: Vec<ScriptReply>,
-    pub(super) answers: Vec<(StageId, Label)>,
-    pub(super) results: Vec<(StageId, Option<Label>)>,
-    pub(super) decisions: Vec<Decision>,
-    pub(super) end: End,
+pub(crate) struct PlayedRun {
+    pub(crate) replies: Vec<ScriptReply>,
+    pub(crate) answers: Vec<(StageId, Label)>,
+    pub(crate) results: Vec<(StageId, Option<Label>)>,
+    pub(crate) decisions: Vec<Decision>,
+    pub(crate) end: RehearsalEnd,
 }
 
 /// Maximum facts and rounds of one run, so that a workflow without limits ends too.
@@ -39,7 +47,7 @@ const MOST_FACTS: usize = 200_000;
 const MOST_ROUNDS: u32 = 1_000;
 
 /// Plays a run to its end.
-pub(super) fn play(workflow: &Workflow, seed: u64, cast: &mut impl Cast) -> Played {
+pub(crate) fn play(workflow: &Workflow, seed: u64, cast: &mut impl Cast) -> PlayedRun {
     let mut simulation = Simulation {
         workflow,
         cast,
@@ -47,12 +55,12 @@ pub(super) fn play(workflow: &Workflow, seed: u64, cast: &mut impl Cast) -> Play
         now: Moment(0),
         wakes: BTreeSet::new(),
         facts: VecDeque::from([started(seed)]),
-        played: Played {
+        played: PlayedRun {
             replies: Vec::new(),
             answers: Vec::new(),
             results: Vec::new(),
             decisions: Vec::new(),
-            end: End::Endless,
+            end: RehearsalEnd::Endless,
         },
     };
     for _ in 0..MOST_FACTS {
@@ -62,9 +70,9 @@ pub(super) fn play(workflow: &Workflow, seed: u64, cast: &mut impl Cast) -> Play
     }
     let run = &simulation.run;
     simulation.played.end = match (run.ending(), run.hold()) {
-        (Some(ending), _) => End::Ended(ending.clone()),
-        (None, Some(hold)) => End::Held(hold.clone()),
-        (None, None) => End::Endless,
+        (Some(ending), _) => RehearsalEnd::Ended(ending.clone()),
+        (None, Some(hold)) => RehearsalEnd::Held(hold.clone()),
+        (None, None) => RehearsalEnd::Endless,
     };
     simulation.played
 }
@@ -77,7 +85,7 @@ struct Simulation<'a, C> {
     /// All requested wake-ups: the engine requests the next one only when the last is due.
     wakes: BTreeSet<Moment>,
     facts: VecDeque<Fact>,
-    played: Played,
+    played: PlayedRun,
 }
 
 impl<C: Cast> Simulation<'_, C> {
@@ -110,7 +118,7 @@ impl<C: Cast> Simulation<'_, C> {
             }
             Effect::Ask(request) => self.ask(&request),
             Effect::Perform(performance) => {
-                let place = place_of(&self.run, &performance.call).unwrap_or(Place::Main(0));
+                let place = place_of(&self.run, &performance.call).unwrap_or(RoundPosition::Main(0));
                 let label = self.cast.perform(&self.run, &performance, place);
                 self.played.results.push((performance.call.stage.clone(), label.clone()));
                 let outcome = Outcome::Done { label, output: BTreeMap::new() };
@@ -119,7 +127,7 @@ impl<C: Cast> Simulation<'_, C> {
             Effect::OpenGate(gate) => {
                 let label = self.cast.answer(&self.run, &gate);
                 self.played.answers.push((gate.call.stage.clone(), label.clone()));
-                let text = (label.as_str() == "answered").then(|| "Rehearsed answer.".to_owned());
+                let text = (label.as_str() == "answered").then(|| REHEARSED_ANSWER.to_owned());
                 let by = if gate.mode == GateMode::Auto { AnsweredBy::Auto } else { AnsweredBy::Person };
                 self.facts.push_back(Fact::Answered(Answer { call: gate.call, by, label, text }));
             }
@@ -152,10 +160,15 @@ impl<C: Cast> Simulation<'_, C> {
         });
     }
 
-    fn replied(&self, request: &Request, prompt: &str, speech: Speech) -> Fact {
-        let said = Said { text: &speech.text, structured: speech.structured.as_ref() };
-        let wanted = self.workflow.wanted(&request.call.stage, request.place);
-        let reading = wanted.map(|wanted| saihai_judge::read(wanted, prompt, said)).unwrap_or_default();
+    fn replied(&self, request: &Request, prompt: &str, speech: RehearsedReply) -> Fact {
+        let said = ReplyText { text: &speech.text, structured: speech.structured.as_ref() };
+        let reading = match (self.workflow.wanted(&request.call.stage, request.place), speech.exit) {
+            (Some(ExpectedReply::Work(reads)), Some(exit)) => {
+                saihai_judge::read_program(reads, &speech.text, exit)
+            }
+            (Some(wanted), _) => saihai_judge::read(wanted, prompt, said),
+            (None, _) => Reading::default(),
+        };
         Fact::Replied(Box::new(Replied {
             call: request.call.clone(),
             provider: Some(request.provider.clone()),
@@ -178,7 +191,7 @@ impl<C: Cast> Simulation<'_, C> {
 }
 
 /// Returns the place of a running call.
-fn place_of(run: &Run, call: &CallId) -> Option<Place> {
+fn place_of(run: &Run, call: &CallId) -> Option<RoundPosition> {
     let slots = &run.visit()?.round.slots;
     slots.iter().find_map(|(place, slot)| match slot {
         Slot::Busy(busy) if busy.id == *call => Some(*place),
@@ -187,14 +200,18 @@ fn place_of(run: &Run, call: &CallId) -> Option<Place> {
 }
 
 /// Converts a reply into script form.
-fn scripted(workflow: &Workflow, request: &Request, said: &Result<Speech, ScriptFailure>) -> ScriptReply {
-    let judge = matches!(request.place, Place::Check(_) | Place::Exit);
+fn scripted(
+    workflow: &Workflow,
+    request: &Request,
+    said: &Result<RehearsedReply, ScriptFailure>,
+) -> ScriptReply {
+    let judge = matches!(request.place, RoundPosition::Check(_) | RoundPosition::Exit);
     let several = workflow.stage(&request.call.stage).is_some_and(|stage| stage.turns().len() > 1);
     // Questions come in the order of the turns, so the stage alone identifies them.
     let turn = request.turn.clone().filter(|_| several && !judge);
-    let (text, structured, fail) = match said {
-        Ok(speech) => (Some(speech.text.clone()), speech.structured.clone(), None),
-        Err(fail) => (None, None, Some(fail.clone())),
+    let (text, structured, exit, fail) = match said {
+        Ok(speech) => (Some(speech.text.clone()), speech.structured.clone(), speech.exit, None),
+        Err(fail) => (None, None, None, Some(fail.clone())),
     };
     ScriptReply {
         origin: "generated".to_owned(),
@@ -202,6 +219,7 @@ fn scripted(workflow: &Workflow, request: &Request, said: &Result<Speech, Script
         visits: Some(Visits::These(vec![request.call.visit])),
         text,
         structured,
+        exit,
         fail,
         ..ScriptReply::default()
     }
@@ -219,6 +237,7 @@ fn started(seed: u64) -> Fact {
         patience: Millis(u64::MAX),
         directory: String::new(),
         head: None,
+        uncommitted: Vec::new(),
         report_directory: String::new(),
         subject: BTreeMap::new(),
         delivery: None::<Json>,
@@ -252,5 +271,148 @@ fn inline(text: &Text) -> String {
     match text {
         Text::Inline(text) => text.clone(),
         Text::Blob { .. } => String::new(),
+    }
+}
+
+/// Number of faulty runs, if the limit allows it.
+const RUNS: usize = 20;
+
+/// Number of exits that each faulty run aims at.
+const AIMS: usize = 3;
+
+/// Percentage of replies that fail, are garbage, or decide nothing.
+const FAILS: u64 = 10;
+const GARBAGE: u64 = 5;
+const UNDECIDED: u64 = 8;
+
+/// Failure classes; repeated entries are more likely.
+const CLASSES: [FailureClass; 12] = [
+    FailureClass::Transient,
+    FailureClass::Transient,
+    FailureClass::Transient,
+    FailureClass::RateLimited,
+    FailureClass::RateLimited,
+    FailureClass::Crashed,
+    FailureClass::Crashed,
+    FailureClass::SessionLost,
+    FailureClass::Quota,
+    FailureClass::Auth,
+    FailureClass::BadRequest,
+    FailureClass::Refused,
+];
+
+/// Malformed replies that real agents sometimes give.
+const NONSENSE: [&str; 6] = [
+    "[STEP:99999999999999999999] [STEP:-1] [STEP:] [STEP:NONE",
+    "```markdown\nnever closed\n[STEP:0",
+    "{\"result\": [1, 2, {\"deep\": ",
+    "EVENT: <topic> EVENT:: EVENT: a|b",
+    "\u{0}\u{1b}[31m\u{feff}\u{202e}[STEP:\u{660}]",
+    "> [STEP:x]\n> quoted\n~~~\n~~~~",
+];
+
+/// Runs that take a few exits and then the shortest path to completion, with faults on the way.
+pub(crate) fn fault_runs(workflow: &Workflow, map: &RouteMap, seed: u64, most: usize) -> Vec<Rehearsed> {
+    let mut chance = Chance(seed);
+    let mut runs = Vec::new();
+    for _ in 0..RUNS.min(most) {
+        let mut chance = Chance(chance.next());
+        let pilot = Pilot::towards(workflow, map, chance.some_of(&map.ways));
+        let mut troubled = FaultyCast { pilot, chance };
+        runs.push(play(workflow, seed, &mut troubled).into());
+    }
+    runs
+}
+
+struct FaultyCast<'a> {
+    pilot: Pilot<'a>,
+    chance: Chance,
+}
+
+impl Cast for FaultyCast<'_> {
+    fn reply(
+        &mut self,
+        run: &Run,
+        request: &Request,
+        place: RoundPosition,
+    ) -> Result<RehearsedReply, ScriptFailure> {
+        let speech = self.pilot.reply(run, request, place)?;
+        // A program has an exit code, and the pilot already tries each of them.
+        if request.program.is_some() {
+            return Ok(speech);
+        }
+        let percent = self.chance.below(100);
+        if percent < FAILS {
+            return Err(self.chance.failure());
+        }
+        Ok(match percent - FAILS {
+            0..GARBAGE => RehearsedReply {
+                text: (*self.chance.one_of(&NONSENSE)).to_owned(),
+                ..RehearsedReply::default()
+            },
+            GARBAGE..CLEAN => RehearsedReply {
+                text: "I have thought about it and cannot say.".to_owned(),
+                ..RehearsedReply::default()
+            },
+            _ => speech,
+        })
+    }
+
+    fn answer(&mut self, run: &Run, gate: &OpenGate) -> Label {
+        self.pilot.answer(run, gate)
+    }
+
+    fn perform(&mut self, run: &Run, performance: &Performance, place: RoundPosition) -> Option<Label> {
+        self.pilot.perform(run, performance, place)
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        self.pilot.decided(decision);
+    }
+}
+
+const CLEAN: u64 = GARBAGE + UNDECIDED;
+
+/// Random number generator from one seed (SplitMix64).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn one_of<'t, T>(&mut self, list: &'t [T]) -> &'t T {
+        let index = usize::try_from(self.below(list.len() as u64)).unwrap_or(0);
+        &list[index]
+    }
+
+    /// Picks a few exits. `NoMatch` is left out, because faults produce it anyway.
+    fn some_of(&mut self, ways: &[(StageId, ExitPath)]) -> Vec<(StageId, ExitPath)> {
+        let mut left: Vec<_> = ways.iter().filter(|(_, way)| *way != ExitPath::NoMatch).cloned().collect();
+        let mut some = Vec::new();
+        while some.len() < AIMS && !left.is_empty() {
+            let index = usize::try_from(self.below(left.len() as u64)).unwrap_or(0);
+            some.push(left.swap_remove(index));
+        }
+        some
+    }
+
+    fn failure(&mut self) -> ScriptFailure {
+        let class = *self.one_of(&CLASSES);
+        let waits = matches!(class, FailureClass::RateLimited | FailureClass::Quota) && self.below(2) == 0;
+        ScriptFailure {
+            class,
+            message: format!("injected: {}", class.name()),
+            retry_after: waits.then(|| Millis::seconds(1 + self.0 % 60)),
+            until: None,
+        }
     }
 }

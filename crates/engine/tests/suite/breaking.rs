@@ -8,7 +8,8 @@ use crate::support::build::{action, gate};
 use crate::support::{Sim, flow};
 
 fn reporting() -> Reading {
-    let found = Found { file: "a.md".to_owned(), how: How::Only, start: 0, end: 1, unclosed: false };
+    let found =
+        ReportLocation { file: "a.md".to_owned(), how: ReportClue::Only, start: 0, end: 1, unclosed: false };
     Reading { reports: vec![found], tag: Some(Tag { number: Some(0), line: 1 }), ..Reading::default() }
 }
 
@@ -173,7 +174,7 @@ fn a_failed_action_of_a_block_does_not_stop_the_run() {
     let uses = [("log".to_owned(), BlockUse::Do(log))].into_iter().collect();
     first_turn(&mut workflow).reads.blocks = Some(Blocks { fence: "action".to_owned(), uses });
     let mut sim = Sim::started(workflow);
-    let block = Block { kind: "log".to_owned(), value: serde_json::json!({"type": "log"}) };
+    let block = ReplyBlock { kind: "log".to_owned(), value: serde_json::json!({"type": "log"}) };
     let tag = Some(Tag { number: Some(0), line: 1 });
     sim.reply("plan", Reading { blocks: vec![block], tag, ..Reading::default() });
     let call = sim.performs.remove(0).call;

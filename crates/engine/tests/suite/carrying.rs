@@ -7,14 +7,17 @@ use crate::dialects::{outputs, tailor};
 use crate::support::Sim;
 use crate::support::sim::text_of;
 
-fn section(body: Vec<Part>, when: When) -> Section {
-    Section { body, when }
+fn section(body: Vec<PromptPart>, when: SectionCondition) -> PromptSection {
+    PromptSection { body, when }
 }
 
-fn carried() -> Section {
-    let said = Part::Value(Variable::Combined, Form::Plain);
-    let known = Part::Value(Variable::Context, Form::Plain);
-    section(vec![Part::Fixed("carried: ".into()), said, Part::Fixed(" ".into()), known], When::NewSession)
+fn carried() -> PromptSection {
+    let said = PromptPart::Value(Variable::Combined, ValueForm::Plain);
+    let known = PromptPart::Value(Variable::Context, ValueForm::Plain);
+    section(
+        vec![PromptPart::Fixed("carried: ".into()), said, PromptPart::Fixed(" ".into()), known],
+        SectionCondition::NewSession,
+    )
 }
 
 fn measure(workflow: &mut Workflow) -> &mut Turn {
@@ -117,7 +120,7 @@ fn names(stage: &str, taken: &[(&str, &str)]) -> Option<Box<OutputNames>> {
     Some(Box::new(OutputNames {
         prefix: format!("{}_", stage.replace('.', "_")),
         taken: taken.iter().map(|(key, by)| ((*key).to_owned(), (*by).to_owned())).collect(),
-        collided: Target::failed(&format!("step_failed {stage}")),
+        collided: Target::failed(format!("step_failed {stage}")),
     }))
 }
 
@@ -150,7 +153,7 @@ fn an_output_whose_name_something_else_has_is_wrong() {
 fn a_step_that_cannot_be_wrong_otherwise_fails_by_the_names_of_its_output() {
     let mut workflow = tailor();
     let output = measure(&mut workflow).reads.output.as_mut().expect("it has one");
-    (output.still_wrong, output.corrections) = (StillWrong::KeepValidItems, 0);
+    (output.still_wrong, output.corrections) = (InvalidOutputPolicy::KeepValidItems, 0);
     output.names = names("measure", &[]);
     let mut sim = Sim::started(workflow);
     let taken = vec!["`x` would be a second source of `measure_x`".to_owned()];

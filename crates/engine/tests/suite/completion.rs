@@ -29,7 +29,7 @@ fn says(words: &[&str]) -> Reading {
 }
 
 fn blocks(blocks: &[Json]) -> Reading {
-    let block = |value: &Json| Block {
+    let block = |value: &Json| ReplyBlock {
         kind: value["type"].as_str().expect("a type").to_owned(),
         value: value.clone(),
     };
@@ -54,7 +54,7 @@ fn handler() -> Action {
         argv,
         timeout: Millis::seconds(60),
         input: Json::Null,
-        told: Told::ByAnswer,
+        told: CommandVerdict::ByAnswer,
         written: None,
     }
 }
@@ -206,8 +206,8 @@ fn signals_lead_from_phase_to_phase_in_order_and_each_once() {
     // S-63
     let mut workflow = looping(phases());
     let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!() };
-    let shows = vec![Part::Value(Variable::CurrentPhase, Form::Plain)];
-    turns[0].prompt.sections = vec![Section { body: shows, when: When::Always }];
+    let shows = vec![PromptPart::Value(Variable::CurrentPhase, ValueForm::Plain)];
+    turns[0].prompt.sections = vec![PromptSection { body: shows, when: SectionCondition::Always }];
     let mut sim = Sim::started(workflow);
     let mut prompts = Vec::new();
     let replies = [

@@ -40,7 +40,7 @@ fn delivery_wraps_a_definition_in_gates_and_outside_effects() {
     sim.sleep();
     sim.perform("green");
     let call = sim.performs.remove(0).call;
-    sim.fact(Fact::Performed { call, outcome: Outcome::Waiting { reason: "review required".to_owned() } });
+    sim.fact(Fact::Performed { call, outcome: Outcome::Waiting { reason: "review required".into() } });
     assert_eq!(sim.outcome(), "parked: forge");
     sim.crash_and_resume();
     assert!(sim.performs[0].look_up);

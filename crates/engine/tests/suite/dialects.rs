@@ -16,16 +16,22 @@ pub(crate) fn step(id: &str, next: &str) -> Stage {
     let Activity::Turns { turns, .. } = &mut stage.does else { unreachable!() };
     let turn = &mut turns[0];
     turn.session = SessionPolicy::Continue("agent".into());
-    turn.prompt.sections.push(Section {
-        body: vec![Part::Fixed("carried: ".into()), Part::Value(Variable::Previous, Form::Tail(4000))],
-        when: When::NewSession,
+    turn.prompt.sections.push(PromptSection {
+        body: vec![
+            PromptPart::Fixed("carried: ".into()),
+            PromptPart::Value(Variable::Previous, ValueForm::Tail(4000)),
+        ],
+        when: SectionCondition::NewSession,
     });
     turn.reads.output = Some(Output {
         schema: OutputSchema { schema: json!({"type": "object"}), required: true },
         corrections: 1,
-        correction: says(&[Part::Fixed("wrong: ".into()), Part::Value(Variable::Violations, Form::Bullets)]),
-        still_wrong: StillWrong::Go(Target::failed("step_failed")),
-        checked: Checked::BySchema,
+        correction: says(&[
+            PromptPart::Fixed("wrong: ".into()),
+            PromptPart::Value(Variable::Violations, ValueForm::Bullets),
+        ]),
+        still_wrong: InvalidOutputPolicy::Go(Target::failed("step_failed")),
+        checked: OutputCheck::BySchema,
         shaping: Default::default(),
         kept_as: None,
         names: None,
@@ -37,12 +43,12 @@ pub(crate) fn step(id: &str, next: &str) -> Stage {
         message: "message".to_owned(),
     };
     let question = Question {
-        prompt: says(&[Part::Fixed("check".into())]),
+        prompt: says(&[PromptPart::Fixed("check".into())]),
         provider: None,
         model: None,
         session: QuestionSession::Same,
         answer: form,
-        correction: says(&[Part::Fixed("unreadable".into())]),
+        correction: says(&[PromptPart::Fixed("unreadable".into())]),
         corrections: 1,
         unreadable: Some("ng".into()),
     };
@@ -52,8 +58,8 @@ pub(crate) fn step(id: &str, next: &str) -> Stage {
     let again = Again { note: None, at_most: Some(2), exhausted: Target::failed("exhausted_retries") };
     stage.exit = Exit::Rules {
         rules: vec![
-            Rule { when: Holds::Is("ok".into()), then: target(next) },
-            Rule { when: Holds::Is("ng".into()), then: Target::Again(Box::new(again)) },
+            ExitRule { when: RuleCondition::Is("ok".into()), then: target(next) },
+            ExitRule { when: RuleCondition::Is("ng".into()), then: Target::Again(Box::new(again)) },
         ],
         question: None,
         otherwise: Target::failed("no_match"),
@@ -168,7 +174,8 @@ fn completions_by_rounds_keyword_signal_and_the_outside() {
     workflow.completion = Completion::All(vec![Completion::Keyword(keyword), signal]);
     let mut sim = Sim::started(workflow);
     sim.reply("work", Reading { keywords: vec!["DONE".to_owned()], ..Reading::default() });
-    let block = |ok: bool| Block { kind: "review".to_owned(), value: json!({"type": "review", "ok": ok}) };
+    let block =
+        |ok: bool| ReplyBlock { kind: "review".to_owned(), value: json!({"type": "review", "ok": ok}) };
     sim.reply("work", Reading { blocks: vec![block(false)], ..Reading::default() });
     sim.reply("work", Reading { blocks: vec![block(true)], ..Reading::default() });
     assert_eq!(sim.outcome(), "completed: keyword DONE; signal review");
@@ -222,11 +229,11 @@ fn blocks_are_acted_on_in_order_one_at_a_time() {
         uses: IndexMap::from([("note".to_owned(), BlockUse::Do(log))]),
     });
     let mut sim = Sim::started(workflow);
-    let block = |n: u32| Block { kind: "note".to_owned(), value: json!({ "n": n }) };
+    let block = |n: u32| ReplyBlock { kind: "note".to_owned(), value: json!({ "n": n }) };
     sim.reply("work", Reading { blocks: vec![block(1), block(2)], ..Reading::default() });
     assert_eq!(sim.performs.len(), 1);
     sim.perform("ok");
-    assert_eq!(sim.performs[0].given, Given::Block(block(2)));
+    assert_eq!(sim.performs[0].given, ActionInput::Block(block(2)));
     sim.perform("ok");
     assert_eq!(sim.outcome(), "completed: complete");
     sim.prove_replay();

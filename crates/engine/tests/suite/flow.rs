@@ -129,7 +129,8 @@ fn reports_are_saved_before_the_exit_and_also_while_a_sibling_holds_the_run() {
     // P-31, P-34, case 18
     let mut sim = Sim::started(flow("review[a b]: all(ok) -> COMPLETE"));
     sim.fail("b", FailureClass::Auth);
-    let found = Found { file: "a.md".to_owned(), how: How::Only, start: 0, end: 5, unclosed: false };
+    let found =
+        ReportLocation { file: "a.md".to_owned(), how: ReportClue::Only, start: 0, end: 5, unclosed: false };
     let tag = Some(Tag { number: Some(0), line: 1 });
     sim.reply("a", Reading { reports: vec![found], tag, ..Reading::default() });
     assert_eq!(sim.performs.len(), 1, "the report of the one that replied");
@@ -145,7 +146,13 @@ fn reports_are_saved_before_the_exit_and_also_while_a_sibling_holds_the_run() {
 fn a_report_that_cannot_be_written_parks_the_run_and_is_saved_again_without_asking() {
     // P-55
     let mut sim = Sim::started(flow("plan: ok -> COMPLETE"));
-    let found = Found { file: "plan.md".to_owned(), how: How::Only, start: 0, end: 5, unclosed: false };
+    let found = ReportLocation {
+        file: "plan.md".to_owned(),
+        how: ReportClue::Only,
+        start: 0,
+        end: 5,
+        unclosed: false,
+    };
     let tag = Some(Tag { number: Some(0), line: 1 });
     sim.reply("plan", Reading { reports: vec![found], tag, ..Reading::default() });
     let call = Some(sim.performs.remove(0).call);

@@ -8,7 +8,7 @@ use crate::support::sim::text_of;
 use crate::support::{Sim, flow};
 
 fn publishes(topic: &str, message: Option<&str>) -> Reading {
-    let event = Published { topic: topic.into(), message: message.map(str::to_owned), line: 1 };
+    let event = PublishedEvent { topic: topic.into(), message: message.map(str::to_owned), line: 1 };
     Reading { digest: format!("{topic}{message:?}"), events: vec![event], ..Reading::default() }
 }
 
@@ -19,9 +19,9 @@ fn ends(word: &str) -> Reading {
 fn hat(id: &str, declared: &[&str], requires: &[&str]) -> Stage {
     let mut stage = flow(&format!("{id}: always -> COMPLETE")).stages[0].clone();
     let note = says(&[
-        Part::Fixed("nothing was reported".into()),
-        Part::Value(Variable::Reasons, Form::Bullets),
-        Part::Value(Variable::ReplyTail, Form::Quote),
+        PromptPart::Fixed("nothing was reported".into()),
+        PromptPart::Value(Variable::Reasons, ValueForm::Bullets),
+        PromptPart::Value(Variable::ReplyTail, ValueForm::Quote),
     ]);
     stage.exit = Exit::Topics {
         silent: Again { note: Some(note), at_most: None, exhausted: Target::failed("never") },
@@ -29,10 +29,10 @@ fn hat(id: &str, declared: &[&str], requires: &[&str]) -> Stage {
     };
     let Activity::Turns { turns, .. } = &mut stage.does else { unreachable!() };
     turns[0].prompt = says(&[
-        Part::Fixed(id.into()),
-        Part::Value(Variable::EventTopic, Form::Plain),
-        Part::Value(Variable::EventMessage, Form::Quote),
-        Part::Value(Variable::Note, Form::Plain),
+        PromptPart::Fixed(id.into()),
+        PromptPart::Value(Variable::EventTopic, ValueForm::Plain),
+        PromptPart::Value(Variable::EventMessage, ValueForm::Quote),
+        PromptPart::Value(Variable::Note, ValueForm::Plain),
     ]);
     turns[0].reads.directives = Some(Directives {
         words: vec![EndWord {
@@ -69,8 +69,8 @@ fn ring(requires: &[&str]) -> Workflow {
         expected: false,
     });
     workflow.monitors = vec![
-        Monitor { watches: Watch::Silent { times: 3 }, then: Alarm::Hold("stalled".to_owned()) },
-        Monitor { watches: Watch::Same { times: 3 }, then: Alarm::Hold("stale".to_owned()) },
+        Monitor { watches: Watch::Silent { times: 3 }, then: Alarm::Hold("stalled".into()) },
+        Monitor { watches: Watch::Same { times: 3 }, then: Alarm::Hold("stale".into()) },
     ];
     workflow
 }
@@ -143,7 +143,7 @@ fn reasons_are_told_in_the_workflows_words_each_once() {
         ("missing_event".to_owned(), " First {}.".to_owned()),
     ]);
     let mut sim = Sim::started(workflow);
-    let near_misses = vec!["in_code_block: a".to_owned(), "in_code_block: b".to_owned()];
+    let near_misses = vec!["in_code_block: a".into(), "in_code_block: b".into()];
     sim.reply("tester", Reading { near_misses, ..Reading::default() });
     let prompt = text_of(sim.asks[0].draft.as_ref().unwrap());
     assert!(prompt.ends_with("nothing was reported\n\n-  In a block."), "{prompt}");

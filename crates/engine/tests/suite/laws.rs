@@ -117,7 +117,13 @@ fn play(sim: &mut Sim, one: &Move) {
     match one {
         Move::Reply { which, tag, report } if !sim.asks.is_empty() => {
             let request = sim.asks.remove(which % sim.asks.len());
-            let found = Found { file: "r.md".to_owned(), how: How::Only, start: 0, end: 1, unclosed: false };
+            let found = ReportLocation {
+                file: "r.md".to_owned(),
+                how: ReportClue::Only,
+                start: 0,
+                end: 1,
+                unclosed: false,
+            };
             let reading = Reading {
                 digest: format!("{which}"),
                 tag: tag.map(|number| Tag { number: Some(number), line: 1 }),
@@ -139,7 +145,7 @@ fn play(sim: &mut Sim, one: &Move) {
             let outcome = match outcome {
                 0 => done("ok"),
                 1 => done("x"),
-                2 => Outcome::Waiting { reason: "forge".to_owned() },
+                2 => Outcome::Waiting { reason: "forge".into() },
                 _ => Outcome::Failed(Failure::new(FailureClass::Transient, "x")),
             };
             sim.fact(Fact::Performed { call: performance.call, outcome });
@@ -176,8 +182,8 @@ fn play(sim: &mut Sim, one: &Move) {
 /// Sends a fact about some earlier call. It changes nothing unless that call is running.
 fn late(sim: &mut Sim, which: usize) {
     let calls = sim.records.iter().filter_map(|record| match &record.entry {
-        Entry::Fact(Fact::Asked { call, .. }) => Some(call.clone()),
-        Entry::Fact(_) | Entry::Decision(_) => None,
+        RecordEntry::Fact(Fact::Asked { call, .. }) => Some(call.clone()),
+        RecordEntry::Fact(_) | RecordEntry::Decision(_) => None,
     });
     let calls: Vec<CallId> = calls.collect();
     let Some(call) = calls.get(which % calls.len().max(1)).cloned() else { return };
@@ -207,7 +213,7 @@ proptest! {
             play(&mut sim, one);
         }
         sim.prove_replay();
-        let replied = |record: &Record| matches!(record.entry, Entry::Fact(Fact::Replied(_)));
+        let replied = |record: &Record| matches!(record.entry, RecordEntry::Fact(Fact::Replied(_)));
         if matches!(sim.run.ending(), Some(Ending::Completed(_))) {
             // S-26: these flows wait for nothing outside, so a success needs at least one reply.
             prop_assert!(sim.records.iter().any(replied), "{}", sim.outcome());
@@ -232,7 +238,7 @@ proptest! {
         }
         if let Some((mut run, from)) = twin {
             for record in &sim.records[from..] {
-                if let Entry::Fact(fact) = &record.entry {
+                if let RecordEntry::Fact(fact) = &record.entry {
                     let _ = run.apply(&sim.workflow, &Event { at: record.at, fact: fact.clone() });
                 }
             }
@@ -301,7 +307,7 @@ fn the_size_of_a_run_does_not_depend_on_its_length() {
     let mut workflow = flow("a: ok -> b; b: ok -> a; max 100000");
     workflow.monitors = vec![Monitor {
         watches: Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 40 },
-        then: Alarm::Hold("cycle".to_owned()),
+        then: Alarm::Hold("cycle".into()),
     }];
     workflow.monitors[0].watches = Watch::Cycle { stages: vec!["b".into(), "b".into()], times: 3 };
     let mut sim = Sim::started(workflow);
@@ -312,7 +318,7 @@ fn the_size_of_a_run_does_not_depend_on_its_length() {
         if round == 99 || round == 999 {
             sizes.push(serde_json::to_string(&sim.run).expect("a run can be written").len());
         }
-        sim.records.retain(|record| matches!(record.entry, Entry::Decision(Decision::Round { .. })));
+        sim.records.retain(|record| matches!(record.entry, RecordEntry::Decision(Decision::Round { .. })));
     }
     assert!(sizes[1] < sizes[0] + 100, "{sizes:?}");
 }

@@ -7,7 +7,7 @@ use crate::support::sim::text_of;
 use crate::support::{Sim, flow};
 
 /// `close` says `closing` or `repeat`; closing needs both proofs.
-fn closing(refuted: &Refuted) -> Workflow {
+fn closing(refuted: &RefutedProofPolicy) -> Workflow {
     let mut workflow = flow("close: closing -> COMPLETE, repeat -> close");
     let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!() };
     let proof = |name: &str| Proof {
@@ -17,18 +17,21 @@ fn closing(refuted: &Refuted) -> Workflow {
         refuted: refuted.clone(),
     };
     turns[0].reads.proofs = vec![proof("clean"), proof("tests")];
-    let section = |text: &str, when| Section { body: vec![Part::Fixed(text.into())], when };
-    let found = Part::Value(Variable::Refutation, Form::Plain);
+    let section = |text: &str, when| PromptSection { body: vec![PromptPart::Fixed(text.into())], when };
+    let found = PromptPart::Value(Variable::Refutation, ValueForm::Plain);
     turns[0].prompt.sections = vec![
-        section("Close.", When::Unrefuted),
-        section("Clean up.", When::Refuted(0)),
-        Section { body: vec![Part::Fixed("Mend: ".into()), found], when: When::Refuted(1) },
+        section("Close.", SectionCondition::Unrefuted),
+        section("Clean up.", SectionCondition::Refuted(0)),
+        PromptSection {
+            body: vec![PromptPart::Fixed("Mend: ".into()), found],
+            when: SectionCondition::Refuted(1),
+        },
     ];
     workflow
 }
 
-fn again(at_most: u32) -> Refuted {
-    Refuted::Again { at_most, exhausted: Target::failed("retries_exhausted close 2") }
+fn again(at_most: u32) -> RefutedProofPolicy {
+    RefutedProofPolicy::Again { at_most, exhausted: Target::failed("retries_exhausted close 2") }
 }
 
 fn prompt(sim: &Sim) -> String {
@@ -89,11 +92,12 @@ fn an_agent_that_repeats_itself_uses_up_no_attempts() {
 
 #[test]
 fn a_refutation_can_end_the_run_or_be_remarked_only() {
-    let mut sim = Sim::started(closing(&Refuted::Go(Target::failed("validation_failed close clean"))));
+    let mut sim =
+        Sim::started(closing(&RefutedProofPolicy::Go(Target::failed("validation_failed close clean"))));
     sim.tag("close", Some(0));
     sim.perform("failed");
     assert_eq!(sim.outcome(), "failed: validation_failed close clean");
-    let mut sim = Sim::started(closing(&Refuted::Remarked));
+    let mut sim = Sim::started(closing(&RefutedProofPolicy::Remarked));
     sim.tag("close", Some(0));
     sim.perform("failed");
     sim.perform("failed");

@@ -103,12 +103,12 @@ fn only_a_form_that_is_demanded_reaches_the_provider() {
 
 #[test]
 fn all_that_was_said_and_done_until_a_correction_counts() {
-    let block = |kind: &str| Block { kind: kind.to_owned(), value: json!({"type": kind}) };
+    let block = |kind: &str| ReplyBlock { kind: kind.to_owned(), value: json!({"type": kind}) };
     let read = ToolUsed { name: "Read".to_owned(), ..ToolUsed::default() };
     let bash = ToolUsed { name: "Bash".to_owned(), ..ToolUsed::default() };
     let mut workflow = tailor();
     let Activity::Turns { turns, .. } = &mut workflow.stages["measure"].does else { unreachable!() };
-    turns[0].reads.carry = Spoken::AllMessages;
+    turns[0].reads.carry = CarriedWords::AllMessages;
     workflow.completion = Completion::Keyword(Keyword { word: "DONE".to_owned(), whole_line: false });
     let mut sim = Sim::started(workflow);
     let request = sim.take_ask("measure");

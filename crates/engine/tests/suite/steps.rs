@@ -205,13 +205,15 @@ fn outputs_accumulate_and_a_rerun_replaces_the_whole_entry() {
     // S-42, S-43, case 17
     let mut workflow = tailor();
     let output = |key: &str| {
-        Part::Value(
+        PromptPart::Value(
             Variable::Output { stage: "measure".into(), key: key.into(), otherwise: None },
-            Form::Plain,
+            ValueForm::Plain,
         )
     };
-    let shows = ["height", "note", "ok", "list"].map(|key| [output(key), Part::Fixed("|".into())]).concat();
-    turn_of(&mut workflow, "quote").prompt.sections = vec![Section { body: shows, when: When::Always }];
+    let shows =
+        ["height", "note", "ok", "list"].map(|key| [output(key), PromptPart::Fixed("|".into())]).concat();
+    turn_of(&mut workflow, "quote").prompt.sections =
+        vec![PromptSection { body: shows, when: SectionCondition::Always }];
     let Exit::Rules { rules, .. } = &mut workflow.stages["quote"].exit else { unreachable!() };
     rules[1].then = Target::Stage("measure".into());
     let mut sim = Sim::started(workflow);
@@ -233,7 +235,7 @@ fn outputs_accumulate_and_a_rerun_replaces_the_whole_entry() {
 fn a_wrong_output_leaves_the_context_as_it_was() {
     // S-46, case 17
     let mut workflow = tailor();
-    let failed = StillWrong::Go(Target::Stage("quote".into()));
+    let failed = InvalidOutputPolicy::Go(Target::Stage("quote".into()));
     turn_of(&mut workflow, "measure").reads.output.as_mut().unwrap().still_wrong = failed;
     let wrong =
         || Reading { violations: vec!["/height: no number".to_owned()], ..outputs(json!({"height": "175"})) };
@@ -250,8 +252,9 @@ fn an_unreadable_check_is_told_to_the_next_round() {
     // Case 13
     let mut workflow = tailor();
     workflow.words.insert("check-unreadable".to_owned(), "unreadable check reply".to_owned());
-    let message = vec![Part::Value(Variable::CheckMessage, Form::Plain)];
-    turn_of(&mut workflow, "measure").prompt.sections = vec![Section { body: message, when: When::Always }];
+    let message = vec![PromptPart::Value(Variable::CheckMessage, ValueForm::Plain)];
+    turn_of(&mut workflow, "measure").prompt.sections =
+        vec![PromptSection { body: message, when: SectionCondition::Always }];
     let mut sim = Sim::started(workflow);
     sim.reply("measure", outputs(json!({})));
     sim.reply("measure#judge", outputs(json!({"result": null, "message": "hm"})));
@@ -268,8 +271,10 @@ fn a_check_is_asked_about_what_the_step_has_just_found_out() {
     let height = Variable::Output { stage: "measure".into(), key: "height".to_owned(), otherwise: None };
     let choice = turn_of(&mut workflow, "measure").reads.choice.as_mut().unwrap();
     let Some(Method::Ask(question)) = choice.found_by.last_mut() else { panic!("a check asks") };
-    question.prompt.sections =
-        vec![Section { body: vec![Part::Value(height, Form::Plain)], when: When::Always }];
+    question.prompt.sections = vec![PromptSection {
+        body: vec![PromptPart::Value(height, ValueForm::Plain)],
+        when: SectionCondition::Always,
+    }];
     let mut sim = Sim::started(workflow);
     sim.reply("measure", outputs(json!({"height": 175})));
     assert_eq!(text_of(sim.asks[0].draft.as_ref().unwrap()), "175");
@@ -378,8 +383,11 @@ fn a_reply_without_words_keeps_what_was_said_before() {
 #[test]
 fn what_is_known_beside_what_was_said_is_carried_into_a_new_session() {
     let mut workflow = tailor();
-    let context = vec![Part::Value(Variable::Context, Form::Plain)];
-    turn_of(&mut workflow, "quote").prompt.sections.push(Section { body: context, when: When::NewSession });
+    let context = vec![PromptPart::Value(Variable::Context, ValueForm::Plain)];
+    turn_of(&mut workflow, "quote")
+        .prompt
+        .sections
+        .push(PromptSection { body: context, when: SectionCondition::NewSession });
     let mut sim = Sim::started(workflow);
     pass(&mut sim, "measure", json!({}));
     sim.fail("quote", FailureClass::SessionLost);

@@ -205,7 +205,13 @@ fn next_fact(sim: &mut Sim, choice: usize) -> Option<Fact> {
         let request = sim.asks.remove(choice % sim.asks.len());
         let mut fact = replied(&request, 10, choice);
         if let (Fact::Replied(reply), true) = (&mut fact, choice == 1) {
-            let found = Found { file: "r.md".to_owned(), how: How::Only, start: 0, end: 1, unclosed: false };
+            let found = ReportLocation {
+                file: "r.md".to_owned(),
+                how: ReportClue::Only,
+                start: 0,
+                end: 1,
+                unclosed: false,
+            };
             reply.reading.reports.push(found);
         }
         return Some(fact);

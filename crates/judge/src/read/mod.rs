@@ -3,121 +3,139 @@
 //! Every reader finds its candidates in one pass over the text, and then reads only the lines around them. The cost is
 //! therefore linear in the length of any reply.
 
-mod ansi;
-mod block;
-mod directive;
-mod echo;
-mod excerpt;
-mod fence;
-mod json;
-mod keyword;
-mod page;
-mod quoted;
+mod blocks;
+mod directives;
+mod json_text;
+mod markdown;
+mod quotation;
 mod reply;
-mod report;
-mod tag;
-mod window;
-
+mod reports;
+mod tags;
 #[cfg(test)]
 mod tests;
+mod value;
 
-use saihai_model::{AnswerForm, Checked, Choice, Json, Method, Pointed, Question, Reading, Reads, Wanted};
+use saihai_model::{
+    AnswerForm, Choice, ExpectedReply, Json, LabelField, Method, OutputCheck, ProgramExit, Question, Reading,
+    Reads, ReportClue, ReportLocation,
+};
 
 use crate::digest::sha256;
-use crate::pointed;
-pub use directive::Miss;
-use json::Demand;
-use reply::Reply;
-use tag::NoneTag;
+use crate::label;
+use reply::ParsedReply;
+use tags::NoneTag;
+use value::ValueDemand;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Said<'a> {
+pub struct ReplyText<'a> {
     pub text: &'a str,
     /// Structured value that the provider delivered next to the text.
     pub structured: Option<&'a Json>,
 }
 
 /// Reads the expected parts of a reply. `prompt` is the text it answers: an echo of it decides nothing.
-pub fn read(wanted: Wanted<'_>, prompt: &str, said: Said<'_>) -> Reading {
-    let window = window::Window::of(said.text);
-    let plain = ansi::strip(window.text);
-    let reply = Reply::new(window, &plain, prompt);
+pub fn read(wanted: ExpectedReply<'_>, prompt: &str, said: ReplyText<'_>) -> Reading {
+    let window = reply::ReplyWindow::of(said.text);
+    let plain = reply::strip_escapes(window.text);
+    let reply = ParsedReply::new(window, &plain, prompt);
     let mut reading = Reading {
         digest: sha256(said.text),
-        tail: excerpt::tail(said.text, Reading::TAIL).to_owned(),
+        tail: excerpt_tail(said.text, Reading::TAIL).to_owned(),
         warnings: window.warning().into_iter().collect(),
         ..Reading::default()
     };
     match wanted {
-        Wanted::Work(reads) => read_work(reads, &reply, said.structured, &mut reading),
-        Wanted::Answer(choice, question) => {
+        ExpectedReply::Work(reads) => read_work(reads, &reply, said.structured, &mut reading),
+        ExpectedReply::Answer(choice, question) => {
             read_answer(choice, question, &reply, said.structured, &mut reading);
         }
     }
+    reading.quotation = quotation::quotation(&reply, &reading);
     reading
+}
+
+/// Reads the output of a program. Tags and values count as in a reply; a report is the whole output.
+pub fn read_program(reads: &Reads, output: &str, exit: ProgramExit) -> Reading {
+    let without_reports = Reads { reports: Vec::new(), ..reads.clone() };
+    let said = ReplyText { text: output, structured: None };
+    let reports = reads.reports.iter().map(|report| ReportLocation {
+        file: report.file.clone(),
+        how: ReportClue::Whole,
+        start: 0,
+        end: output.len() as u64,
+        unclosed: false,
+    });
+    let reading = read(ExpectedReply::Work(&without_reports), "", said);
+    let quotation = quotation::last_line(output);
+    Reading { exit: Some(exit), reports: reports.collect(), quotation, ..reading }
+}
+
+/// Removes lines that are only a status tag, which say nothing to a person.
+pub fn without_status_tags(text: &str) -> String {
+    text.lines().filter(|line| !tags::is_only_a_tag(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the blocks and keywords of a message before the final text. Values and labels come only from the final text.
 pub fn overheard(reads: &Reads, prompt: &str, message: &str) -> Reading {
-    let window = window::Window::of(message);
-    let plain = ansi::strip(window.text);
-    let reply = Reply::new(window, &plain, prompt);
-    let found = reads.blocks.as_ref().map(|blocks| block::read(&reply, blocks)).unwrap_or_default();
+    let window = reply::ReplyWindow::of(message);
+    let plain = reply::strip_escapes(window.text);
+    let reply = ParsedReply::new(window, &plain, prompt);
+    let found = reads.blocks.as_ref().map(|blocks| blocks::read_blocks(&reply, blocks)).unwrap_or_default();
     Reading {
         blocks: found.blocks,
         warnings: window.warning().into_iter().chain(found.warnings).collect(),
-        keywords: keyword::read(&reply, &reads.keywords),
+        keywords: blocks::read_keywords(&reply, &reads.keywords),
         ..Reading::default()
     }
 }
 
-fn read_work(reads: &Reads, reply: &Reply<'_>, structured: Option<&Json>, reading: &mut Reading) {
+fn read_work(reads: &Reads, reply: &ParsedReply<'_>, structured: Option<&Json>, reading: &mut Reading) {
     if let Some(choice) = &reads.choice
         && choice.found_by.iter().any(|method| matches!(method, Method::Tag))
     {
-        tag::read(reply, &choice.options, NoneTag::Ignored).put_into(reading);
+        tags::read_tags(reply, &choice.options, NoneTag::Ignored).put_into(reading);
     }
     if let Some(directives) = &reads.directives {
-        directive::read(reply, directives).put_into(reading);
+        directives::read_directives(reply, directives).put_into(reading);
     }
     let mut taken = Vec::new();
     if let Some(blocks) = &reads.blocks {
-        let found = block::read(reply, blocks);
+        let found = blocks::read_blocks(reply, blocks);
         taken = found.taken;
         reading.blocks = found.blocks;
         reading.warnings.extend(found.warnings);
     }
     if let Some((schema, required)) = schema_of(reads) {
         let shaping = reads.output.as_ref().map(|output| &output.shaping);
-        let demand = Demand { schema, required, taken: &taken, shaping };
+        let demand = ValueDemand { schema, required, taken: &taken, shaping };
         match reads.output.as_ref().map(|output| output.checked).unwrap_or_default() {
-            Checked::BySchema => json::read(reply, structured, demand),
-            Checked::ByItem => json::read_items(reply, structured, demand),
+            OutputCheck::BySchema => value::read_value(reply, structured, demand),
+            OutputCheck::ByItem => value::read_items(reply, structured, demand),
         }
         .put_into(reading);
     }
     for (choice, field) in reads.choice.iter().flat_map(fields) {
-        pointed::judge(choice, field, reading);
+        label::judge_field(choice, field, reading);
     }
     if !reads.reports.is_empty() {
-        let found = report::read(reply, &reads.reports);
+        let found = reports::read_reports(reply, &reads.reports);
         reading.reports = found.reports;
         reading.warnings.extend(found.warnings);
     }
-    reading.keywords = keyword::read(reply, &reads.keywords);
+    reading.keywords = blocks::read_keywords(reply, &reads.keywords);
 }
 
 /// Returns the fields that choose a label.
-fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &Pointed)> {
+fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &LabelField)> {
     choice.found_by.iter().filter_map(move |method| match method {
         Method::Field(field) => Some((choice, field)),
-        Method::Tag | Method::Findings(_) | Method::Ask(_) => None,
+        Method::Tag | Method::Findings(_) | Method::ExitCode(_) | Method::Ask(_) => None,
     })
 }
 
 /// Returns the start of a value, for messages.
 pub(crate) fn excerpt(value: &str) -> String {
-    excerpt::head(value, 200)
+    excerpt_head(value, 200)
 }
 
 static ANY: Json = Json::Bool(true);
@@ -134,16 +152,54 @@ fn schema_of(reads: &Reads) -> Option<(&Json, bool)> {
 fn read_answer(
     choice: &Choice,
     question: &Question,
-    reply: &Reply<'_>,
+    reply: &ParsedReply<'_>,
     structured: Option<&Json>,
     reading: &mut Reading,
 ) {
     match &question.answer {
-        AnswerForm::Tag => tag::read(reply, &choice.options, NoneTag::Counts).put_into(reading),
+        AnswerForm::Tag => tags::read_tags(reply, &choice.options, NoneTag::Counts).put_into(reading),
         // An answer in a form has no content outside it, so the form is required regardless of its schema.
         AnswerForm::Form { schema, .. } => {
-            let demand = Demand { schema: &schema.schema, required: true, taken: &[], shaping: None };
-            json::read(reply, structured, demand).put_into(reading);
+            let demand = ValueDemand { schema: &schema.schema, required: true, taken: &[], shaping: None };
+            value::read_value(reply, structured, demand).put_into(reading);
         }
+    }
+}
+
+fn excerpt_tail(text: &str, characters: usize) -> &str {
+    match characters.checked_sub(1).and_then(|before| text.char_indices().rev().nth(before)) {
+        Some((start, _)) => &text[start..],
+        None if characters == 0 => "",
+        None => text,
+    }
+}
+
+/// Returns the first characters, with `…` where cut.
+pub(crate) fn excerpt_head(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod excerpt_tests {
+    use super::*;
+
+    // T-93
+    #[test]
+    fn texts_are_cut_between_characters() {
+        let check = |text, count, last: &str, first: &str| {
+            assert_eq!(
+                (excerpt_tail(text, count), excerpt_head(text, count).as_str()),
+                (last, first),
+                "{text:?} {count}"
+            );
+        };
+        check("あいう", 2, "いう", "あい…");
+        check("あいう", 3, "あいう", "あいう");
+        check("あいう", 9, "あいう", "あいう");
+        check("あいう", 0, "", "…");
+        check("", 0, "", "");
     }
 }

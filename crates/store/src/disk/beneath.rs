@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::{Disk, Kind, parent};
+use super::{Disk, DiskOperation, parent};
 
 /// A directory opened without following links.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Beneath {
 
 /// Result of reading a name.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum FileContent {
     File(Vec<u8>),
     Absent,
     /// Something that is not safe to open, with the reason.
@@ -49,10 +49,10 @@ impl Beneath {
     }
 
     /// Reads a file by its relative name.
-    pub fn read(&self, file: &str) -> io::Result<Content> {
+    pub fn read(&self, file: &str) -> io::Result<FileContent> {
         let (folders, name) = match split(file) {
             Ok(parts) => parts,
-            Err(why) => return Ok(Content::Unsafe(why)),
+            Err(why) => return Ok(FileContent::Unsafe(why)),
         };
         let folder = match self.folder(&folders) {
             Ok(folder) => folder,
@@ -65,14 +65,14 @@ impl Beneath {
         };
         let metadata = opened.metadata()?;
         if !metadata.is_file() {
-            return Ok(Content::Unsafe("it is not an ordinary file".to_owned()));
+            return Ok(FileContent::Unsafe("it is not an ordinary file".to_owned()));
         }
         if metadata.len() > Self::MOST {
-            return Ok(Content::Unsafe(format!("it is larger than {} MiB", Self::MOST >> 20)));
+            return Ok(FileContent::Unsafe(format!("it is larger than {} MiB", Self::MOST >> 20)));
         }
         let mut bytes = Vec::new();
         opened.take(Self::MOST).read_to_end(&mut bytes)?;
-        Ok(Content::File(bytes))
+        Ok(FileContent::File(bytes))
     }
 
     /// Returns true if a relative name exists. Does not follow a link.
@@ -100,11 +100,11 @@ impl Beneath {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         let create = || Ok(File::from(rustix::fs::openat(folder.as_fd(), &draft, flags, mode)?));
-        let opened = disk.step(Kind::Create, &shown_draft, create)?;
+        let opened = disk.step(DiskOperation::Create, &shown_draft, create)?;
         disk.write(&opened, &shown_draft, bytes)?;
         disk.sync(&opened, &shown_draft)?;
         let rename = || Ok(rustix::fs::renameat(folder.as_fd(), &draft, folder.as_fd(), name)?);
-        disk.step(Kind::Rename, &shown, rename)?;
+        disk.step(DiskOperation::Rename, &shown, rename)?;
         sync_folder(disk, &folder, parent(&shown))
     }
 
@@ -117,7 +117,7 @@ impl Beneath {
                 continue;
             }
             let make = || Ok(rustix::fs::mkdirat(above.as_fd(), name, Mode::from_raw_mode(0o777))?);
-            disk.step(Kind::CreateDirectory, &shown, make)?;
+            disk.step(DiskOperation::CreateDirectory, &shown, make)?;
             sync_folder(disk, &above, parent(&shown))?;
         }
         Ok(())
@@ -168,7 +168,11 @@ fn way_flags() -> OFlags {
 
 fn sync_folder(disk: &Disk, folder: &OwnedFd, shown: &Path) -> io::Result<()> {
     let skip = disk.faults.skips_syncs();
-    disk.step(Kind::SyncDirectory, shown, || if skip { Ok(()) } else { Ok(rustix::fs::fsync(folder)?) })
+    disk.step(
+        DiskOperation::SyncDirectory,
+        shown,
+        || if skip { Ok(()) } else { Ok(rustix::fs::fsync(folder)?) },
+    )
 }
 
 /// Removes the temporary file of an attempt that died.
@@ -205,11 +209,11 @@ fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("`{}`: {why}", path.display()))
 }
 
-fn absent_or_unsafe(error: io::Error) -> io::Result<Content> {
+fn absent_or_unsafe(error: io::Error) -> io::Result<FileContent> {
     if error.kind() == io::ErrorKind::NotFound {
-        Ok(Content::Absent)
+        Ok(FileContent::Absent)
     } else if error.kind() == io::ErrorKind::InvalidInput {
-        Ok(Content::Unsafe(error.to_string()))
+        Ok(FileContent::Unsafe(error.to_string()))
     } else {
         Err(error)
     }

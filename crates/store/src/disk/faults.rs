@@ -11,6 +11,7 @@
 //! | `panic=TEXT` | the code panics, once, before the first operation on a path with this text |
 //! | `no-sync` | syncs do nothing |
 //! | `log=FILE` | logs every operation there: its number, kind and path |
+//! | `reads=FILE` | logs every opening of a journal for reading there: `All` or `Start`, and its path |
 //! | `looks=K` | no disk fault: `work --watch` polls again after K milliseconds, so that its tests need not wait |
 //!
 //! Unit tests make the same plans without a variable; there "dying" means that every later operation fails.
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::Kind;
+use super::{DiskOperation, JournalRead};
 
 /// Time of death relative to the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +49,7 @@ pub enum Errno {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct FaultPlan {
     /// Operation at which the process dies.
     pub die: Option<(Deadly, Moment)>,
     pub fail: Option<(u64, Errno)>,
@@ -59,23 +60,25 @@ pub struct Plan {
     pub no_sync: bool,
     /// Log file for every operation.
     pub log: Option<PathBuf>,
+    /// Log file for every opening of a journal for reading.
+    pub reads: Option<PathBuf>,
     /// Recording of every operation, with the bytes it wrote.
     pub tape: Option<Tape>,
 }
 
 /// Operations in order, for tests that lose some of them afterwards.
-pub type Tape = Arc<std::sync::Mutex<Vec<Step>>>;
+pub type Tape = Arc<std::sync::Mutex<Vec<DiskStep>>>;
 
 #[derive(Debug, Clone)]
-pub struct Step {
-    pub kind: Kind,
+pub struct DiskStep {
+    pub kind: DiskOperation,
     pub path: PathBuf,
     pub bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Faults {
-    plan: Arc<Plan>,
+    plan: Arc<FaultPlan>,
     done: Arc<AtomicU64>,
     dead: Arc<AtomicBool>,
     panicked: Arc<AtomicBool>,
@@ -95,7 +98,7 @@ impl Faults {
         static PROCESS: std::sync::OnceLock<Faults> = std::sync::OnceLock::new();
         let of_variable = || {
             let text = std::env::var("SAIHAI_FAULT").unwrap_or_default();
-            let plan = Plan::parse(&text).unwrap_or_else(|| {
+            let plan = FaultPlan::parse(&text).unwrap_or_else(|| {
                 // An unreadable plan must not pass for an empty one.
                 eprintln!("SAIHAI_FAULT: cannot read `{text}`");
                 std::process::exit(70)
@@ -107,10 +110,10 @@ impl Faults {
 
     #[cfg(not(feature = "faults"))]
     pub(super) fn of_process() -> Self {
-        Self::planned(Plan::default())
+        Self::planned(FaultPlan::default())
     }
 
-    pub(super) fn planned(plan: Plan) -> Self {
+    pub(super) fn planned(plan: FaultPlan) -> Self {
         Self {
             plan: Arc::new(plan),
             done: Arc::default(),
@@ -120,13 +123,19 @@ impl Faults {
         }
     }
 
+    pub(super) fn note_journal_read(&self, read: JournalRead, path: &Path) {
+        if let Some(log) = &self.plan.reads {
+            append(log, &format!("{read:?} {}\n", path.display()));
+        }
+    }
+
     pub(super) fn skips_syncs(&self) -> bool {
         self.plan.no_sync
     }
 
     pub(super) fn around<T>(
         &self,
-        kind: Kind,
+        kind: DiskOperation,
         path: &Path,
         act: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
@@ -148,11 +157,11 @@ impl Faults {
         mut act: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let half = &bytes[..bytes.len() / 2];
-        let fate = self.fate(Kind::Write, path, bytes);
+        let fate = self.fate(DiskOperation::Write, path, bytes);
         if let Some(step) =
             self.plan.tape.as_ref().and_then(|tape| tape.lock().expect("no test panics with it").pop())
         {
-            self.record(Step { bytes: bytes.to_vec(), ..step });
+            self.record(DiskStep { bytes: bytes.to_vec(), ..step });
         }
         match fate {
             Fate::Live => act(bytes),
@@ -173,17 +182,17 @@ impl Faults {
         }
     }
 
-    fn fate(&self, kind: Kind, path: &Path, bytes: &[u8]) -> Fate {
+    fn fate(&self, kind: DiskOperation, path: &Path, bytes: &[u8]) -> Fate {
         let number = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if self.dead.load(Ordering::Relaxed) {
             return Fate::Fail(Errno::Io);
         }
         if let Some(log) = &self.plan.log {
-            note(log, number, kind, path);
+            append(log, &format!("{number} {kind:?} {}\n", path.display()));
         }
         let is_bug = self.plan.panic.as_ref().is_some_and(|text| path.to_string_lossy().contains(text));
         assert!(!is_bug || self.panicked.swap(true, Ordering::Relaxed), "a panic was planned here");
-        self.record(Step { kind, path: path.to_path_buf(), bytes: Vec::new() });
+        self.record(DiskStep { kind, path: path.to_path_buf(), bytes: Vec::new() });
         match (&self.plan.die, self.plan.fail) {
             (Some((at, moment)), _) if at.is(number, bytes) => Fate::Die(*moment),
             (_, Some((at, errno))) if at == number || (self.plan.for_ever && number > at) => {
@@ -193,7 +202,7 @@ impl Faults {
         }
     }
 
-    fn record(&self, step: Step) {
+    fn record(&self, step: DiskStep) {
         if let Some(tape) = &self.plan.tape {
             tape.lock().expect("no test panics with it").push(step);
         }
@@ -210,12 +219,11 @@ impl Faults {
     }
 }
 
-fn note(log: &Path, number: u64, kind: Kind, path: &Path) {
+fn append(log: &Path, line: &str) {
     use std::io::Write;
-    let line = format!("{number} {kind:?} {}\n", path.display());
     let opened = std::fs::OpenOptions::new().create(true).append(true).open(log);
     if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
-        eprintln!("cannot note an operation in `{}`: {error}", log.display());
+        eprintln!("cannot append to `{}`: {error}", log.display());
     }
 }
 
@@ -235,7 +243,7 @@ impl Deadly {
     }
 }
 
-impl Plan {
+impl FaultPlan {
     /// Parses a plan; returns `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let mut plan = Self::default();
@@ -253,6 +261,7 @@ impl Plan {
                 "panic" => plan.panic = Some(value.to_owned()),
                 "no-sync" => plan.no_sync = true,
                 "log" => plan.log = Some(PathBuf::from(value)),
+                "reads" => plan.reads = Some(PathBuf::from(value)),
                 // The `work --watch` command reads this part itself.
                 "looks" => drop(value.parse::<u64>().ok()?),
                 _ => return None,

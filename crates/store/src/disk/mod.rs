@@ -16,25 +16,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use beneath::replace_below;
-pub use beneath::{Beneath, Content};
+pub use beneath::{Beneath, FileContent};
 #[cfg(any(test, feature = "testing"))]
 use faults::Faults;
 #[cfg(not(any(test, feature = "testing")))]
 use no_faults::Faults;
 
 #[cfg(any(test, feature = "testing"))]
-pub use faults::{Deadly, Errno, Moment as Death, Plan, Step, Tape};
+pub use faults::{Deadly, DiskStep, Errno, FaultPlan, Moment as Death, Tape};
 
 /// The only access to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones
 /// share one count.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    counted: Arc<Counted>,
+    counted: Arc<DiskCounters>,
     faults: Faults,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct DiskCounters {
     operations: AtomicU64,
     writes: AtomicU64,
     syncs: AtomicU64,
@@ -51,7 +51,7 @@ pub struct Operations {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DiskOperation {
     CreateDirectory,
     Create,
     Write,
@@ -60,6 +60,14 @@ pub enum Kind {
     Rename,
     Truncate,
     Remove,
+}
+
+/// The part of a journal that a reader wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalRead {
+    /// Only the first batch.
+    Start,
+    All,
 }
 
 impl Default for Disk {
@@ -76,7 +84,7 @@ impl Disk {
 
     /// Creates a disk that fails as planned.
     #[cfg(any(test, feature = "testing"))]
-    pub fn failing(plan: Plan) -> Self {
+    pub fn failing(plan: FaultPlan) -> Self {
         Self { counted: Arc::default(), faults: Faults::planned(plan) }
     }
 
@@ -88,9 +96,14 @@ impl Disk {
         }
     }
 
+    /// Notes that a journal is opened to be read, for tests that count it.
+    pub fn note_journal_read(&self, read: JournalRead, path: &Path) {
+        self.faults.note_journal_read(read, path);
+    }
+
     /// Creates one directory; fails if it exists.
     pub fn create_directory(&self, path: &Path) -> io::Result<()> {
-        self.step(Kind::CreateDirectory, path, || fs::create_dir(path))?;
+        self.step(DiskOperation::CreateDirectory, path, || fs::create_dir(path))?;
         self.sync_directory(parent(path))
     }
 
@@ -112,47 +125,49 @@ impl Disk {
 
     /// Creates a file that must not exist yet. Its name is durable after [`Self::sync_directory`].
     pub fn create_new(&self, path: &Path) -> io::Result<File> {
-        self.step(Kind::Create, path, || OpenOptions::new().write(true).create_new(true).open(path))
+        self.step(DiskOperation::Create, path, || OpenOptions::new().write(true).create_new(true).open(path))
     }
 
     /// Appends bytes to a file.
     pub fn write(&self, mut file: &File, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.count(Kind::Write);
+        self.count(DiskOperation::Write);
         self.faults.write(path, bytes, |part| file.write_all(part))
     }
 
     /// Makes the written bytes durable. After an error their state is unknown.
     pub fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
         let skip = self.faults.skips_syncs();
-        self.step(Kind::Sync, path, || if skip { Ok(()) } else { file.sync_data() })
+        self.step(DiskOperation::Sync, path, || if skip { Ok(()) } else { file.sync_data() })
     }
 
     /// Makes the names in a directory durable.
     pub fn sync_directory(&self, path: &Path) -> io::Result<()> {
         let skip = self.faults.skips_syncs();
-        self.step(Kind::SyncDirectory, path, || if skip { Ok(()) } else { File::open(path)?.sync_all() })
+        self.step(DiskOperation::SyncDirectory, path, || {
+            if skip { Ok(()) } else { File::open(path)?.sync_all() }
+        })
     }
 
     pub fn truncate(&self, file: &File, path: &Path, length: u64) -> io::Result<()> {
-        self.step(Kind::Truncate, path, || file.set_len(length))
+        self.step(DiskOperation::Truncate, path, || file.set_len(length))
     }
 
     pub fn remove(&self, path: &Path) -> io::Result<()> {
-        self.step(Kind::Remove, path, || fs::remove_file(path))
+        self.step(DiskOperation::Remove, path, || fs::remove_file(path))
     }
 
     pub fn remove_directory(&self, path: &Path) -> io::Result<()> {
-        self.step(Kind::Remove, path, || fs::remove_dir(path))
+        self.step(DiskOperation::Remove, path, || fs::remove_dir(path))
     }
 
     pub fn remove_tree(&self, path: &Path) -> io::Result<()> {
-        self.step(Kind::Remove, path, || fs::remove_dir_all(path))
+        self.step(DiskOperation::Remove, path, || fs::remove_dir_all(path))
     }
 
     /// Replaces a whole file: after a crash the old or the new version exists, never half of it.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let draft = draft_of(path);
-        let file = self.step(Kind::Create, &draft, || File::create(&draft))?;
+        let file = self.step(DiskOperation::Create, &draft, || File::create(&draft))?;
         self.write(&file, &draft, bytes)?;
         self.sync(&file, &draft)?;
         self.put_in_place(&draft, path)
@@ -160,21 +175,32 @@ impl Disk {
 
     /// Renames a synced draft to its final name.
     pub fn put_in_place(&self, draft: &Path, path: &Path) -> io::Result<()> {
-        self.step(Kind::Rename, path, || fs::rename(draft, path))?;
+        self.step(DiskOperation::Rename, path, || fs::rename(draft, path))?;
         self.sync_directory(parent(path))
     }
 
-    fn step<T>(&self, kind: Kind, path: &Path, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    fn step<T>(
+        &self,
+        kind: DiskOperation,
+        path: &Path,
+        act: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
         self.count(kind);
         self.faults.around(kind, path, act)
     }
 
-    fn count(&self, kind: Kind) {
+    fn count(&self, kind: DiskOperation) {
         self.counted.operations.fetch_add(1, Ordering::Relaxed);
         match kind {
-            Kind::Write => self.counted.writes.fetch_add(1, Ordering::Relaxed),
-            Kind::Sync | Kind::SyncDirectory => self.counted.syncs.fetch_add(1, Ordering::Relaxed),
-            Kind::CreateDirectory | Kind::Create | Kind::Rename | Kind::Truncate | Kind::Remove => 0,
+            DiskOperation::Write => self.counted.writes.fetch_add(1, Ordering::Relaxed),
+            DiskOperation::Sync | DiskOperation::SyncDirectory => {
+                self.counted.syncs.fetch_add(1, Ordering::Relaxed)
+            }
+            DiskOperation::CreateDirectory
+            | DiskOperation::Create
+            | DiskOperation::Rename
+            | DiskOperation::Truncate
+            | DiskOperation::Remove => 0,
         };
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::Kind;
+use super::{DiskOperation, JournalRead};
 
 #[derive(Debug, Clone)]
 pub(super) struct Faults;
@@ -14,6 +14,9 @@ impl Faults {
     }
 
     #[expect(clippy::unused_self, reason = "the shape of the build with faults")]
+    pub(super) fn note_journal_read(&self, _read: JournalRead, _path: &Path) {}
+
+    #[expect(clippy::unused_self, reason = "the shape of the build with faults")]
     pub(super) fn skips_syncs(&self) -> bool {
         false
     }
@@ -21,7 +24,7 @@ impl Faults {
     #[expect(clippy::unused_self, reason = "the shape of the build with faults")]
     pub(super) fn around<T>(
         &self,
-        _kind: Kind,
+        _kind: DiskOperation,
         _path: &Path,
         act: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {

@@ -18,8 +18,10 @@ fn a_replaced_file_is_the_old_one_or_the_new_one_wherever_the_process_dies() {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("file");
             std::fs::write(&path, "old").unwrap();
-            let disk =
-                Disk::failing(Plan { die: Some((Deadly::Number(operation), moment)), ..Plan::default() });
+            let disk = Disk::failing(FaultPlan {
+                die: Some((Deadly::Number(operation), moment)),
+                ..FaultPlan::default()
+            });
             let done = disk.replace(&path, b"new and longer");
             let now = std::fs::read_to_string(&path).unwrap();
             assert!(done.is_err(), "operation {operation}");
@@ -45,7 +47,8 @@ fn operations_are_counted_by_kind_and_clones_count_together() {
 fn an_operation_fails_as_planned_once_or_from_then_on() {
     let check = |for_ever: bool, expected: &str| {
         let directory = tempfile::tempdir().unwrap();
-        let disk = Disk::failing(Plan { fail: Some((2, Errno::NoSpace)), for_ever, ..Plan::default() });
+        let disk =
+            Disk::failing(FaultPlan { fail: Some((2, Errno::NoSpace)), for_ever, ..FaultPlan::default() });
         let path = directory.path().join("file");
         let file = disk.create_new(&path).unwrap();
         let tries = (0..3).map(|_| disk.write(&file, &path, b"abcd"));
@@ -62,7 +65,7 @@ fn an_operation_fails_as_planned_once_or_from_then_on() {
 fn a_short_write_leaves_half_of_its_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
-    let disk = Disk::failing(Plan { fail: Some((2, Errno::Short)), ..Plan::default() });
+    let disk = Disk::failing(FaultPlan { fail: Some((2, Errno::Short)), ..FaultPlan::default() });
     let file = disk.create_new(&path).unwrap();
     disk.write(&file, &path, b"abcdef").unwrap_err();
     assert_eq!(std::fs::read(&path).unwrap(), b"abc");
@@ -70,15 +73,15 @@ fn a_short_write_leaves_half_of_its_bytes() {
 
 #[test]
 fn plans_are_read_from_text_and_nonsense_is_none() {
-    let plan = Plan::parse("kill-half=7, fail-from=3:EIO,no-sync,log=/tmp/x").unwrap();
+    let plan = FaultPlan::parse("kill-half=7, fail-from=3:EIO,no-sync,log=/tmp/x").unwrap();
     assert_eq!(plan.die, Some((Deadly::Number(7), Death::Half)));
     assert_eq!((plan.fail, plan.for_ever, plan.no_sync), (Some((3, Errno::Io)), true, true));
     assert_eq!(plan.log.as_deref(), Some(Path::new("/tmp/x")));
-    let plan = Plan::parse("kill-after=write:\"called\"").unwrap();
+    let plan = FaultPlan::parse("kill-after=write:\"called\"").unwrap();
     assert_eq!(plan.die, Some((Deadly::Writing("\"called\"".to_owned()), Death::After)));
-    assert!(Plan::parse("").is_some());
+    assert!(FaultPlan::parse("").is_some());
     for nonsense in ["kill", "kill-before=x", "fail=3", "fail=3:ENOENT", "sync"] {
-        assert!(Plan::parse(nonsense).is_none(), "{nonsense}");
+        assert!(FaultPlan::parse(nonsense).is_none(), "{nonsense}");
     }
 }
 
@@ -86,7 +89,7 @@ fn plans_are_read_from_text_and_nonsense_is_none() {
 fn every_operation_is_noted_where_that_was_planned() {
     let directory = tempfile::tempdir().unwrap();
     let (log, path) = (directory.path().join("log"), directory.path().join("file"));
-    let disk = Disk::failing(Plan { log: Some(log.clone()), ..Plan::default() });
+    let disk = Disk::failing(FaultPlan { log: Some(log.clone()), ..FaultPlan::default() });
     disk.replace(&path, b"x").unwrap();
     let noted = std::fs::read_to_string(log).unwrap().replace(&directory.path().display().to_string(), "");
     insta::assert_snapshot!(noted, @"
@@ -109,9 +112,9 @@ fn files_below_a_directory_are_written_with_their_folders_and_read_back() {
     let (inside, _, beneath) = shelf();
     beneath.replace(&Disk::new(), "a/b/c.md", b"one").unwrap();
     beneath.replace(&Disk::new(), "a/b/c.md", b"two").unwrap();
-    assert_eq!(beneath.read("a/b/c.md").unwrap(), Content::File(b"two".to_vec()));
-    assert_eq!(beneath.read("a/b/d.md").unwrap(), Content::Absent);
-    assert_eq!(beneath.read("x/y.md").unwrap(), Content::Absent);
+    assert_eq!(beneath.read("a/b/c.md").unwrap(), FileContent::File(b"two".to_vec()));
+    assert_eq!(beneath.read("a/b/d.md").unwrap(), FileContent::Absent);
+    assert_eq!(beneath.read("x/y.md").unwrap(), FileContent::Absent);
     assert_eq!(names(&inside.path().join("a/b")), ["c.md"]);
 }
 
@@ -121,7 +124,7 @@ fn what_is_written_for_people_follows_no_link_either() {
     let root = inside.path().canonicalize().unwrap();
     replace_below(&root, "a/b/c.md", b"one").unwrap();
     replace_below(&root, "a/b/c.md", b"two").unwrap();
-    assert_eq!(beneath.read("a/b/c.md").unwrap(), Content::File(b"two".to_vec()));
+    assert_eq!(beneath.read("a/b/c.md").unwrap(), FileContent::File(b"two".to_vec()));
     assert_eq!(names(&root.join("a/b")), ["c.md"]);
     fs::remove_dir_all(root.join("a/b")).unwrap();
     fs::write(outside.path().join("c.md"), "theirs").unwrap();
@@ -139,7 +142,7 @@ fn what_is_written_for_people_follows_no_link_either() {
 fn names_that_lead_elsewhere_are_refused() {
     let (inside, _, beneath) = shelf();
     for name in ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a\\b", "a/./b", "nul\0"] {
-        assert!(matches!(beneath.read(name).unwrap(), Content::Unsafe(_)), "{name:?}");
+        assert!(matches!(beneath.read(name).unwrap(), FileContent::Unsafe(_)), "{name:?}");
         let error = beneath.replace(&Disk::new(), name, b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name:?}");
     }
@@ -155,7 +158,7 @@ fn no_link_is_followed_for_reading_or_writing() {
     symlink(outside.path().join("secret"), inside.path().join("file")).unwrap();
     symlink(outside.path().join("new"), inside.path().join("dangling")).unwrap();
     for name in ["folder/secret", "file", "dangling"] {
-        assert!(matches!(beneath.read(name).unwrap(), Content::Unsafe(_)), "{name}");
+        assert!(matches!(beneath.read(name).unwrap(), FileContent::Unsafe(_)), "{name}");
     }
     beneath.replace(&Disk::new(), "folder/new", b"x").unwrap_err();
     // A replaced link leaves its target unchanged.
@@ -163,7 +166,7 @@ fn no_link_is_followed_for_reading_or_writing() {
     beneath.replace(&Disk::new(), "dangling", b"ours").unwrap();
     assert_eq!(names(outside.path()), ["secret"]);
     assert_eq!(std::fs::read_to_string(outside.path().join("secret")).unwrap(), "s");
-    assert_eq!(beneath.read("file").unwrap(), Content::File(b"ours".to_vec()));
+    assert_eq!(beneath.read("file").unwrap(), FileContent::File(b"ours".to_vec()));
 }
 
 // T-81
@@ -192,7 +195,7 @@ fn a_pipe_or_a_directory_under_a_reports_name_neither_blocks_nor_counts() {
     .unwrap();
     std::fs::create_dir(inside.path().join("folder")).unwrap();
     for name in ["pipe", "folder"] {
-        assert!(matches!(beneath.read(name).unwrap(), Content::Unsafe(_)), "{name}");
+        assert!(matches!(beneath.read(name).unwrap(), FileContent::Unsafe(_)), "{name}");
     }
 }
 
@@ -211,7 +214,7 @@ fn nothing_is_written_elsewhere_while_a_folder_and_a_link_change_places() {
                 rustix::fs::renameat_with(here, &folder, here, &link, swap).unwrap();
             }
         });
-        let disk = Disk::failing(Plan { no_sync: true, ..Plan::default() });
+        let disk = Disk::failing(FaultPlan { no_sync: true, ..FaultPlan::default() });
         let (mut put, mut refused) = (0, 0);
         // Under any thread schedule, the loop has met both states.
         while put + refused < 2_000 || put < 20 || refused < 20 {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use saihai_model::{Entry, Moment, Record};
+use saihai_model::{Moment, Record, RecordEntry};
 
 use super::time;
 
@@ -16,26 +16,26 @@ const DIGITS: usize = 8;
 
 /// A verified line with an unparsed body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Framed {
+pub(super) struct FramedLine {
     pub(super) seq: u64,
     pub(super) batch: u64,
     /// Lines left in the same batch.
     pub(super) left: u64,
     pub(super) at: Moment,
-    pub(super) kind: Kind,
+    pub(super) kind: RecordKind,
     /// Range of the body in the line.
     pub(super) body: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordKind {
     Fact,
     Decision,
 }
 
 /// Reason why a line is unreadable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Bad {
+pub(super) enum BadLine {
     /// It differs from the written line.
     Damaged(&'static str),
     /// It is intact, but has unknown contents.
@@ -52,11 +52,11 @@ pub(super) fn write(buffer: &mut Vec<u8>, record: &Record, batch: u64, left: u64
     let header = write!(buffer, r#"{{"v":{VERSION},"seq":{seq},"batch":{batch},"left":{left},"at":""#);
     time::write(buffer, record.at);
     let body = match &record.entry {
-        Entry::Fact(fact) => {
+        RecordEntry::Fact(fact) => {
             buffer.extend_from_slice(b"\",\"fact\":");
             serde_json::to_writer(&mut *buffer, fact)
         }
-        Entry::Decision(decision) => {
+        RecordEntry::Decision(decision) => {
             buffer.extend_from_slice(b"\",\"decision\":");
             serde_json::to_writer(&mut *buffer, decision)
         }
@@ -68,40 +68,40 @@ pub(super) fn write(buffer: &mut Vec<u8>, record: &Record, batch: u64, left: u64
 }
 
 /// Verifies a line without its newline, and removes its frame.
-pub(super) fn frame(line: &[u8]) -> Result<Framed, Bad> {
-    let (sealed, sum) = unseal(line).ok_or(Bad::Damaged("it does not end with a checksum"))?;
+pub(super) fn frame(line: &[u8]) -> Result<FramedLine, BadLine> {
+    let (sealed, sum) = unseal(line).ok_or(BadLine::Damaged("it does not end with a checksum"))?;
     if crc32fast::hash(sealed) != sum {
-        return Err(Bad::Damaged("its checksum does not match"));
+        return Err(BadLine::Damaged("its checksum does not match"));
     }
     let mut rest = sealed;
-    let version = number(&mut rest, b"{\"v\":").ok_or(Bad::Unknown)?;
+    let version = number(&mut rest, b"{\"v\":").ok_or(BadLine::Unknown)?;
     if version != VERSION {
-        return Err(Bad::Version(version));
+        return Err(BadLine::Version(version));
     }
-    framed(sealed, rest).ok_or(Bad::Unknown)
+    framed(sealed, rest).ok_or(BadLine::Unknown)
 }
 
-fn framed(sealed: &[u8], mut rest: &[u8]) -> Option<Framed> {
+fn framed(sealed: &[u8], mut rest: &[u8]) -> Option<FramedLine> {
     let seq = number(&mut rest, b",\"seq\":")?;
     let batch = number(&mut rest, b",\"batch\":")?;
     let left = number(&mut rest, b",\"left\":")?;
     let (at, rest) = rest.strip_prefix(b",\"at\":\"")?.split_first_chunk::<{ time::LENGTH }>()?;
     let at = time::read(at)?;
     let (kind, body) = match rest.strip_prefix(b"\",\"fact\":") {
-        Some(fact) => (Kind::Fact, fact),
-        None => (Kind::Decision, rest.strip_prefix(b"\",\"decision\":")?),
+        Some(fact) => (RecordKind::Fact, fact),
+        None => (RecordKind::Decision, rest.strip_prefix(b"\",\"decision\":")?),
     };
-    Some(Framed { seq, batch, left, at, kind, body: sealed.len() - body.len()..sealed.len() })
+    Some(FramedLine { seq, batch, left, at, kind, body: sealed.len() - body.len()..sealed.len() })
 }
 
 /// Parses the body of a line.
-pub(super) fn entry(kind: Kind, body: &[u8]) -> Result<Entry, serde_json::Error> {
+pub(super) fn entry(kind: RecordKind, body: &[u8]) -> Result<RecordEntry, serde_json::Error> {
     // One UTF-8 check of the whole body is faster than one per string. If it fails, the slice parser reports the error.
     match (kind, str::from_utf8(body)) {
-        (Kind::Fact, Ok(text)) => serde_json::from_str(text).map(Entry::Fact),
-        (Kind::Decision, Ok(text)) => serde_json::from_str(text).map(Entry::Decision),
-        (Kind::Fact, Err(_)) => serde_json::from_slice(body).map(Entry::Fact),
-        (Kind::Decision, Err(_)) => serde_json::from_slice(body).map(Entry::Decision),
+        (RecordKind::Fact, Ok(text)) => serde_json::from_str(text).map(RecordEntry::Fact),
+        (RecordKind::Decision, Ok(text)) => serde_json::from_str(text).map(RecordEntry::Decision),
+        (RecordKind::Fact, Err(_)) => serde_json::from_slice(body).map(RecordEntry::Fact),
+        (RecordKind::Decision, Err(_)) => serde_json::from_slice(body).map(RecordEntry::Decision),
     }
 }
 

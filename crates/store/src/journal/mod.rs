@@ -14,9 +14,10 @@ mod reader;
 mod time;
 mod writer;
 
-pub use line::Kind;
-pub use reader::{End, Raw, Reader, Torn};
-pub use writer::{Failed, Journal, copy};
+pub use line::RecordKind;
+
+pub use reader::{JournalEnd, JournalReader, RawRecord, TornBatch};
+pub use writer::{Journal, JournalWriteError, copy};
 
 /// Formats a moment as in a journal.
 pub fn rfc3339(at: saihai_model::Moment) -> String {

@@ -1,17 +1,17 @@
 //! Reads a journal in one pass, batch by batch, and verifies every line.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use saihai_model::{Entry, Moment, Record};
+use saihai_model::{Moment, Record, RecordEntry};
 
-use super::line::{self, Bad, Framed, Kind};
+use super::line::{self, BadLine, FramedLine, RecordKind};
 use crate::StoreError;
 
 /// Reader of a journal. It returns a batch only once the batch is complete, and keeps one batch in memory.
 #[derive(Debug)]
-pub struct Reader<R = File> {
+pub struct JournalReader<R = File> {
     source: R,
     path: PathBuf,
     /// The current batch, and bytes after it.
@@ -21,15 +21,15 @@ pub struct Reader<R = File> {
     /// Offset of its next line.
     next: usize,
     /// Lines of the batch so far, each with its offset from the start of the batch.
-    lines: Vec<(usize, Framed)>,
-    end: End,
-    torn: Option<Torn>,
+    lines: Vec<(usize, FramedLine)>,
+    end: JournalEnd,
+    torn: Option<TornBatch>,
     over: bool,
 }
 
 /// End of the intact part of a journal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct End {
+pub struct JournalEnd {
     /// Bytes of all complete batches.
     pub length: u64,
     /// Number of their last record.
@@ -42,7 +42,7 @@ pub struct End {
 
 /// An incomplete last batch, which was never acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Torn {
+pub struct TornBatch {
     /// Its first line, from 1.
     pub line: u64,
     pub bytes: u64,
@@ -51,38 +51,50 @@ pub struct Torn {
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     bytes: &'a [u8],
-    lines: &'a [(usize, Framed)],
+    lines: &'a [(usize, FramedLine)],
     path: &'a Path,
 }
 
 /// A line of a complete batch.
 #[derive(Debug, Clone, Copy)]
-pub struct Raw<'a> {
+pub struct RawRecord<'a> {
     pub seq: u64,
     pub at: Moment,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub body: &'a [u8],
     path: &'a Path,
 }
 
 /// Result of reading the next line.
-enum Next {
-    Line(Framed),
-    Bad(Bad),
+enum NextLine {
+    Line(FramedLine),
+    Bad(BadLine),
     Nothing,
 }
 
 /// Bytes to read at once.
 const CHUNK: usize = 256 * 1024;
 
-impl Reader {
+impl JournalReader {
+    /// Opens a journal. The journal of a run is opened with `RunDirectory::open_journal`, which counts.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(StoreError::io("read", path))?;
         Ok(Self::new(file, path))
     }
+
+    /// Continues after the last complete batch, so that the next batch is one that was appended since.
+    pub fn catch_up(&mut self) -> Result<(), StoreError> {
+        // An incomplete batch is read again: its owner may have completed or truncated it.
+        let end = SeekFrom::Start(self.end.length);
+        self.source.seek(end).map_err(StoreError::io("read", &self.path))?;
+        self.buffer.clear();
+        self.lines.clear();
+        (self.start, self.next, self.torn, self.over) = (0, 0, None, false);
+        Ok(())
+    }
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> JournalReader<R> {
     pub fn new(source: R, path: &Path) -> Self {
         Self {
             source,
@@ -91,7 +103,7 @@ impl<R: Read> Reader<R> {
             start: 0,
             next: 0,
             lines: Vec::new(),
-            end: End::default(),
+            end: JournalEnd::default(),
             torn: None,
             over: false,
         }
@@ -113,12 +125,12 @@ impl<R: Read> Reader<R> {
     }
 
     /// Returns the end of the intact part; final once no batch is left.
-    pub fn end(&self) -> End {
+    pub fn end(&self) -> JournalEnd {
         self.end
     }
 
     /// Returns the dropped part after it.
-    pub fn torn(&self) -> Option<Torn> {
+    pub fn torn(&self) -> Option<TornBatch> {
         self.torn
     }
 
@@ -130,14 +142,16 @@ impl<R: Read> Reader<R> {
             let seq = self.end.seq + 1 + self.lines.len() as u64;
             let begins = self.next - self.start;
             match self.next_line()? {
-                Next::Nothing if self.lines.is_empty() => return Ok(false),
-                Next::Nothing => return self.torn_or_damaged(seq, "its batch is not complete"),
-                Next::Bad(Bad::Version(version)) => {
+                NextLine::Nothing if self.lines.is_empty() => return Ok(false),
+                NextLine::Nothing => return self.torn_or_damaged(seq, "its batch is not complete"),
+                NextLine::Bad(BadLine::Version(version)) => {
                     return Err(StoreError::Newer { path: self.path.clone(), line: seq, version });
                 }
-                Next::Bad(Bad::Unknown) => return Err(self.damaged(seq, "its framing is not understood")),
-                Next::Bad(Bad::Damaged(why)) => return self.torn_or_damaged(seq, why),
-                Next::Line(line) => {
+                NextLine::Bad(BadLine::Unknown) => {
+                    return Err(self.damaged(seq, "its framing is not understood"));
+                }
+                NextLine::Bad(BadLine::Damaged(why)) => return self.torn_or_damaged(seq, why),
+                NextLine::Line(line) => {
                     if let Some(why) = self.misplaced(&line) {
                         let ours = line.batch == self.end.batch + 1;
                         return if ours {
@@ -167,7 +181,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Returns the reason why an intact line is out of place.
-    fn misplaced(&self, line: &Framed) -> Option<&'static str> {
+    fn misplaced(&self, line: &FramedLine) -> Option<&'static str> {
         if line.batch != self.end.batch + 1 {
             return Some("lines before it are missing, doubled or out of order");
         }
@@ -180,7 +194,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn next_line(&mut self) -> Result<Next, StoreError> {
+    fn next_line(&mut self) -> Result<NextLine, StoreError> {
         let mut searched = 0;
         loop {
             let rest = &self.buffer[self.next..];
@@ -188,14 +202,14 @@ impl<R: Read> Reader<R> {
                 let end = searched + newline;
                 let framed = line::frame(&rest[..end]);
                 self.next += end + 1;
-                return Ok(framed.map_or_else(Next::Bad, Next::Line));
+                return Ok(framed.map_or_else(NextLine::Bad, NextLine::Line));
             }
             searched = rest.len();
             if !self.read_more()? {
                 self.next += searched;
                 let nothing = searched == 0;
-                let torn = Next::Bad(Bad::Damaged("it does not end with a newline"));
-                return Ok(if nothing { Next::Nothing } else { torn });
+                let torn = NextLine::Bad(BadLine::Damaged("it does not end with a newline"));
+                return Ok(if nothing { NextLine::Nothing } else { torn });
             }
         }
     }
@@ -225,15 +239,16 @@ impl<R: Read> Reader<R> {
             let line = &self.buffer[self.start..self.next];
             dropped += line.len() as u64;
             match next {
-                Next::Nothing => break,
-                Next::Line(line) if line.batch == self.end.batch + 1 => {}
-                Next::Bad(Bad::Damaged(_)) if !self.hides_another_batch(line) => {}
-                Next::Line(_) | Next::Bad(Bad::Damaged(_) | Bad::Unknown | Bad::Version(_)) => {
+                NextLine::Nothing => break,
+                NextLine::Line(line) if line.batch == self.end.batch + 1 => {}
+                NextLine::Bad(BadLine::Damaged(_)) if !self.hides_another_batch(line) => {}
+                NextLine::Line(_)
+                | NextLine::Bad(BadLine::Damaged(_) | BadLine::Unknown | BadLine::Version(_)) => {
                     return Err(self.damaged(seq, why));
                 }
             }
         }
-        self.torn = Some(Torn { line: self.end.seq + 1, bytes: dropped });
+        self.torn = Some(TornBatch { line: self.end.seq + 1, bytes: dropped });
         Ok(false)
     }
 
@@ -246,8 +261,8 @@ impl<R: Read> Reader<R> {
         });
         hidden.any(|line| match line {
             Ok(line) => line.batch != self.end.batch + 1,
-            Err(Bad::Damaged(_)) => false,
-            Err(Bad::Unknown | Bad::Version(_)) => true,
+            Err(BadLine::Damaged(_)) => false,
+            Err(BadLine::Unknown | BadLine::Version(_)) => true,
         })
     }
 
@@ -257,8 +272,8 @@ impl<R: Read> Reader<R> {
 }
 
 impl<'a> Batch<'a> {
-    pub fn lines(self) -> impl Iterator<Item = Raw<'a>> {
-        self.lines.iter().map(move |(begins, line)| Raw {
+    pub fn lines(self) -> impl Iterator<Item = RawRecord<'a>> {
+        self.lines.iter().map(move |(begins, line)| RawRecord {
             seq: line.seq,
             at: line.at,
             kind: line.kind,
@@ -268,12 +283,12 @@ impl<'a> Batch<'a> {
     }
 }
 
-impl Raw<'_> {
+impl RawRecord<'_> {
     pub fn record(&self) -> Result<Record, StoreError> {
         Ok(Record { seq: self.seq, at: self.at, entry: self.entry()? })
     }
 
-    fn entry(&self) -> Result<Entry, StoreError> {
+    fn entry(&self) -> Result<RecordEntry, StoreError> {
         line::entry(self.kind, self.body).map_err(|error| StoreError::Damaged {
             path: self.path.to_path_buf(),
             line: self.seq,

@@ -1,26 +1,26 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use saihai_model::{CallId, Decision, Entry, Fact, Moment, Record};
+use saihai_model::{CallId, Decision, Fact, Moment, Record, RecordEntry};
 
-use super::{Journal, Reader, Torn};
-use crate::disk::{Deadly, Death, Errno, Plan};
+use super::{Journal, JournalReader, TornBatch};
+use crate::disk::{Deadly, Death, Errno, FaultPlan};
 use crate::{Disk, StoreError};
 
 fn call(n: u32) -> CallId {
     CallId { stage: "plan \"1\"\n".into(), visit: 1, round: 1, n }
 }
 
-fn asked(n: u32, prompt: &str) -> Entry {
-    Entry::Fact(Fact::Asked { call: call(n), attempt: 1, prompt: Some(prompt.into()) })
+fn asked(n: u32, prompt: &str) -> RecordEntry {
+    RecordEntry::Fact(Fact::Asked { call: call(n), attempt: 1, prompt: Some(prompt.into()) })
 }
 
-fn entered(visit: u32) -> Entry {
-    Entry::Decision(Decision::Entered { stage: "plan".into(), visit, consecutive: 1 })
+fn entered(visit: u32) -> RecordEntry {
+    RecordEntry::Decision(Decision::Entered { stage: "plan".into(), visit, consecutive: 1 })
 }
 
 /// Builds batches of these sizes, and their records.
-fn batches(sizes: &[u32]) -> Vec<Vec<(Moment, Entry)>> {
+fn batches(sizes: &[u32]) -> Vec<Vec<(Moment, RecordEntry)>> {
     let mut number = 0;
     let mut next = |_| {
         number += 1;
@@ -51,8 +51,8 @@ fn written(sizes: &[u32]) -> Written {
 }
 
 /// Reads the complete batches and the torn part.
-fn read(bytes: &[u8]) -> Result<(Vec<Vec<Record>>, Option<Torn>), StoreError> {
-    let mut reader = Reader::new(bytes, Path::new("journal.ndjson"));
+fn read(bytes: &[u8]) -> Result<(Vec<Vec<Record>>, Option<TornBatch>), StoreError> {
+    let mut reader = JournalReader::new(bytes, Path::new("journal.ndjson"));
     let mut batches = Vec::new();
     while let Some(batch) = reader.next_records()? {
         batches.push(batch);
@@ -100,7 +100,7 @@ fn a_journal_cut_at_any_byte_keeps_its_whole_batches_and_drops_the_torn_one() {
         assert_eq!(batches, written.batches[..whole], "cut at {cut}");
         let line = 1 + written.batches[..whole].iter().map(Vec::len).sum::<usize>() as u64;
         let bytes = (cut - written.starts[whole]) as u64;
-        assert_eq!(torn, (bytes > 0).then_some(Torn { line, bytes }), "cut at {cut}");
+        assert_eq!(torn, (bytes > 0).then_some(TornBatch { line, bytes }), "cut at {cut}");
     }
 }
 
@@ -165,7 +165,7 @@ fn what_never_was_a_line_behind_the_last_batch_is_dropped() {
         let bytes = [&written.bytes[..], tail].concat();
         let (batches, torn) = read(&bytes).unwrap();
         assert_eq!(batches, written.batches);
-        assert_eq!(torn, Some(Torn { line: 4, bytes: tail.len() as u64 }));
+        assert_eq!(torn, Some(TornBatch { line: 4, bytes: tail.len() as u64 }));
     }
 }
 
@@ -191,7 +191,7 @@ fn a_reopened_journal_cuts_what_was_torn_and_goes_on_with_the_next_number() {
     let path = directory.path().join("journal.ndjson");
     let written = written(&[1, 2]);
     std::fs::write(&path, [&written.bytes[..], b"{\"v\":1,"].concat()).unwrap();
-    let mut reader = Reader::open(&path).unwrap();
+    let mut reader = JournalReader::open(&path).unwrap();
     while reader.next_batch().unwrap().is_some() {}
     let torn = reader.torn().is_some();
     let mut journal = Journal::reopen(&path, &Disk::new(), reader.end(), torn).unwrap();
@@ -208,7 +208,7 @@ fn after_a_failed_append_the_journal_takes_nothing_more() {
     for (operation, errno) in [(2, Errno::NoSpace), (2, Errno::Short), (3, Errno::Io)] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.ndjson");
-        let disk = Disk::failing(Plan { fail: Some((operation, errno)), ..Plan::default() });
+        let disk = Disk::failing(FaultPlan { fail: Some((operation, errno)), ..FaultPlan::default() });
         let mut journal = Journal::create(&path, &disk).unwrap();
         let mut batches = batches(&[1, 1]).into_iter();
         journal.append(batches.next().unwrap()).unwrap_err();
@@ -241,7 +241,7 @@ fn a_journal_somebody_else_has_written_to_is_not_written_to() {
     let mut journal = Journal::create(&path, &Disk::new()).unwrap();
     std::fs::write(&path, "something\n").unwrap();
     let error = journal.append(batches(&[1]).remove(0)).unwrap_err();
-    assert!(error.to_string().ends_with("somebody else has written to it"), "{error}");
+    assert!(error.to_string().ends_with("another process has written to it"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), b"something\n");
 }
 
@@ -267,7 +267,7 @@ proptest! {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.ndjson");
-        let disk = Disk::failing(Plan { die: Some((Deadly::Number(operation), moment)), ..Plan::default() });
+        let disk = Disk::failing(FaultPlan { die: Some((Deadly::Number(operation), moment)), ..FaultPlan::default() });
         let mut acknowledged = Vec::new();
         if let Ok(mut journal) = Journal::create(&path, &disk) {
             for batch in batches(&sizes) {

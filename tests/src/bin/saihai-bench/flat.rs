@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use saihai::Observed;
-use saihai_model::{Decision, Entry, ScriptReply};
+use saihai::DriverEvent;
+use saihai_model::{Decision, RecordEntry, ScriptReply};
 
 use crate::law::Law;
 use crate::numbers::processor_time;
@@ -33,8 +33,8 @@ fn repetition() -> Result<(f64, f64)> {
     let driver = subject::driver(directory.path(), subject::workflow(10_001), subject::script(reply))?;
     let mut marks = [0.0; 4];
     subject::drive(driver, &mut |observed| {
-        if let Observed::Recorded(record) = observed
-            && let Entry::Decision(Decision::Round { iteration, .. }) = record.entry
+        if let DriverEvent::Recorded(record) = observed
+            && let RecordEntry::Decision(Decision::Round { iteration, .. }) = record.entry
             && let Some(mark) = [11, 1_011, 9_001, 10_001].iter().position(|turn| *turn == iteration)
         {
             marks[mark] = processor_time().as_secs_f64();

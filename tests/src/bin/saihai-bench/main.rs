@@ -5,6 +5,7 @@
 //! alternates both sides, takes medians and repeats five times. It fails only if the median of the
 //! repetitions exceeds the limit.
 
+mod delivery;
 mod flat;
 mod large;
 mod law;
@@ -17,6 +18,7 @@ mod selection;
 mod start;
 mod subject;
 mod turn;
+mod views;
 
 use std::process::ExitCode;
 
@@ -50,7 +52,7 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 9] = [
+const LAWS: [(&str, Measure); 11] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
@@ -58,6 +60,8 @@ const LAWS: [(&str, Measure); 9] = [
     ("T-104", resume::measure),
     ("T-106", selection::measure),
     ("T-107", large::measure),
+    ("T-108", views::measure),
     ("H-35", reading::measure),
     ("I-45", many::measure),
+    ("I-45-merge", delivery::measure),
 ];

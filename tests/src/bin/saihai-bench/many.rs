@@ -1,6 +1,7 @@
 //! I-45: cost of many parallel issues beyond the cost of git itself.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,8 +56,8 @@ pub(crate) fn measure() -> Result<Vec<Law>> {
 }
 
 /// Resources used by a process and its children.
-struct Spent {
-    wall: f64,
+pub(crate) struct Spent {
+    pub(crate) wall: f64,
     processor: f64,
     /// Peak memory of the process itself, in bytes.
     peak: f64,
@@ -77,20 +78,26 @@ fn by_hand(issues: u32) -> Result<Spent> {
 }
 
 /// A repository with an issue folder on the measured disk.
-struct Scene {
+pub(crate) struct Scene {
     place: tempfile::TempDir,
     issues: u32,
 }
 
 impl Scene {
     fn new(issues: u32) -> Result<Self> {
+        Self::with_script(
+            issues,
+            "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n",
+        )
+    }
+
+    pub(crate) fn with_script(issues: u32, script: &str) -> Result<Self> {
         let scene = Self { place: tempfile::tempdir_in(std::env::current_dir()?)?, issues };
         let piece =
             "name: it\nmovements: [{name: fix, edit: true, rules: [{condition: done, next: COMPLETE}]}]\n";
-        let reply = "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]', writes: [{path: f, content: x}]}\n";
         scene.write("home/.gitconfig", "[user]\n\tname = B Ench\n\temail = bench@example.com\n")?;
         scene.write("repository/.saihai/pieces/it.yaml", piece)?;
-        scene.write("repository/script.yaml", reply)?;
+        scene.write("repository/script.yaml", script)?;
         for number in 1..=issues {
             scene.write(&format!("repository/.saihai/issues/{number}.md"), &format!("# Issue {number}\n"))?;
         }
@@ -100,20 +107,24 @@ impl Scene {
         Ok(scene)
     }
 
-    fn write(&self, path: &str, text: &str) -> Result<()> {
-        let path = self.place.path().join(path);
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.place.path().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) -> Result<()> {
+        let path = self.path(path);
         fs::create_dir_all(path.parent().context("it is below the root")?)?;
         Ok(fs::write(path, text)?)
     }
 
-    fn git(&self, arguments: &[&str]) -> Result<String> {
+    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String> {
         let output = self.here(Command::new("git").args(arguments)).output()?;
         ensure!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
     }
 
     /// Isolates a command from this machine's configuration.
-    fn here<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub(crate) fn here<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let command = command.current_dir(self.place.path().join("repository")).env_clear();
         let command = command.env("PATH", path).env("HOME", self.place.path().join("home"));
@@ -122,6 +133,14 @@ impl Scene {
 
     /// Works on every issue and returns the used resources.
     fn spend(&self, command: &mut Command) -> Result<Spent> {
+        let spent = self.watch(command)?;
+        let branches = self.git(&["for-each-ref", "refs/heads/feature"])?.lines().count();
+        ensure!(branches == usize::try_from(self.issues)?, "{branches} branches of {}", self.issues);
+        Ok(spent)
+    }
+
+    /// Runs a command to its end and returns the used resources.
+    pub(crate) fn watch(&self, command: &mut Command) -> Result<Spent> {
         let begun = Instant::now();
         let mut child = self.here(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let id = child.id().to_string();
@@ -137,8 +156,6 @@ impl Scene {
             peak,
         };
         ensure!(child.wait()?.success(), "it failed");
-        let branches = self.git(&["for-each-ref", "refs/heads/feature"])?.lines().count();
-        ensure!(branches == usize::try_from(self.issues)?, "{branches} branches of {}", self.issues);
         Ok(spent)
     }
 }

@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use saihai::{Going, Observed};
-use saihai_model::{Entry, Fact, ScriptReply};
+use saihai::{DriveOptions, DriverEvent};
+use saihai_model::{Fact, RecordEntry, ScriptReply};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
@@ -65,14 +65,14 @@ pub(crate) fn live_runs(count: u32) -> Result<()> {
             controls.push(driver.control());
             let asked = asked.clone();
             drives.push(tokio::task::spawn_local(async move {
-                let mut observer = |observed: Observed<'_>| {
-                    if let Observed::Recorded(record) = observed
-                        && matches!(record.entry, Entry::Fact(Fact::Asked { .. }))
+                let mut observer = |observed: DriverEvent<'_>| {
+                    if let DriverEvent::Recorded(record) = observed
+                        && matches!(record.entry, RecordEntry::Fact(Fact::Asked { .. }))
                     {
                         let _ = asked.send(());
                     }
                 };
-                driver.drive(Going::default(), &mut observer).await
+                driver.drive(DriveOptions::default(), &mut observer).await
             }));
         }
         for _ in 0..count {

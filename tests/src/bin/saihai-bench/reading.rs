@@ -1,8 +1,8 @@
 //! H-35: the cost of reading directives grows linearly with the length of a reply.
 
 use anyhow::{Result, ensure};
-use saihai_judge::Said;
-use saihai_model::{Directives, EndWord, Reads, Target, Wanted};
+use saihai_judge::ReplyText;
+use saihai_model::{Directives, EndWord, ExpectedReply, Reads, Target};
 
 use crate::law::Law;
 use crate::numbers::processor_time;
@@ -41,7 +41,8 @@ fn read(text: &str) -> Result<f64> {
     let directives = Directives { words: vec![word], known: Vec::new(), declared: None, enforce: false };
     let reads = Reads { directives: Some(directives), ..Reads::default() };
     let begun = processor_time();
-    let reading = saihai_judge::read(Wanted::Work(&reads), "Do it.", Said { text, structured: None });
+    let reading =
+        saihai_judge::read(ExpectedReply::Work(&reads), "Do it.", ReplyText { text, structured: None });
     let spent = processor_time() - begun;
     ensure!(reading.events.len() == 1, "the event is not found");
     Ok(spent.as_secs_f64())

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use saihai_config::review::{Agent, Wish, load, select};
-use saihai_config::{Language, MemorySource, Places};
+use saihai_config::review::{Agent, NamePattern, PythonRegex, load};
+use saihai_config::{Language, MemorySource, ProjectPaths};
 use saihai_model::{Subject, SubjectFile, SubjectMode};
+use saihai_review::{AgentFilter, select};
 use serde_json::{Value, json};
 
 use crate::law::Law;
@@ -82,7 +83,7 @@ pub(crate) fn selecting() -> Result<()> {
 }
 
 fn built_in() -> Result<Vec<Agent>> {
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let loaded = load(&MemorySource::default(), &places, Language::English);
     Ok(loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents)
 }
@@ -108,7 +109,7 @@ fn doubled(agents: &[Agent], once: &Subject) -> Law {
 /// Returns the CPU seconds and the selected agents.
 fn selection(agents: &[Agent], subject: &Subject) -> (f64, Vec<String>) {
     let begun = processor_time();
-    let selection = select(agents, subject, &Wish::default());
+    let selection = select(agents, subject, &AgentFilter::default());
     let passed = (processor_time() - begun).as_secs_f64();
     let mut names: Vec<String> =
         selection.selected().map(|(agent, _)| agent.definition.name.clone()).collect();
@@ -155,8 +156,8 @@ fn described(agent: &Agent) -> Value {
     json!({
         "name": agent.definition.name,
         "always": applies.always,
-        "file_patterns": applies.file_patterns().collect::<Vec<_>>(),
-        "content_patterns": applies.content_patterns().collect::<Vec<_>>(),
+        "file_patterns": applies.file_patterns.iter().map(NamePattern::source).collect::<Vec<_>>(),
+        "content_patterns": applies.content_patterns.iter().map(PythonRegex::source).collect::<Vec<_>>(),
     })
 }
 

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use saihai::{Beginning, Clock, Driver, Finish, Going, Observed, Runs};
+use saihai::{Clock, DriveOptions, DriveOutcome, Driver, DriverEvent, RunSpec, Runs};
 use saihai_config::ValidatedDefinition;
 use saihai_connect::Connections;
 use saihai_model::{
-    Activity, Choice, Completion, Exit, Form, Holds, Label, Limits, Method, Millis, Offer, OnFailure, Part,
-    Permission, Prompt, ProviderName, Reads, Retry, Rounds, Rule, Script, ScriptReply, Section,
-    SessionPolicy, Stage, StageId, Target, Text, Times, Turn, TurnId, Variable, When, Workflow,
+    Activity, Choice, Completion, Exit, ExitRule, Label, Limits, Method, Millis, Offer, OnFailure,
+    Permission, Prompt, PromptPart, PromptSection, ProviderName, Reads, Retry, Rounds, RuleCondition, Script,
+    ScriptReply, SectionCondition, SessionPolicy, Stage, StageId, Target, Text, Times, Turn, TurnId,
+    ValueForm, Variable, Workflow,
 };
 
 /// Returns an ordinary agent reply: a few paragraphs and a tag.
@@ -22,13 +23,22 @@ pub(crate) fn reply() -> String {
 pub(crate) fn workflow(turns: u32) -> Workflow {
     let id = StageId::from("work");
     let label = Label::from("go on");
-    let text = |text: &str| Part::Fixed(Text::from(text));
-    let section = |body: Vec<Part>, when: When| Section { body, when };
+    let text = |text: &str| PromptPart::Fixed(Text::from(text));
+    let section = |body: Vec<PromptPart>, when: SectionCondition| PromptSection { body, when };
     let sections = vec![
-        section(vec![text(&"You are a careful engineer. ".repeat(10))], When::Always),
-        section(vec![text("## Iteration\n"), Part::Value(Variable::Iteration, Form::Plain)], When::Always),
-        section(vec![text("## Task\n"), Part::Value(Variable::Task, Form::Plain)], When::Always),
-        section(vec![text("## Before\n"), Part::Value(Variable::Previous, Form::Plain)], When::Filled),
+        section(vec![text(&"You are a careful engineer. ".repeat(10))], SectionCondition::Always),
+        section(
+            vec![text("## Iteration\n"), PromptPart::Value(Variable::Iteration, ValueForm::Plain)],
+            SectionCondition::Always,
+        ),
+        section(
+            vec![text("## Task\n"), PromptPart::Value(Variable::Task, ValueForm::Plain)],
+            SectionCondition::Always,
+        ),
+        section(
+            vec![text("## Before\n"), PromptPart::Value(Variable::Previous, ValueForm::Plain)],
+            SectionCondition::Filled,
+        ),
     ];
     let choice =
         Choice { options: vec![Offer { number: 0, label: label.clone() }], found_by: vec![Method::Tag] };
@@ -40,6 +50,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         role: None,
         prompt: Prompt { sections, ..Prompt::default() },
         provider: ProviderName::from("script"),
+        program: None,
         model: None,
         permission: Permission::ReadOnly,
         asked_permission: None,
@@ -59,7 +70,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         on_failure: OnFailure::Park,
         between: String::new(),
     };
-    let rule = Rule { when: Holds::Is(label), then: Target::Stage(id.clone()) };
+    let rule = ExitRule { when: RuleCondition::Is(label), then: Target::Stage(id.clone()) };
     let exit = Exit::Rules { rules: vec![rule], question: None, otherwise: Target::failed("no_match") };
     let stage = Stage {
         title: "work".to_owned(),
@@ -105,7 +116,7 @@ pub(crate) fn driver_on(
     script: Option<Script>,
     connections: Connections,
 ) -> Result<Driver> {
-    let beginning = Beginning {
+    let beginning = RunSpec {
         workflow: ValidatedDefinition::validate(workflow)?,
         script,
         definition: "bench".to_owned(),
@@ -126,7 +137,7 @@ pub(crate) fn driver_on(
 }
 
 /// Drives a run to its end on its own runtime.
-pub(crate) fn drive(driver: Driver, observer: &mut dyn FnMut(Observed<'_>)) -> Result<Finish> {
+pub(crate) fn drive(driver: Driver, observer: &mut dyn FnMut(DriverEvent<'_>)) -> Result<DriveOutcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(driver.drive(Going::default(), observer))?)
+    Ok(runtime.block_on(driver.drive(DriveOptions::default(), observer))?)
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use saihai::Observed;
-use saihai_model::{Decision, Entry, ScriptReply};
+use saihai::DriverEvent;
+use saihai_model::{Decision, RecordEntry, ScriptReply};
 
 use crate::law::Law;
 use crate::numbers::{median, processor_time};
@@ -105,8 +105,8 @@ fn repetition() -> Result<Blocks> {
     failure.map_or(Ok(blocks), Err)
 }
 
-fn is_round(observed: &Observed<'_>) -> bool {
-    matches!(observed, Observed::Recorded(record) if matches!(record.entry, Entry::Decision(Decision::Round { .. })))
+fn is_round(observed: &DriverEvent<'_>) -> bool {
+    matches!(observed, DriverEvent::Recorded(record) if matches!(record.entry, RecordEntry::Decision(Decision::Round { .. })))
 }
 
 /// A loop that only appends and syncs.

@@ -3,7 +3,7 @@
 use saihai_tests::{FakeAgent, FakeCall, Project};
 use serde_json::{Value, json};
 
-use super::stage::is_alive;
+use super::one_request::is_alive;
 use super::{fake, two_movements};
 
 const DONE: &str = "done\n[STEP:0]";

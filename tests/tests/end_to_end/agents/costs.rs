@@ -25,7 +25,7 @@ fn t64_a_senseless_cost_is_warned_of_and_what_was_set_aside_stands_for_it() {
         assert_eq!(outcome.result()["budget"]["spent"]["usd"], 0.5, "{case:?} {outcome}");
         let unknown = "what the turn cost is not known; what was set aside for it is counted";
         assert_eq!(outcome.stderr.matches(unknown).count(), 1, "{case:?} {outcome}");
-        let senseless = format!("the turn is said to have cost `{cost}`, which is no amount of money");
+        let senseless = format!("the agent reported the cost `{cost}`, which is not an amount of money");
         let times = if cost.is_null() { 0 } else { 1 };
         assert_eq!(outcome.stderr.matches(&senseless).count(), times, "{case:?} {outcome}");
     });
@@ -39,5 +39,5 @@ fn a_cost_that_is_missing_matters_only_under_a_budget() {
     let fake = fake(&project, "claude", &answers);
     let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);
     assert!(!outcome.stderr.contains("is not known"), "{outcome}");
-    assert_eq!(outcome.stderr.matches("no amount of money").count(), 1, "{outcome}");
+    assert_eq!(outcome.stderr.matches("not an amount of money").count(), 1, "{outcome}");
 }

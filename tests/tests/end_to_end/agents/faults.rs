@@ -10,8 +10,8 @@ use saihai_connect::{Clock, Sleep};
 use saihai_model::Millis;
 use serde_json::json;
 
+use super::one_request::{Stage, block_on, told};
 use super::personality::{ALL, Name, OWN, with_each};
-use super::stage::{Stage, block_on, told};
 
 /// A clock for endless agents: each wait takes a hundredth of its length.
 struct Hurried;

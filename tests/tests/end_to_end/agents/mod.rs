@@ -5,15 +5,15 @@ mod claude;
 mod codex;
 mod command;
 mod costs;
-mod death;
 mod faults;
 mod flags;
-mod hostile;
+mod hostile_texts;
+mod killed_saihai;
 mod memory;
+pub(crate) mod one_request;
 mod permissions;
 mod personality;
-pub(crate) mod stage;
-mod trees;
+mod process_trees;
 
 use std::path::Path;
 

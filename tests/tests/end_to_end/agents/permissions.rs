@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 use saihai_tests::{FakeAgent, Invocation, Project};
 use serde_json::json;
 
-use super::stage::Stage;
+use super::one_request::Stage;
 use super::{FAKE_AGENT, fake};
 use crate::support::PROGRAM;
 
@@ -148,7 +148,8 @@ fn a_turn_that_only_looks_is_shown_no_tool_that_writes_and_check_says_so() {
       |                                                          ^^^^^
       = help: add `edit: true`, or remove it
 
-    it: at most 20 calls
+    it: ok, 1 warning (at most 20 agent calls)
+    no errors, 1 warning in 1 file
     ");
 }
 

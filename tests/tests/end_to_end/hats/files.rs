@@ -119,7 +119,7 @@ fn everything_wrong_is_said_at_once_with_file_place_and_help() {
       |
     3 |   b: {name: "", triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}
       |             ^^ blank
-      = help: write what people call it, such as `🧪 Tester`
+      = help: write its display name, such as `🧪 Tester`
 
     error[hats/unknown-key]: unknown key `hats.c.trigers`
     --> orch.yml:4:33

@@ -27,12 +27,12 @@ fn without_a_terminal_a_gate_parks_the_run_and_a_no_ends_it_as_declined() {
     };
     let approved = at_gate();
     assert_eq!(approved.saihai(["resume", "last"]).run().code, Some(6), "it waits until somebody answers");
-    approved.saihai(["answer", "last", "yes", "but quickly"]).run().exits(0);
+    approved.saihai(["answer", "last", "yes", "but quickly", "--no-resume"]).run().exits(0);
     approved.saihai(["resume", "last"]).run().exits(0);
     let prompt = approved.journal().prompt("closer");
     assert!(prompt.contains("> look\n> but quickly\n"), "{prompt}");
     let declined = at_gate();
-    declined.saihai(["answer", "last", "no"]).run().exits(0);
+    declined.saihai(["answer", "last", "no", "--no-resume"]).run().exits(0);
     let outcome = declined.saihai(["resume", "last", "--json"]).run().exits(3);
     assert_eq!(outcome.result()["outcome"], "declined", "{outcome}");
     assert_eq!(declined.read("made"), "x", "files stay");
@@ -114,7 +114,7 @@ hats:
     planned.saihai(["check", "orch", "--strict"]).run().exits(0);
     run(&planned).exits(6);
     assert_eq!(planned.journal().path_taken(), ["planner", "gate/plan.ready"]);
-    planned.saihai(["answer", "last", "yes"]).run().exits(0);
+    planned.saihai(["answer", "last", "yes", "--no-resume"]).run().exits(0);
     planned.saihai(["resume", "last"]).run().exits(0);
     assert_eq!(planned.journal().path_taken(), ["planner", "gate/plan.ready", "builder", "reviewer"]);
 }
@@ -130,7 +130,7 @@ fn a_gate_before_the_first_topic_asks_too() {
     run(&project).exits(6);
     for _ in 0..2 {
         assert_eq!(prompts(&project).len(), 0);
-        project.saihai(["answer", "last", "yes"]).run().exits(0);
+        project.saihai(["answer", "last", "yes", "--no-resume"]).run().exits(0);
         project.saihai(["resume", "last"]).run();
     }
     assert_eq!(project.journal().path_taken(), ["gate/pre-loop", "gate/task.start", "tester", "closer"]);
@@ -142,7 +142,7 @@ fn a_gate_swallows_no_reminder() {
     let gated = format!("gates: [tests.failing]\nrequired_events: [tests.passing]\n{RING}");
     let project = project(&gated, &["LOOP_COMPLETE\nEVENT: tests.failing", "EVENT: code.written"]);
     run(&project).exits(6);
-    project.saihai(["answer", "last", "yes"]).run().exits(0);
+    project.saihai(["answer", "last", "yes", "--no-resume"]).run().exits(0);
     project.saihai(["resume", "last"]).run();
     let prompt = project.journal().prompt("coder");
     assert!(

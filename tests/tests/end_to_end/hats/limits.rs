@@ -1,6 +1,6 @@
 //! Limits of a run of hats.
 
-use super::failing::{ask, calls, with_agent};
+use super::failures::{ask, calls, with_agent};
 use super::{RING, check, project, prompts, published, run};
 
 /// A hat that activates itself.

@@ -1,13 +1,13 @@
 //! Runs of hats through the program: `orch.yml` in, a journal and an exit code out.
 
-mod ending;
-mod failing;
+mod completion;
+mod directives;
+mod failures;
 mod files;
 mod gates;
 mod limits;
+mod missing_reports;
 mod ralph;
-mod reading;
-mod reminding;
 mod routing;
 
 use saihai_tests::{Outcome, Project, story};

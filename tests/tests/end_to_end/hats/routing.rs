@@ -56,8 +56,7 @@ fn of_two_hats_that_take_a_topic_the_first_in_the_file_is_asked_every_time() {
 #[test]
 fn a_topic_that_nobody_takes_goes_to_the_default_hat_or_to_no_hat() {
     let replies = ["EVENT: deploy.now", "LOOP_COMPLETE"];
-    let told =
-        "nobody takes `deploy.now`; taken are `task.start`, `code.written`, `tests.failing`, `tests.passing`";
+    let told = "no stage takes `deploy.now`; stages take `task.start`, `code.written`, `tests.failing`, `tests.passing`";
     let without = project(RING, &replies);
     run(&without).exits(0);
     assert_eq!(without.journal().path_taken(), ["tester", "(base)"]);
@@ -73,7 +72,7 @@ fn a_topic_that_nobody_takes_goes_to_the_default_hat_or_to_no_hat() {
     // Without hats, an event that no hat takes is not reported.
     let simple = project("preset: simple\n", &replies);
     run(&simple).exits(0);
-    assert!(!log(&simple).contains("nobody takes"), "{}", log(&simple));
+    assert!(!log(&simple).contains("no stage takes"), "{}", log(&simple));
 }
 
 // A gate on a topic does not count as a hat that takes it.
@@ -83,9 +82,9 @@ fn a_gated_topic_that_nobody_takes_is_orphaned_all_the_same() {
         "gates: [gone]\nhats:\n  a: {name: A, triggers: [task.start], publishes: [gone], instructions: x}\n";
     let project = project(hats, &["EVENT: gone", "LOOP_COMPLETE"]);
     run(&project).exits(6);
-    project.saihai(["answer", "last", "yes"]).run().exits(0);
+    project.saihai(["answer", "last", "yes", "--no-resume"]).run().exits(0);
     let outcome = project.saihai(["resume", "last"]).run().exits(0);
-    assert!(log(&project).contains("nobody takes `gone`; taken are `task.start`\n"), "{}", log(&project));
+    assert!(log(&project).contains("no stage takes `gone`; stages take `task.start`\n"), "{}", log(&project));
     assert_eq!(project.journal().path_taken(), ["a", "gate/gone", "(base)"], "{outcome}");
     assert_eq!(published(&project)[1], "a gone - orphaned (base) - (gate/gone)");
 }
@@ -131,14 +130,18 @@ fn an_undeclared_topic_routes_unless_scopes_are_enforced() {
     let free = project(RING, &["EVENT: code.written one", "LOOP_COMPLETE"]);
     run(&free).exits(0);
     assert_eq!(free.journal().path_taken(), ["tester", "tester"]);
-    assert!(log(&free).contains("`code.written` was not declared by whoever published it"), "{}", log(&free));
+    assert!(
+        log(&free).contains("`code.written` is published, but its stage does not declare it"),
+        "{}",
+        log(&free)
+    );
     let strict = format!("enforce_hat_scope: true\n{RING}");
     // The completion word is outside the tester's scope too, but it still ends the run.
     let held = project(&strict, &["EVENT: code.written", "LOOP_COMPLETE"]);
     run(&held).exits(0);
     assert_eq!(held.journal().path_taken(), ["tester"]);
     assert_eq!(published(&held)[1], "tester code.written - out_of_scope - -");
-    let told = "`code.written` is outside the scope of whoever published it, and leads nowhere";
+    let told = "`code.written` is ignored: its stage may not publish it";
     assert!(log(&held).contains(told), "{}", log(&held));
     let reminded = &prompts(&held)[1];
     let reminder = "# Reminder\nThe previous turn of this role reported no result. The topic code.written does not belong to this role. The topics of this role are: tests.failing, tests.passing.";
@@ -175,7 +178,7 @@ fn the_log_lists_every_event_for_programs() {
     run(&project).exits(6);
     assert_eq!(published(&project), ["start task.start The task. taken tester task.start (gate/pre-loop)"]);
     for code in [6, 0] {
-        project.saihai(["answer", "last", "yes"]).run().exits(0);
+        project.saihai(["answer", "last", "yes", "--no-resume"]).run().exits(0);
         project.saihai(["resume", "last"]).run().exits(code);
     }
     // The log names hats and their triggers as source and target, not gates.

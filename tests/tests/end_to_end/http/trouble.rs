@@ -90,7 +90,7 @@ fn a_turn_that_edits_is_refused_before_the_first_turn() {
     let world = World::new("anthropic", &edits, [Answer::text("never said")]);
     let checked = world.project.saihai(["check", "it"]).env(world.key, KEY).run().exits(2);
     let started = world.run().exits(2);
-    let said = "provider `anthropic` cannot hold an agent to `edit`, which `work` asks for";
+    let said = "provider `anthropic` cannot enforce `edit`, which `work` requires";
     assert!(checked.stdout.contains(said), "{checked}");
     assert!(started.stderr.contains(said), "{started}");
     assert!(world.server.requests().is_empty());

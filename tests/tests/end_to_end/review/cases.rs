@@ -6,7 +6,7 @@ use std::path::Path;
 use saihai_tests::{Answer, ApiServer, FakeAgent};
 use serde_json::json;
 
-use super::looking::FAKE_AGENT;
+use super::read_only_access::FAKE_AGENT;
 use super::*;
 
 /// Creates a project with one agent with these tools, behind a fake API.

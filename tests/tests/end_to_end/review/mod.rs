@@ -1,24 +1,24 @@
 //! `saihai review`, tested through the program.
 
-mod again;
+mod baselines;
+mod cached_replies;
 mod cases;
-mod choosing;
-mod deciding;
-mod ending;
-mod hostile;
-mod ignoring;
-mod looked_at;
-mod looking;
+mod evasive_changes;
+mod inside_pieces;
+mod inspection;
+mod outcomes;
+mod phases;
 mod prompts;
-mod proposed;
-mod reading;
-mod reporting;
-mod running;
-mod since;
-mod stopping;
+mod pull_requests;
+mod read_only_access;
+mod reply_parsing;
+mod report_formats;
+mod requirements;
+mod selection;
+mod settings_and_flags;
+mod stopped_reviews;
 mod subjects;
-mod whole;
-mod within;
+mod suppressed_findings;
 
 use std::process::Command;
 

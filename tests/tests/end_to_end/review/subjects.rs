@@ -55,7 +55,7 @@ fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
     project.write(".gitignore", "secret.env\n").write("secret.env", "try:\n");
     project.write("latin.txt", b"caf\xe9\n").write("logo.png", b"\x89PNG\0");
     insta::assert_snapshot!(told(&[], &project), @"
-    warning: `latin.txt` is not UTF-8: what is no character is read as `�`
+    warning: `latin.txt` is not UTF-8: invalid bytes are read as `�`
     note: `logo.png` is not looked into: binary
     ? 0
     ");
@@ -168,7 +168,7 @@ fn what_is_no_text_is_shown_as_far_as_it_goes() {
     let project = reviewed_by(&[("a", "")]);
     project.write("latin.txt", b"caf\xe9 au lait\n").write("logo.png", b"\x89PNG\0");
     let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));
-    let warning = "`latin.txt` is not UTF-8: what is no character is read as `\u{fffd}`";
+    let warning = "`latin.txt` is not UTF-8: invalid bytes are read as `\u{fffd}`";
     assert_eq!(told["warnings"], serde_json::json!([warning]));
     assert_eq!(told["not_reviewed"], serde_json::json!([{"file": "logo.png", "reason": "binary"}]));
     let prompt = project.journal().prompt("main");
@@ -215,7 +215,7 @@ fn an_agent_that_is_run_by_its_file_reviews_what_has_changed() {
     ");
     project.write("elsewhere/x.toml", agent("y", ""));
     insta::assert_snapshot!(project.saihai(["run", "elsewhere/x.toml"]).run().exits(2).stderr, @"
-    error: `elsewhere/x.toml` is no review agent of this project
+    error: `elsewhere/x.toml` is not a review agent of this project
       = help: agents lie in `.saihai/agents/` or `.hachimoku/agents/`
     ");
 }

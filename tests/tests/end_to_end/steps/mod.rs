@@ -1,8 +1,8 @@
 //! Step agents on the command line: their files, their own flags, and messages about both.
 
-mod agents;
-mod later;
-mod refused;
+mod later_format;
+mod listing;
+mod refusals;
 mod running;
 
 use saihai_tests::Project;

@@ -131,7 +131,7 @@ fn flags_are_read_by_the_types_of_their_parameters() {
     let typed = ["--fast", "--colour", "red", "--colour", "blue,green", "--size", "48"];
     assert_eq!(sent(&typed), r#"[true] [["red","blue","green"]] [48] [Ginza]"#);
     assert_eq!(sent(&["--fast=false", "--set", "colours=red"]), r#"[false] [["red"]] [52] [Ginza]"#);
-    for (wrong, why) in [("--size=9", "`9` is less than 30"), ("--size=inf", "no finite number")] {
+    for (wrong, why) in [("--size=9", "`9` is less than 30"), ("--size=inf", "is not a finite number")] {
         let refused = run(&project(), &[wrong, "--set", "shop=Ginza"]).exits(2);
         assert!(refused.stderr.contains(why), "{refused}");
     }
@@ -150,11 +150,11 @@ fn a_gate_waits_for_a_person_before_its_step() {
         project
     };
     let project = gated();
-    project.saihai(["answer", "last", "yes", "on a stool"]).run().exits(0);
+    project.saihai(["answer", "last", "yes", "on a stool", "--no-resume"]).run().exits(0);
     project.saihai(["resume", "last"]).run().exits(0);
     assert!(project.journal().prompt("measure").starts_with("Measure (on a stool).\n"));
     let project = gated();
-    project.saihai(["answer", "last", "no"]).run().exits(0);
+    project.saihai(["answer", "last", "no", "--no-resume"]).run().exits(0);
     assert!(story(&project.journal()).ends_with("finished: declined\n"), "{}", story(&project.journal()));
     project.saihai(["resume", "last"]).run().exits(3);
 }
@@ -168,7 +168,7 @@ fn what_is_edited_during_a_run_changes_nothing() {
     project.write(REGISTRY, registry.to_string());
     run(&project, &["--customer", "Sato"]).exits(6);
     std::fs::remove_dir_all(project.root().join(".agent")).expect("the agent's directory");
-    project.saihai(["answer", "last", "yes"]).run().exits(0);
+    project.saihai(["answer", "last", "yes", "--no-resume"]).run().exits(0);
     project.saihai(["resume", "last"]).run().exits(0);
     let prompts = project.journal().prompts();
     let quote = prompts.iter().find(|(call, _)| call == "quote.1.1.1").map(|(_, text)| text.as_str());

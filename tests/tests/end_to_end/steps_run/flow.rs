@@ -110,7 +110,7 @@ fn a_check_is_read_by_its_form_and_never_by_a_word_in_it() {
         assert_eq!((passed, asked), (false, 2), "{unreadable:?}");
         assert_eq!(project.journal().prompt("b"), "[unreadable check reply]\n");
         let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
-        assert!(explained.contains("question about `a`, unreadable check reply:\n"), "{explained}");
+        assert!(explained.contains("a judge read the reply of `a`: unreadable check reply\n"), "{explained}");
     }
 }
 
@@ -132,7 +132,7 @@ fn a_flow_ends_only_where_it_says_so_and_a_step_that_fails_never_goes_on_as_if_i
         "the check is not asked"
     );
     let explained = project.saihai(["explain", "last"]).run().exits(0).stdout;
-    assert!(explained.contains("       its output is wrong: no JSON object\n"), "{explained}");
+    assert!(explained.contains("       its output is invalid: no JSON object\n"), "{explained}");
     let project =
         machine(&json!({"a": {"outputSchema": schema, "next": "b"}, "b": {"terminal": true}}), &wrong);
     run(&project, &[]).exits(1);
@@ -193,7 +193,7 @@ fn an_output_that_would_be_a_second_source_of_a_variable_fails_its_step() {
     let replies = [("a", "{\"b_c\": 1}"), ("a_b", "{\"c\": 2}"), ("c", "done")];
     let project = machine(&steps, &replies);
     let failed = run(&project, &[]).exits(1);
-    let error = "step `a_b` failed: its output is wrong: `c` would be a second source of `a_b_c`, which is the output `b_c` of `a`";
+    let error = "step `a_b` failed: its output is invalid: `c` would be a second source of `a_b_c`, which is the output `b_c` of `a`";
     assert!(failed.stderr.contains(error), "{failed}");
     assert_eq!(returned(&project)["completionReason"], json!("step_failed"));
     let mut checked = steps.clone();

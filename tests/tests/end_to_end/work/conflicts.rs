@@ -81,7 +81,7 @@ fn whoever_retries_a_conflict_begins_at_the_base_as_it_is_now() {
     project.write("script.yaml", format!("script: 1\nreplies:\n  - {{text: 'Done. [STEP:0]', {writes}}}\n"));
     let retried = auto(&project, &["--merge", "--retry"]).exits(0);
     assert_eq!(outcomes(&retried), ["#7 merged"], "{retried}");
-    let note = "#7 begins anew at `main`; what conflicted is kept: `git worktree add DIR refs/saihai/rescue/issue-7/1`\n";
+    let note = "#7 starts again at `main`; the conflicting work is kept: `git worktree add DIR refs/saihai/rescue/issue-7/1`\n";
     assert!(retried.stderr.contains(note), "{retried}");
     assert_eq!(git(&project, &["rev-parse", "refs/saihai/rescue/issue-7/1"]), tip);
     assert_eq!(git(&project, &["show", "saihai/merge/main:one.txt"]), "ours");

@@ -35,7 +35,7 @@ fn issues_are_listed_begun_waited_for_handed_over_and_collected_in_this_order() 
         assert!(own[1].starts_with("run ") && own[1].ends_with(&format!("-issue-{number}")), "{own:?}");
         let stages: Vec<&str> =
             own[2..].iter().map(|stage| stage.rsplit('/').next().unwrap_or(stage)).collect();
-        let around = ["pre-loop", "worktree", "fix", "finalize", "post-completion", "before-pr"];
+        let around = ["pre-loop", "worktree", "fix", "finalize", "post-completion"];
         let handed = ["push", "pull-request", "checks", "merge", "comment", "clean-up", "merged"];
         assert_eq!(stages, [&around[..], &handed].concat());
     }
@@ -57,18 +57,18 @@ fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_withou
     let refused = |flags: &[&str]| {
         let outcome = scene.work(&[&["--label", "saihai"], flags].concat()).exits(2);
         assert_eq!((scene.project.runs().len(), scene.server.writes().len()), (0, 0), "{outcome}");
-        outcome.stderr
+        super::without_exclude_note(&outcome.stderr)
     };
     for none in ["only-here", "main~1", "HEAD"] {
         let said = refused(&["--base", none, "--list"]);
         assert_eq!(said, refused(&["--base", none]));
         let expected = format!(
-            "error: the server has no branch `{none}`\n  = help: push it, or name a branch that is there: `git ls-remote --heads`\n  = help: the base is named by: `--base`\n"
+            "error: the server has no branch `{none}`\n  = help: push it, or name a branch that is there: `git ls-remote --heads`\n  = help: the base branch comes from: `--base`\n"
         );
         assert_eq!(said, expected);
     }
     let nothing = refused(&["--merge", "--no-pr"]);
-    let expected = "error: there is nothing to merge on the forge without a pull request, which `--no-pr` forbids\n  = help: leave it out, or leave out `--merge` (`work.merge`)\n";
+    let expected = "error: a merge on the forge needs a pull request, and `--no-pr` disables pull requests\n  = help: remove it, or do not pass `--merge` (`work.merge`)\n";
     assert_eq!(nothing, expected);
     scene.remote(&["branch", "feature", "main"]);
     assert!(refused(&[]).contains("another `branch_prefix`"), "{}", refused(&[]));
@@ -91,7 +91,7 @@ fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depend
     });
     let first = scene.work(&["--label", "saihai"]).exits(1);
     assert_eq!(outcomes(&first), ["#7 failed", "#8 blocked"]);
-    let warning = "warning: #8 depends on other/repo#12, which is not followed";
+    let warning = "warning: #8 depends on other/repo#12, which is in another repository and is ignored";
     assert_eq!(first.stderr.matches(warning).count(), 1, "{first}");
     // A pull request from an earlier life of the issue: the base contained it before our run started.
     let before = scene.remote(&["rev-parse", "main"]);
@@ -137,7 +137,9 @@ fn a_board_is_worked_off_and_what_is_none_of_our_issues_is_listed_as_skipped() {
     });
     let outcome = scene.work(&["--project", "me/5", "--project-status", "Todo"]).exits(0);
     assert_eq!(outcomes(&outcome), ["#7 pr-created"]);
-    for skipped in ["skipped: the draft `An idea` has no number", "skipped: other/repo#3 belongs elsewhere"] {
+    for skipped in
+        ["skipped: the draft `An idea` has no number", "skipped: other/repo#3 belongs to another repository"]
+    {
         assert_eq!(outcome.stderr.matches(skipped).count(), 1, "{skipped}: {outcome}");
     }
 }
@@ -164,7 +166,7 @@ fn what_is_not_of_the_board_is_in_the_way_of_what_depends_on_it_until_it_is_clos
     assert_eq!(outcomes(&outcome), ["#7 blocked", "#8 blocked", "#9 pr-created"], "{outcome}");
     for (number, of) in [(7, 5), (8, 6)] {
         let why = format!(
-            "#{number}: dependency: #{of} is open; `--resolve-deps` works on it as well, `--ignore-deps` does not look"
+            "#{number}: dependency: #{of} is open; `--resolve-deps` also works on it, `--ignore-deps` ignores it"
         );
         assert!(outcome.stdout.contains(&why), "{why}: {outcome}");
     }
@@ -399,7 +401,7 @@ fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
         let outcome = scene.work(&["--label", "saihai", "--merge"]).exits(1);
         assert_eq!(outcomes(&outcome), ["#7 unknown"], "{outcome}");
         assert!(outcome.stdout.contains(why), "{outcome}");
-        assert!(outcome.stdout.contains("look there, then the same command again"), "{outcome}");
+        assert!(outcome.stdout.contains("check the pull request, then run this command again"), "{outcome}");
         assert_eq!(scene.server.state().issues[&7].labels, ["saihai", "saihai:failed"]);
     };
     let again = |scene: &Scene, requests: usize| {
@@ -414,13 +416,13 @@ fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
     let opened = Scene::new(&writes("fixed.txt"), seven);
     opened.server.goes_wrong("POST", "/repos/me/tool/pulls", Wrong::CutAfter, 1);
     opened.server.goes_wrong_after("/repos/me/tool/pulls", "/repos/me/tool/pulls", down(), 4);
-    unknown(&opened, "whether a pull request of `feature/issue-7` was opened is not known");
+    unknown(&opened, "it is unknown if a pull request of `feature/issue-7` was opened");
     again(&opened, 1);
     // The same for a merge.
     let merged = Scene::new(&writes("fixed.txt"), seven);
     merged.server.goes_wrong("PUT", "/repos/me/tool/pulls/8/merge", Wrong::CutAfter, 1);
     merged.server.goes_wrong_after("/repos/me/tool/pulls/8/merge", "/repos/me/tool/pulls/8", down(), 4);
-    unknown(&merged, "whether pull request #8 was merged is not known");
+    unknown(&merged, "it is unknown if pull request #8 was merged");
     again(&merged, 1);
     // Two pull requests match until a person closes one.
     let two = Scene::new(&writes("fixed.txt"), |state| {

@@ -25,7 +25,7 @@ fn hats_work_on_an_issue_and_their_keyword_opens_its_delivery() {
     let journal = project.journal();
     assert!(journal.prompts()[0].1.contains("# Issue 7: Login fails"), "{:?}", journal.prompts());
     let by: Vec<&str> = journal.facts("answered").filter_map(|answer| answer["by"].as_str()).collect();
-    assert_eq!(by, ["auto"; 3], "`auto` of the file says yes at the three gates, and each is asked once");
+    assert_eq!(by, ["auto"; 2], "`auto` of the file says yes at both questions, and each is asked once");
 }
 
 /// Returns the gate at which the work waits with these keys in the file.
@@ -208,7 +208,10 @@ fn a_file_that_wants_no_worktree_has_none_in_a_run() {
     assert!(!project.root().join(".worktrees").exists());
     // `work` still creates a worktree, because it delivers a branch, and says so.
     let worked = auto(&project, &[]).exits(0);
-    assert!(worked.stderr.contains("note: `orch` wants no worktree; every issue has one"), "{worked}");
+    assert!(
+        worked.stderr.contains("note: `orch` disables worktrees, but `saihai work` always uses one"),
+        "{worked}"
+    );
 }
 
 // The dependency settings of a definition apply to the issues that use it.

@@ -179,11 +179,9 @@ fn a_conflict_leaves_base_checkout_and_branch_as_they_are_and_is_tried_again_whe
     git(&project, &["branch", "base"]);
     let parked = work(&project, &["--base", "base", "--merge"]).run().exits(6);
     assert_eq!(outcomes(&parked), ["#7 waiting"]);
-    for _ in 0..2 {
-        let run = project.runs()[0].clone();
-        project.saihai(["answer", &run, "yes"]).run().exits(0);
-        work(&project, &["--base", "base", "--merge"]).run();
-    }
+    let run = project.runs()[0].clone();
+    project.saihai(["answer", &run, "yes"]).run().exits(0);
+    work(&project, &["--base", "base", "--merge"]).run();
     git(&project, &["checkout", "--quiet", "base"]);
     project.write("kept.txt", "another line\n");
     git(&project, &["commit", "--quiet", "--all", "--message", "theirs"]);
@@ -300,7 +298,7 @@ fn a_run_on_an_issue_works_in_the_worktree_of_the_issue_and_delivers_nothing() {
     let at = |name: &str| git(&project, &["rev-parse", name]);
     assert_eq!(at("feature/issue-7"), at("main"), "nothing is committed");
     let (cleaned, run) = (project.saihai(["work", "--clean"]).run().exits(0), &project.runs()[0]);
-    let kept = format!("kept: run `{run}` hands nothing over, so its files are yours");
+    let kept = format!("kept: run `{run}` delivers nothing, so the files are yours");
     assert!(cleaned.stdout.contains(&kept), "{cleaned}");
     // `work` continues from the existing branch.
     let outcome = auto(&project, &[]).exits(0);
@@ -316,7 +314,7 @@ fn resume_goes_on_with_a_run_of_work_and_delivers_it() {
     commit(&project);
     work(&project, &["--merge"]).run().exits(6);
     let run = project.runs()[0].clone();
-    for _ in 0..3 {
+    for _ in 0..2 {
         project.saihai(["answer", &run, "yes"]).run().exits(0);
         project.saihai(["resume", &run]).run();
     }
@@ -334,11 +332,11 @@ fn leftovers_are_listed_and_those_that_are_handed_over_are_removed() {
     let worktree = project.root().join(".worktrees/issue-7");
     std::fs::write(worktree.join("later.txt"), "not committed\n").expect("a file");
     let outcome = project.saihai(["work", "--clean"]).run().exits(0);
-    assert!(outcome.stdout.contains("removed; what no branch held"), "{outcome}");
+    assert!(outcome.stdout.contains("removed; files on no branch are saved"), "{outcome}");
     assert!(!worktree.exists());
     assert_eq!(git(&project, &["show", "refs/saihai/rescue/issue-7/1:later.txt"]), "not committed");
     let again = project.saihai(["work", "--clean"]).run().exits(0);
-    assert_eq!(again.stderr, "note: nothing is left over\n");
+    assert_eq!(again.stderr, "note: no leftover worktrees or branches\n");
 }
 
 // The list of I-66: covers every worktree directory, but only the requested worktrees.
@@ -476,7 +474,7 @@ fn a_folder_that_is_missing_is_refused_and_an_empty_one_is_nothing_to_do() {
     commit(&project);
     let missing = auto(&project, &["--from", "nowhere"]).exits(2);
     assert!(missing.stderr.contains("`nowhere`"), "{missing}");
-    assert!(missing.stderr.contains("make the folder, or say where issues come from"), "{missing}");
+    assert!(missing.stderr.contains("create the folder, or set `from`"), "{missing}");
     std::fs::create_dir(project.root().join("empty")).expect("a folder");
     let empty = auto(&project, &["--from", "empty"]).exits(0);
     assert_eq!((empty.stdout.as_str(), empty.stderr.as_str()), ("", "note: nothing to do\n"));

@@ -1,43 +1,43 @@
 //! `saihai work`: from issues to branches, merges and pull requests.
 
-mod abreast;
-mod actions;
-mod afterwards;
-mod again;
-mod agents;
-mod apart;
-mod cases;
-mod certain;
-mod clones;
+mod after_delivery;
+mod base_and_reports;
+mod careless_agents;
+mod checked_again;
+mod closed_by_people;
+mod concurrent_issues;
 mod conflicts;
+mod crashes_and_races;
+mod exactly_once;
 mod forge;
+mod forge_cases;
 mod gates;
 mod github;
+mod github_actions;
 mod hats;
-mod hidden;
+mod hidden_work;
+mod interrupted_work;
+mod isolation;
+mod issue_locks;
+mod killed_batch;
 mod labels;
+mod later_merges;
 mod local;
-mod many;
-mod merging;
-mod obstructed;
-mod once;
-mod overtaken;
-mod own_tree;
-mod owned;
-mod passing;
-mod person;
-mod placed;
-mod refused;
-mod rescued;
-mod reviewed;
-mod stopped;
-mod told;
-mod twice;
-mod undone;
-mod unread;
-mod watched;
-mod watching;
-mod whole;
+mod locations;
+mod obstacles;
+mod other_clones;
+mod person_only;
+mod refusals;
+mod requirements;
+mod rescue_refs;
+mod reviewer_commits;
+mod stop_signals;
+mod temporary_failures;
+mod unknown_results;
+mod unreadable_runs;
+mod watch;
+mod watch_forge;
+mod worktrees;
 
 use std::path::Path;
 use std::process::Command;
@@ -109,4 +109,9 @@ fn outcomes(outcome: &Outcome) -> Vec<String> {
     let rows = outcome.stdout.lines().skip(1).take_while(|line| line.starts_with('#'));
     let words = rows.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
     words.filter(|row| !row.contains(':') && !row.ends_with('|')).collect()
+}
+
+/// Returns the messages without the one note about `.git/info/exclude`, which only the first command prints.
+fn without_exclude_note(stderr: &str) -> String {
+    stderr.lines().filter(|line| !line.starts_with("note: added `/")).flat_map(|line| [line, "\n"]).collect()
 }

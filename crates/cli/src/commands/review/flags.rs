@@ -2,71 +2,74 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use saihai_config::review::ReviewOptions;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use saihai_config::review::FailOn;
 use saihai_model::{Budget, Millis, ProviderName};
+use saihai_review::{ReportFile, ReportFormat, ReviewOptions};
 
-use super::form::{Form, Written, written};
+use super::output::report_file;
+use crate::commands::flags::parse_budget;
+use crate::commands::flags::parse_duration;
 use crate::commands::flags::{MaxPermission, RunFlags};
-use crate::error::Error;
-use crate::values;
+use crate::completion::{complete_providers, completer};
+use crate::error::CommandError;
 
-/// Who reviews, and how far it may go.
 #[derive(Debug, Args)]
 pub(super) struct AskingFlags {
-    /// Ask this provider, whatever agents and settings say
-    #[arg(long, value_name = "NAME")]
+    /// Ask this provider, overriding agents and settings
+    #[arg(long, value_name = "NAME", help_heading = "Agents", add = completer(complete_providers))]
     provider: Option<String>,
 
-    /// Ask with this model, whatever agents and settings say
-    #[arg(long, value_name = "NAME")]
+    /// Use this model, overriding agents and settings
+    #[arg(long, value_name = "NAME", help_heading = "Agents")]
     model: Option<String>,
 
-    /// Answer from this script; implies `--provider script`
-    #[arg(long, value_name = "FILE")]
+    /// Reply from this script; implies `--provider script`
+    #[arg(long, value_name = "FILE", help_heading = "Agents")]
     pub(super) script: Option<PathBuf>,
 
-    /// How many agents are asked at the same time (1 to 64) [default: 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Number of agents that run at the same time (1 to 64) [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Limits")]
     jobs: Option<u32>,
 
-    /// How long one agent has, all its attempts together: `90s`, `10m` [default: 600s]
-    #[arg(long, value_name = "TIME", value_parser = deadline)]
+    /// Maximum time per agent, including retries, e.g. `90s` or `10m` [default: 600s]
+    #[arg(long, value_name = "TIME", value_parser = deadline, help_heading = "Limits")]
     timeout: Option<Millis>,
 
-    /// The most model calls of one agent (1 to 1000) [default: 30]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Maximum number of model calls per agent (1 to 1000) [default: 30]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Limits")]
     max_turns: Option<u32>,
 
-    /// The most bytes of the change that one turn is shown (10000 or more) [default: 300000]
-    #[arg(long, value_name = "BYTES", value_parser = diff_bytes)]
+    /// Maximum size of the diff in one turn, at least 10000 [default: 300000]
+    #[arg(long, value_name = "BYTES", value_parser = diff_bytes, help_heading = "Limits")]
     max_diff_bytes: Option<u64>,
 
-    /// Into how many turns of one agent a larger change is split (1 to 100) [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Maximum number of turns per agent for a larger diff (1 to 100) [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Limits")]
     max_chunks: Option<u32>,
 
-    /// The most it may cost: any of `usd=5,tokens=2000000,turns=40,minutes=90`
-    #[arg(long, value_name = "BUDGET", value_parser = values::budget)]
+    /// Maximum spending: any of `usd=5,tokens=2000000,turns=40,minutes=90`
+    #[arg(long, value_name = "BUDGET", value_parser = parse_budget, help_heading = "Limits")]
     budget: Option<Budget>,
 
-    /// Ask anew, also what was asked before
-    #[arg(long)]
+    /// Ignore cached replies
+    #[arg(long, help_heading = "Agents")]
     pub(super) no_cache: bool,
 
-    /// Take agents, the project's settings and its ignored findings from this commit, whatever the change says of them
+    /// Read agents, project settings and suppressions from this commit, not from the change
     #[arg(long, value_name = "REVISION")]
     pub(super) definitions_from: Option<String>,
 
-    /// The longest the review may be driven: `90s`, `30m`, `2h`
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    /// Maximum active run time, e.g. `90s`, `30m` or `2h`
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Limits")]
     run_timeout: Option<Millis>,
 
-    /// The most an agent may do; a reviewer never does more than look
+    /// Maximum permission of agents; review agents only read
     #[arg(long, value_name = "LEVEL", value_enum, hide = true)]
     max_permission: Option<MaxPermission>,
 
-    /// Sit out long waits; a reviewer waits no longer than its `--timeout`
+    /// Wait for quotas and rate limits, up to `--timeout`
     #[arg(long, hide = true)]
     pub(super) wait: bool,
 
@@ -74,7 +77,7 @@ pub(super) struct AskingFlags {
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Honour what `.saihai/config.toml` says about programs and addresses, for this call only
+    /// Trust this project's settings to run programs and contact hosts, for this call only
     #[arg(long)]
     pub(super) trust_project: bool,
 }
@@ -103,69 +106,65 @@ impl AskingFlags {
     }
 }
 
-/// Which findings fail the review, and where its report goes.
 #[derive(Debug, Args)]
 pub(super) struct ReportFlags {
-    /// The least severity that fails the review, exit code 1 [default: important]
-    #[arg(long, value_name = "SEVERITY", value_enum)]
-    fail_on: Option<Severity>,
+    /// Lowest severity that fails the review with exit code 1 [default: important]
+    #[arg(long, value_name = "SEVERITY", value_parser = fail_on(), help_heading = "Result")]
+    fail_on: Option<FailOn>,
 
-    /// Put aside findings of which their agent is less certain, in percent [default: 0]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// Minimum confidence of a finding, in percent [default: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Result")]
     min_confidence: Option<u8>,
 
-    /// Every agent must deliver, exit code 4, and every definition must be right, exit code 2
-    #[arg(long)]
+    /// Fail if an agent fails (exit code 4) or a definition is invalid (exit code 2)
+    #[arg(long, help_heading = "Result")]
     require_all: bool,
 
-    /// Do not mind what was left out because of its size or the budget, which is exit code 5
-    #[arg(long)]
+    /// Accept a review that left out files because of size or budget (otherwise exit code 5)
+    #[arg(long, help_heading = "Result")]
     allow_partial: bool,
 
-    /// Count only what was not found before: an earlier report (JSON or SARIF), or a run
-    #[arg(long, value_name = "FILE|RUN")]
+    /// Count only findings that are not in this report (JSON or SARIF) or run
+    #[arg(long, value_name = "FILE|RUN", help_heading = "Result")]
     pub(super) baseline: Option<String>,
 
-    /// Count only what the last review of this branch had not found
-    #[arg(long, conflicts_with = "baseline")]
+    /// Count only findings that the last review of this branch did not report
+    #[arg(long, conflicts_with = "baseline", help_heading = "Result")]
     pub(super) since_last: bool,
 
-    /// Keep the report as a baseline for later
-    #[arg(long, value_name = "FILE")]
+    /// Write the report as a baseline for later reviews
+    #[arg(long, value_name = "FILE", help_heading = "Result")]
     pub(super) write_baseline: Option<PathBuf>,
 
-    /// How the report is printed
-    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Md, conflicts_with = "json")]
-    format: Form,
+    /// Format of the report
+    #[arg(long, value_name = "FORM", value_parser = report_format(), default_value = "md", conflicts_with = "json")]
+    #[arg(help_heading = "Result")]
+    format: ReportFormat,
 
-    /// Write the report to a file as well: `sarif=report.sarif`; may be repeated
-    #[arg(long, value_name = "FORM=FILE", value_parser = written)]
-    out: Vec<Written>,
+    /// Write the report to a file too, e.g. `sarif=report.sarif`; can be repeated
+    #[arg(long, value_name = "FORM=FILE", value_parser = report_file, help_heading = "Result")]
+    out: Vec<ReportFile>,
 
     /// Short for `--format json`
-    #[arg(long)]
+    #[arg(long, help_heading = "Result")]
     pub(super) json: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Severity {
-    Critical,
-    Important,
-    Suggestion,
-    Nitpick,
-    Never,
+fn fail_on() -> impl TypedValueParser<Value = FailOn> {
+    let names = PossibleValuesParser::new(FailOn::ALL.map(FailOn::name));
+    names.map(|name| FailOn::named(&name).unwrap_or_default())
 }
 
-impl Severity {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::Important => "important",
-            Self::Suggestion => "suggestion",
-            Self::Nitpick => "nitpick",
-            Self::Never => "never",
-        }
-    }
+fn report_format() -> impl TypedValueParser<Value = ReportFormat> {
+    let described = ReportFormat::ALL.map(|format| {
+        PossibleValue::new(format.name()).help(match format {
+            ReportFormat::Md => "Markdown, for people",
+            ReportFormat::Json => "One JSON object",
+            ReportFormat::Sarif => "SARIF 2.1.0, for code scanning services",
+            ReportFormat::Github => "Annotations for GitHub Actions; the Markdown goes to the job summary",
+        })
+    });
+    PossibleValuesParser::new(described).map(|name| ReportFormat::named(&name).unwrap_or_default())
 }
 
 impl ReportFlags {
@@ -179,29 +178,34 @@ impl ReportFlags {
             baseline: None,
             since_last: false,
             write_baseline: None,
-            format: Form::Md,
+            format: ReportFormat::Md,
             out: Vec::new(),
             json: flags.json,
         }
     }
 
-    pub(super) fn files(&self) -> Vec<Written> {
-        let baseline = self.write_baseline.iter().map(|file| Written::baseline(file));
+    pub(super) fn files(&self) -> Vec<ReportFile> {
+        let baseline = self.write_baseline.iter().map(|file| ReportFile {
+            format: ReportFormat::Json,
+            path: file.display().to_string(),
+            baseline: true,
+            root: None,
+        });
         self.out.iter().cloned().chain(baseline).collect()
     }
 
     /// Returns the form for stdout.
-    pub(super) fn form(&self) -> Form {
-        if self.json { Form::Json } else { self.format }
+    pub(super) fn form(&self) -> ReportFormat {
+        if self.json { ReportFormat::Json } else { self.format }
     }
 }
 
 /// Converts both groups of flags into options for lowering the review.
-pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<ReviewOptions, Error> {
+pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<ReviewOptions, CommandError> {
     let provider = match (&asking.provider, &asking.script) {
         (Some(name), Some(_)) if name != SCRIPT => {
             let message = format!("`--script` answers for the provider `{SCRIPT}`, not for `{name}`");
-            return Err(Error::usage(message).hint("leave one of the two out"));
+            return Err(CommandError::usage(message).hint("leave one of the two out"));
         }
         (None, Some(_)) => Some(SCRIPT.into()),
         (name, _) => name.as_deref().map(ProviderName::from),
@@ -212,7 +216,7 @@ pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<Revi
         concurrency: asking.jobs,
         timeout: asking.timeout,
         max_turns: asking.max_turns,
-        fail_on: report.fail_on.map(|severity| severity.name().to_owned()),
+        fail_on: report.fail_on,
         min_confidence: report.min_confidence,
         max_diff_bytes: asking.max_diff_bytes,
         max_chunks: asking.max_chunks,

@@ -1,52 +1,49 @@
 //! `saihai review`.
 
-mod asking;
-mod baseline;
-mod cached;
-mod committed;
-mod explain;
+mod agents;
 mod flags;
-mod form;
-mod ignores;
-mod looked_at;
-mod painted;
+mod launch;
+mod output;
 mod pull_request;
 mod subject;
-mod untouched;
+mod trusted_data;
 
 use std::path::Path;
 
 use clap::Args;
-use saihai::RevisionSource;
-use saihai_config::review::{LoadResult, Wish, check_agent, load, select};
-use saihai_config::{Diagnostic, Diagnostics, Settings, Severity, Source};
-use saihai_model::{Subject, SubjectMode};
+use saihai_config::review::{FindingIgnore, IGNORE_FILE, LoadResult, check_agent, load, load_ignores};
+use saihai_config::{Area, Diagnostic, Diagnostics, FileKind, Settings, Severity, Source};
+use saihai_model::{ExitStatus, Subject, SubjectMode};
+use saihai_review::{AgentFilter, ReportFormat, RevisionSource, select};
 
 use crate::commands::flags::RunFlags;
-use crate::diagnostics;
-use crate::error::{Error, exit};
+use crate::commands::flags::parse_pull_request;
+use crate::completion::{complete_review_agents, completer};
+use crate::error::CommandError;
 use crate::project::Project;
 use crate::terminal::Streams;
-use crate::values;
-use asking::Asking;
 use flags::{AskingFlags, ReportFlags};
-use subject::Wanted;
+use launch::ReviewLaunch;
+use subject::SubjectRequest;
 
-pub(crate) use asking::say;
-pub(crate) use form::{Form, Said};
-pub(crate) use looked_at::LookedAt;
-pub(crate) use pull_request::{check_out_again, clean_up};
-pub(crate) use untouched::Untouched;
+pub(crate) use agents::ReviewAgentDefinition;
+pub(crate) use launch::print_report;
+pub(crate) use output::ReportOutput;
+pub(crate) use pull_request::{UnchangedFiles, check_out_again, clean_up};
 
-/// Have specialised agents review a change
+/// Review a change with specialised agents
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Reviewed is what differs from where the current branch left its base: commits, staged and unstaged \
-                  edits, and files git does not track yet. Which agents a change needs is decided by their patterns, \
-                  without asking a model. The exit code is 1 where a finding fails the review, see `--fail-on`."
-)]
+#[command(after_help = "\
+Reviews all changes since the branch left its base: commits, edits and untracked files.
+The patterns of the agents select them for a change, without a model.
+The exit code is 1 if a finding fails the review, see `--fail-on`.
+
+Examples:
+  saihai review
+  saihai review main --agent code-reviewer
+  saihai review --pr 12 --format sarif --out md=review.md")]
 pub(crate) struct Review {
-    /// The revision to compare with, or files and directories to review whole [default: the remote's branch]
+    /// Revision to compare with, or files and directories to review whole [default: the remote's branch]
     #[arg(value_name = "BASE|FILES")]
     what: Vec<String>,
 
@@ -54,25 +51,25 @@ pub(crate) struct Review {
     #[arg(long, value_name = "REVISION", conflicts_with = "what")]
     base: Option<String>,
 
-    /// Review this pull request, as it is on the forge
-    #[arg(long, value_name = "NUMBER", value_parser = values::pull_request)]
+    /// Review this pull request of the forge
+    #[arg(long, value_name = "NUMBER", value_parser = parse_pull_request)]
     #[arg(conflicts_with_all = ["what", "base", "no_untracked"])]
     pr: Option<u64>,
 
-    /// Leave out files that git does not track yet
+    /// Leave out untracked files
     #[arg(long)]
     no_untracked: bool,
 
-    /// Ask exactly these agents, whether or not the change needs them
-    #[arg(long, value_name = "NAME")]
+    /// Run only this agent, even if its patterns do not match; can be repeated
+    #[arg(long, value_name = "NAME", help_heading = "Agents", add = completer(complete_review_agents))]
     agent: Vec<String>,
 
-    /// Do not ask these agents
-    #[arg(long, value_name = "NAME")]
+    /// Skip this agent; can be repeated
+    #[arg(long, value_name = "NAME", help_heading = "Agents", add = completer(complete_review_agents))]
     skip: Vec<String>,
 
-    /// Ask nobody: say of each agent whether it is selected, and why
-    #[arg(long)]
+    /// Print the selected agents and the reasons, and ask none
+    #[arg(long, help_heading = "Agents")]
     explain_selection: bool,
 
     #[command(flatten)]
@@ -84,17 +81,17 @@ pub(crate) struct Review {
 
 impl Review {
     /// Creates a review by one agent, given by its file: `saihai run FILE.toml`.
-    pub(crate) fn by(file: &Path, flags: &RunFlags, streams: &mut Streams) -> Result<Self, Error> {
+    pub(crate) fn by(file: &Path, flags: &RunFlags, streams: &mut Streams) -> Result<Self, CommandError> {
         let project = Project::find()?;
         let settings = project.settings(flags.trust_project, streams)?;
         let found = check_agent(&project.source, &project.places, file);
         let strict = flags.strict || settings.strict;
         // Mere warnings appear when the review loads all agents.
         if found.has_errors() {
-            diagnostics::insist(&found, strict, streams)?;
+            streams.diagnose(&found, strict)?;
         }
         let loaded = load(&project.source, &project.places, settings.language).unwrap_or_default();
-        let agent = looked_at::agent_of(&loaded, file, &project)?;
+        let agent = agents::agent_of(&loaded, file, &project)?;
         Ok(Self {
             what: Vec::new(),
             base: None,
@@ -108,13 +105,13 @@ impl Review {
         })
     }
 
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
         let source = self.source(&project)?;
         let mut found = Diagnostics::new();
         let settings = project.settings_from(&*source, self.asking.trust_project, &mut found);
         let strict = self.asking.strict || settings.strict;
-        diagnostics::insist(&found.sorted(), strict, streams)?;
+        streams.diagnose(&found.sorted(), strict)?;
         let mut options = flags::options(&self.asking, &self.report)?;
         let loaded = agents(&*source, &project, &settings, strict, streams)?;
         let wish = self.wish(&settings, &loaded)?;
@@ -124,11 +121,11 @@ impl Review {
         let proposed =
             self.pr.map(|number| pull_request::fetch(number, &project, &settings, streams)).transpose()?;
         let files = self.report.files();
-        let files: Vec<_> = files.iter().map(|file| file.from(&project.places)).collect();
-        files.iter().try_for_each(form::Written::insist)?;
-        form::insist_on_different(&files)?;
+        let files: Vec<_> = files.iter().map(|file| output::absolute(file, &project.places)).collect();
+        files.iter().try_for_each(output::insist_on_writable)?;
+        output::insist_on_different(&files)?;
         let own: Vec<String> =
-            files.iter().flat_map(|file| subject::inside(&project.places, file.path())).collect();
+            files.iter().flat_map(|file| subject::inside(&project.places, Path::new(&file.path))).collect();
         let baseline = self.report.baseline.iter();
         let baseline: Vec<String> =
             baseline.flat_map(|file| subject::inside(&project.places, Path::new(file))).collect();
@@ -146,11 +143,11 @@ impl Review {
         if proposed.is_none() && self.asking.definitions_from.is_none() {
             options.warnings.extend(wanted.decided(&project, &settings)?);
         }
-        options.format = Some(self.report.form().name().to_owned());
-        options.written = files.iter().map(form::Written::plan).collect();
+        options.format = Some(self.report.form());
+        options.written = files;
         options.led_to = subject::led_to(&project.places);
         options.led_to.extend(baseline);
-        options.ignores = ignores::read(&*source, &project, strict, streams)?;
+        options.ignores = read_ignores(&*source, &project, strict, streams)?;
         options.branch = match self.pr {
             Some(number) => Some(format!("#{number}")),
             None => subject::branch(&project.places),
@@ -158,7 +155,7 @@ impl Review {
         options.checkout = proposed.as_ref().map(|proposed| proposed.head.clone());
         if settings.review.cache && !self.asking.no_cache && !self.explain_selection {
             let head = proposed.as_ref().map(|proposed| proposed.head.as_str());
-            options.cache = cached::state(&project.places.root, head, &own, streams);
+            options.cache = trusted_data::cache_policy(&project.places.root, head, &own, streams);
         }
         let selection = select(&loaded.agents, &subject, &wish);
         selection.warnings().for_each(|warning| streams.warning(&warning));
@@ -166,10 +163,15 @@ impl Review {
             if subject.files.is_empty() {
                 streams.note(&nothing(&subject));
             }
-            explain::say(&selection, &project, self.report.form() == Form::Json, streams)?;
-            return Ok(exit::DONE);
+            agents::explain_selection(
+                &selection,
+                &project,
+                self.report.form() == ReportFormat::Json,
+                streams,
+            )?;
+            return Ok(ExitStatus::Done);
         }
-        let asking = Asking {
+        let launch = ReviewLaunch {
             project: &project,
             settings: &settings,
             loaded: &loaded,
@@ -181,43 +183,43 @@ impl Review {
         };
         // R-32
         if subject.files.is_empty() {
-            asking.end_at_once(&nothing(&subject), streams)
+            launch.end_at_once(&nothing(&subject), streams)
         } else if selection.selected().next().is_none() {
-            asking.end_at_once("no agent applies", streams)
+            launch.end_at_once("no agent applies", streams)
         } else {
-            asking.run(streams)
+            launch.run(streams)
         }
     }
 
     /// Returns the source of agents, settings and ignores.
-    fn source(&self, project: &Project) -> Result<Box<dyn Source>, Error> {
+    fn source(&self, project: &Project) -> Result<Box<dyn Source>, CommandError> {
         match &self.asking.definitions_from {
             None => Ok(Box::new(project.source.clone())),
             Some(revision) => {
-                let source = RevisionSource::of(project.source.clone(), revision);
+                let source = RevisionSource::of(project.source.clone(), &project.places.root, revision);
                 let source = source.map_err(subject::refusal)?;
                 Ok(Box::new(source))
             }
         }
     }
 
-    fn wish(&self, settings: &Settings, loaded: &LoadResult) -> Result<Wish, Error> {
+    fn wish(&self, settings: &Settings, loaded: &LoadResult) -> Result<AgentFilter, CommandError> {
         let disabled = settings.review.disabled();
-        let wish = Wish { only: self.agent.clone(), skip: self.skip.clone(), disabled };
-        match loaded.check(&wish) {
+        let wish = AgentFilter { only: self.agent.clone(), skip: self.skip.clone(), disabled };
+        match wish.check(loaded) {
             Ok(()) => Ok(wish),
             Err(unknown) => {
                 let message = match unknown.is_refused {
                     true => format!("the review agent `{}` cannot be used", unknown.name),
                     false => format!("no review agent is named `{}`", unknown.name),
                 };
-                Err(Error::usage(message).hint(unknown.hint))
+                Err(CommandError::usage(message).hint(unknown.hint))
             }
         }
     }
 
-    fn wanted<'a>(&'a self, settings: &'a Settings) -> Wanted<'a> {
-        Wanted {
+    fn wanted<'a>(&'a self, settings: &'a Settings) -> SubjectRequest<'a> {
+        SubjectRequest {
             what: &self.what,
             base: self.base.as_deref(),
             usual: settings.review.base.as_deref(),
@@ -233,12 +235,12 @@ fn agents(
     settings: &Settings,
     strict: bool,
     streams: &mut Streams,
-) -> Result<LoadResult, Error> {
+) -> Result<LoadResult, CommandError> {
     let loaded = match load(source, &project.places, settings.language) {
         Ok(loaded) => loaded,
         Err(refused) => {
-            diagnostics::insist(&refused, strict, streams)?;
-            return Err(Error::Said(exit::USAGE));
+            streams.diagnose(&refused, strict)?;
+            return Err(CommandError::Said(ExitStatus::Usage));
         }
     };
     let mut refused = Diagnostics::new();
@@ -246,18 +248,18 @@ fn agents(
         refused.append(error.diagnostics.clone());
     }
     if !refused.is_empty() {
-        let text = diagnostics::human(&refused, &streams.err);
+        let text = streams.err.diagnostics(&refused);
         streams.err.send(&text);
     }
     let is_note = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Note;
     let notes: Diagnostics = loaded.remarks.iter().filter(is_note).cloned().collect();
     if !notes.is_empty() {
-        let text = diagnostics::human(&notes, &streams.err);
+        let text = streams.err.diagnostics(&notes);
         streams.err.send(&text);
     }
     let mut found = settings.review.check_agents(&loaded.names());
     found.append(loaded.remarks.clone());
-    diagnostics::insist(&found, strict, streams)?;
+    streams.diagnose(&found, strict)?;
     Ok(loaded)
 }
 
@@ -270,25 +272,54 @@ fn nothing(subject: &Subject) -> String {
 }
 
 /// R-53: with `--require-all`, an unreadable agent ends the review before any paid request.
-fn insist_on_all(loaded: &LoadResult, require_all: bool) -> Result<(), Error> {
+fn insist_on_all(loaded: &LoadResult, require_all: bool) -> Result<(), CommandError> {
     if loaded.errors.is_empty() || !require_all {
         return Ok(());
     }
-    let error = Error::usage("some review agents cannot be used, and every one must deliver");
-    Err(error.hint("mend their files, or leave `--require-all` out"))
+    let error = CommandError::usage("some review agents cannot be used, and every one must deliver");
+    Err(error.hint("fix their files, or leave out `--require-all`"))
 }
 
 /// Prints notes about the files under review (R-33).
 fn remark_on(subject: &Subject, streams: &mut Streams) {
     for file in &subject.files {
         if file.lossy {
-            streams.warning(&format!(
-                "`{}` is not UTF-8: what is no character is read as `\u{fffd}`",
-                file.path
-            ));
+            streams.warning(&format!("`{}` is not UTF-8: invalid bytes are read as `\u{fffd}`", file.path));
         }
         if let Some(why) = file.left_out {
             streams.note(&format!("`{}` is not looked into: {}", file.path, why.name()));
         }
     }
+}
+
+/// Reads the project's suppressed findings.
+fn read_ignores(
+    source: &dyn Source,
+    project: &Project,
+    strict: bool,
+    streams: &mut Streams,
+) -> Result<Vec<FindingIgnore>, CommandError> {
+    let mut found = Diagnostics::new();
+    found.extend(not_a_file(source, project));
+    let ignores = load_ignores(source, &project.places, &mut found);
+    streams.diagnose(&found.sorted(), strict)?;
+    Ok(ignores)
+}
+
+/// Reports a path that is not a regular file: running without suppressions must be intended (R-62).
+fn not_a_file(source: &dyn Source, project: &Project) -> Option<Diagnostic> {
+    let path = project.places.root.join(IGNORE_FILE);
+    let is_named = || {
+        let names = source.list(path.parent()?).ok()?;
+        Some(names.iter().any(|name| path.file_name() == Some(name)))
+    };
+    let why = match source.kind(&path) {
+        Some(FileKind::File) => return None,
+        Some(FileKind::Directory) => "it is a directory, not a file",
+        Some(FileKind::Other) => "it is a pipe, a socket or a device, not a file",
+        None if is_named() == Some(true) => "it is a link that leads to no file",
+        None => return None,
+    };
+    let message = format!("cannot read `{IGNORE_FILE}`: {why}");
+    Some(Diagnostic::error(Area::Review.code("file"), message).hint("it is a text file of at most 1 MiB"))
 }

@@ -1,25 +1,30 @@
-//! `--pr`: a pull request, fetched as objects and checked out in its own directory.
+//! `--pr`: a pull request, fetched as objects and checked out in its own directory. Also the check that
+//! reviewers change no files.
 
 use std::path::{Path, PathBuf};
 
-use saihai::repository::Token;
-use saihai::{Git, GitError, RunDirectory, abandoned_checkouts, proposed};
-use saihai_config::review::{Plan, ReviewOptions};
+use saihai::RunDirectory;
 use saihai_config::{Settings, Use};
 use saihai_connect::forge::{ForgeAddress, find_token};
-use saihai_model::{Subject, Workflow};
+use saihai_git::GitAccessToken;
+use saihai_git::{Git, GitError, TrackedFileWatch, abandoned_checkouts};
+use saihai_model::{Decision, Fact, Record, RecordEntry, StageId, Start, Subject, Workflow};
+use saihai_review::subject::proposed;
+use saihai_review::{ReviewOptions, ReviewPlan};
 
 use super::subject::refusal;
+use crate::definitions::connections;
 use crate::driving::block_on;
-use crate::error::Error;
-use crate::prepared::connections;
+use crate::error::CommandError;
+use crate::issue_tracker::RemoteRepository;
+use crate::issue_tracker::forge_error;
+use crate::issue_tracker::open_github;
 use crate::project::Project;
-use crate::repository::Repository;
-use crate::terminal::Streams;
-use crate::{diagnostics, issue};
+use crate::terminal::{Streams, visible_line};
+use saihai_view::RunView;
 
 #[derive(Debug)]
-pub(super) struct Proposed {
+pub(super) struct FetchedPullRequest {
     pub(super) subject: Subject,
     pub(super) head: String,
 }
@@ -30,33 +35,35 @@ pub(super) fn fetch(
     project: &Project,
     settings: &Settings,
     streams: &mut Streams,
-) -> Result<Proposed, Error> {
-    diagnostics::insist(&settings.check_trust(&[Use::Work]), settings.strict, streams)?;
+) -> Result<FetchedPullRequest, CommandError> {
+    streams.diagnose(&settings.check_trust(&[Use::Work]), settings.strict)?;
     let root = &project.places.root;
     let git = open(root)?
-        .ok_or_else(|| Error::usage(format!("`{}` is not in a git repository", root.display())))?;
+        .ok_or_else(|| CommandError::usage(format!("`{}` is not in a git repository", root.display())))?;
     let with = connections(settings);
     let (pull_request, token) = block_on(async {
-        let remote = Repository::of_project(root, &settings.work.remote, &with).await;
-        let github = issue::open(settings, remote, &with).await?;
-        let found = github.pull_request(number).await.map_err(issue::refused)?;
-        let host =
-            ForgeAddress::parse(&settings.work.api).map_err(|error| Error::usage(error.to_string()))?;
+        let remote = RemoteRepository::of_project(root, &settings.work.remote, &with).await;
+        let github = open_github(settings, remote, &with).await?;
+        let found = github.pull_request(number).await.map_err(forge_error)?;
+        let host = ForgeAddress::parse(&settings.work.api)
+            .map_err(|error| CommandError::usage(error.to_string()))?;
         let token = find_token(host.host(), &with.environment).await;
-        let token = token.map_err(|error| Error::usage(error.to_string()))?;
-        Ok((found, Token::new(token.secret(), host.host())))
+        let token = token.map_err(|error| CommandError::usage(error.to_string()))?;
+        Ok((found, GitAccessToken::new(token.secret(), host.host())))
     })?;
     let remote = &settings.work.remote;
     let url = git.remote_url(remote).map_err(failed)?;
     let url = url.ok_or_else(|| {
-        let error = Error::usage(format!("there is no remote `{remote}` to fetch from"));
+        let error = CommandError::usage(format!("there is no remote `{remote}` to fetch from"));
         error.hint("`git remote` lists those there are; `[work] remote` says which one is meant")
     })?;
     let references = [format!("refs/pull/{number}/head"), format!("refs/heads/{}", pull_request.base)];
     let tips = git.fetch(&url, &references, &token).map_err(failed)?;
-    let [head, base] = tips.as_slice() else { return Err(Error::unavailable("git fetched something else")) };
+    let [head, base] = tips.as_slice() else {
+        return Err(CommandError::unavailable("git fetched something else"));
+    };
     let subject = proposed(root, number, (&pull_request.base, base), head).map_err(refusal)?;
-    Ok(Proposed { subject, head: head.clone() })
+    Ok(FetchedPullRequest { subject, head: head.clone() })
 }
 
 /// Parent directory and name prefix of review checkouts.
@@ -74,7 +81,7 @@ fn sweep(project: &Project) {
     let runs = project.runs();
     let (Ok(Some(git)), Ok(listed)) = (open(root), runs.list()) else { return };
     let starts = listed.iter().filter_map(|run| run.start().ok());
-    let of_runs: Vec<PathBuf> = starts.map(|start| PathBuf::from(start.directory)).collect();
+    let of_runs: Vec<PathBuf> = starts.map(|start| PathBuf::from(&start.directory)).collect();
     abandoned.retain(|directory| !of_runs.contains(directory));
     for directory in abandoned {
         drop(git.remove_checkout(&directory));
@@ -84,14 +91,14 @@ fn sweep(project: &Project) {
 /// The directory that agents read: the project, or a new checkout of the reviewed commit. A checkout is deleted on
 /// drop unless it is kept.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ReviewDirectory {
     root: PathBuf,
     path: PathBuf,
     is_removed: bool,
 }
 
-impl Place {
-    pub(super) fn of(project: &Project, options: &ReviewOptions) -> Result<Self, Error> {
+impl ReviewDirectory {
+    pub(super) fn of(project: &Project, options: &ReviewOptions) -> Result<Self, CommandError> {
         let root = project.places.root.clone();
         let Some(commit) = &options.checkout else {
             return Ok(Self { path: root.clone(), root, is_removed: false });
@@ -113,7 +120,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ReviewDirectory {
     fn drop(&mut self) {
         if self.is_removed {
             // The error that ended the review matters more than a failed cleanup.
@@ -123,9 +130,9 @@ impl Drop for Place {
 }
 
 /// Restores the checkout for a resumed review.
-pub(crate) fn check_out_again(directory: &RunDirectory, workflow: &Workflow) -> Result<(), Error> {
-    let Some(commit) = Plan::of(workflow).and_then(|plan| plan.checkout) else { return Ok(()) };
-    let place = PathBuf::from(directory.start()?.directory);
+pub(crate) fn check_out_again(directory: &RunDirectory, workflow: &Workflow) -> Result<(), CommandError> {
+    let Some(commit) = ReviewPlan::of(workflow).and_then(|plan| plan.checkout) else { return Ok(()) };
+    let place = PathBuf::from(&directory.start()?.directory);
     if place.exists() {
         return Ok(());
     }
@@ -139,11 +146,11 @@ pub(crate) fn clean_up(
     directory: &RunDirectory,
     workflow: &Workflow,
     streams: &mut Streams,
-) -> Result<(), Error> {
-    if Plan::of(workflow).and_then(|plan| plan.checkout).is_none() {
+) -> Result<(), CommandError> {
+    if ReviewPlan::of(workflow).and_then(|plan| plan.checkout).is_none() {
         return Ok(());
     }
-    let place = PathBuf::from(directory.start()?.directory);
+    let place = PathBuf::from(&directory.start()?.directory);
     let removed = open(root_of(directory))?.map(|git| git.remove_checkout(&place)).transpose();
     if let (true, Err(error)) = (place.exists(), removed) {
         streams.warning(&format!("`{}` could not be removed: {error}", place.display()));
@@ -151,9 +158,9 @@ pub(crate) fn clean_up(
     Ok(())
 }
 
-fn check_out(root: &Path, commit: &str, directory: &Path) -> Result<(), Error> {
+fn check_out(root: &Path, commit: &str, directory: &Path) -> Result<(), CommandError> {
     let git = open(root)?
-        .ok_or_else(|| Error::usage(format!("`{}` is not in a git repository", root.display())))?;
+        .ok_or_else(|| CommandError::usage(format!("`{}` is not in a git repository", root.display())))?;
     git.check_out(commit, directory).map_err(failed)
 }
 
@@ -161,10 +168,68 @@ fn root_of(directory: &RunDirectory) -> &Path {
     directory.path().ancestors().nth(3).unwrap_or(directory.path())
 }
 
-fn open(root: &Path) -> Result<Option<Git>, Error> {
+fn open(root: &Path) -> Result<Option<Git>, CommandError> {
     Git::open(root).map_err(failed)
 }
 
-fn failed(error: GitError) -> Error {
-    Error::unavailable(error.to_string())
+fn failed(error: GitError) -> CommandError {
+    CommandError::unavailable(error.to_string())
+}
+
+/// Maximum number of files named in a warning.
+const NAMED: usize = 5;
+
+/// The files under review, compared with their state at the start of the current phase.
+pub(crate) struct UnchangedFiles<'a> {
+    workflow: &'a Workflow,
+    phase: Option<StageId>,
+    /// `None` before the review starts, and if git cannot report the state of files.
+    tracked: Option<TrackedFileWatch>,
+}
+
+impl<'a> UnchangedFiles<'a> {
+    /// Creates the check for a review. Returns nothing for other runs.
+    pub(crate) fn of(workflow: &'a Workflow) -> Option<Self> {
+        workflow.is_review().then_some(Self { workflow, phase: None, tracked: None })
+    }
+
+    /// Reads the directory and the current phase of a resumed review. The caller has not asked any agent yet.
+    pub(crate) fn remember_view(&mut self, view: &RunView) {
+        self.watch_files(&view.start);
+        self.phase = view.visits.last().map(|visit| visit.stage.clone());
+    }
+
+    fn watch_files(&mut self, start: &Start) {
+        let git = Git::open(Path::new(&start.directory)).ok().flatten();
+        self.tracked = git.and_then(|git| TrackedFileWatch::now(git).ok());
+    }
+
+    /// Handles a record. Returns a warning about changed files when a phase ends, before the next one starts.
+    pub(crate) fn hear(&mut self, record: &Record) -> Option<String> {
+        let is_next = matches!(&record.entry, RecordEntry::Decision(Decision::Entered { .. }));
+        let said = if is_next { self.said() } else { None };
+        match &record.entry {
+            RecordEntry::Fact(Fact::Started(start)) => self.watch_files(start),
+            RecordEntry::Decision(Decision::Entered { stage, .. }) => self.phase = Some(stage.clone()),
+            RecordEntry::Fact(_) | RecordEntry::Decision(_) => {}
+        }
+        said
+    }
+
+    /// Returns a warning about changes since the phase started, and resets the comparison.
+    pub(crate) fn said(&mut self) -> Option<String> {
+        let phase = self.phase.as_ref()?;
+        self.workflow.stages.get(phase)?.turns().first()?;
+        let changed = self.tracked.as_mut()?.take_changed().unwrap_or_default();
+        if changed.is_empty() {
+            return None;
+        }
+        let named: Vec<String> =
+            changed.iter().take(NAMED).map(|path| format!("`{}`", visible_line(path))).collect();
+        let more = match changed.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("files changed while phase `{phase}` reviewed them: {}{more}", named.join(", ")))
+    }
 }

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use saihai::{
-    Base, Git, GitError, RevisionSource, SubjectError, Untracked, changes, parted_from, whole_files,
-};
-use saihai_config::{Diagnostics, Places, Settings, plain};
+use saihai_config::{Diagnostics, ProjectPaths, Settings, plain};
+use saihai_git::{Git, GitError};
 use saihai_model::Subject;
+use saihai_review::RevisionSource;
+use saihai_review::subject::{ReviewBase, SubjectError, UntrackedFiles, changes, parted_from, whole_files};
 
-use crate::error::{Error, sentence};
+use crate::error::{CommandError, sentence};
 use crate::project::Project;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct SubjectRequest<'a> {
     pub(super) what: &'a [String],
     /// The revision given by a flag.
     pub(super) base: Option<&'a str>,
@@ -25,40 +25,44 @@ pub(super) struct Wanted<'a> {
 /// The remote for the default base branch.
 const REMOTE: &str = "origin";
 
-impl Wanted<'_> {
-    pub(super) fn take(&self, places: &Places) -> Result<Subject, Error> {
+impl SubjectRequest<'_> {
+    pub(super) fn take(&self, places: &ProjectPaths) -> Result<Subject, CommandError> {
         if self.what.iter().any(String::is_empty) {
-            let error = Error::usage("the name of what to review is empty");
+            let error = CommandError::usage("the name of what to review is empty");
             return Err(error.hint("is a variable not set? leave it out to compare with the usual branch"));
         }
         let base = match self.what {
             [] => self.base.map(str::to_owned),
             [one] => match meant(one, places)? {
-                Meant::Revision => Some(one.clone()),
-                Meant::File => return self.files(places),
+                RevisionOrFile::Revision => Some(one.clone()),
+                RevisionOrFile::File => return self.files(places),
             },
             _ => return self.files(places),
         };
         let base = match (base, self.usual) {
-            (Some(named), _) => Base::Named(named),
-            (None, Some(usual)) => Base::Usual(usual.to_owned()),
-            (None, None) => Base::Found { remote: REMOTE.to_owned() },
+            (Some(named), _) => ReviewBase::Named(named),
+            (None, Some(usual)) => ReviewBase::Usual(usual.to_owned()),
+            (None, None) => ReviewBase::Found { remote: REMOTE.to_owned() },
         };
-        let untracked = if self.no_untracked { Untracked::LeftOut } else { Untracked::Counted };
+        let untracked = if self.no_untracked { UntrackedFiles::LeftOut } else { UntrackedFiles::Counted };
         changes(&places.root, &base, untracked).map_err(|error| match (&base, &error) {
             // This base comes from the settings, not from the command line.
-            (Base::Usual(_), SubjectError::NoRevision(_)) => refusal(error)
+            (ReviewBase::Usual(_), SubjectError::NoRevision(_)) => refusal(error)
                 .hint("`[review] base` names it: `saihai config review.base --explain` says in which file"),
             _ => refusal(error),
         })
     }
 
     /// returns a message if the change itself changes `[review] base`. The value before the change would apply.
-    pub(super) fn decided(&self, project: &Project, settings: &Settings) -> Result<Option<String>, Error> {
+    pub(super) fn decided(
+        &self,
+        project: &Project,
+        settings: &Settings,
+    ) -> Result<Option<String>, CommandError> {
         let ([], None, Some(usual)) = (self.what, self.base, self.usual) else { return Ok(None) };
         let parted = parted_from(&project.places.root, REMOTE).map_err(refusal)?;
         let Some((branch, commit)) = parted else { return Ok(None) };
-        let before = match RevisionSource::of(project.source.clone(), &commit) {
+        let before = match RevisionSource::of(project.source.clone(), &project.places.root, &commit) {
             Ok(source) => project.settings_from(&source, false, &mut Diagnostics::new()).review.base,
             Err(SubjectError::Elsewhere { .. }) => None,
             Err(error) => return Err(refusal(error)),
@@ -75,39 +79,39 @@ impl Wanted<'_> {
         )))
     }
 
-    fn files(&self, places: &Places) -> Result<Subject, Error> {
+    fn files(&self, places: &ProjectPaths) -> Result<Subject, CommandError> {
         whole_files(&places.root, &places.current, self.what).map_err(refusal)
     }
 }
 
 /// Returns the checked-out branch, if any.
-pub(super) fn branch(places: &Places) -> Option<String> {
+pub(super) fn branch(places: &ProjectPaths) -> Option<String> {
     Git::open(&places.root).ok().flatten()?.branch().ok().flatten()
 }
 
-enum Meant {
+enum RevisionOrFile {
     Revision,
     File,
 }
 
 /// Decides if a word is a revision or a file. Rejects a word that is both or neither.
-fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
+fn meant(word: &str, places: &ProjectPaths) -> Result<RevisionOrFile, CommandError> {
     let git = Git::open(&places.root).map_err(|error| refusal(SubjectError::Git(error)))?;
     let commit = git.map(|git| git.commit(word)).transpose();
     let commit = commit.map_err(|error| refusal(SubjectError::Git(error)))?.flatten();
     let is_file = std::fs::symlink_metadata(places.current.join(word)).is_ok();
     match (commit.is_some(), is_file) {
         (true, true) => {
-            let error = Error::usage(format!("`{word}` is a revision and a file"));
+            let error = CommandError::usage(format!("`{word}` is a revision and a file"));
             Err(error
                 .hint(format!("`saihai review --base {word}` reviews the changes since that revision"))
                 .hint(format!("`saihai review ./{word}` reviews the file or directory")))
         }
-        (true, false) => Ok(Meant::Revision),
-        (false, true) => Ok(Meant::File),
-        (false, false) if word.contains(['*', '?', '[', '{']) => Ok(Meant::File),
+        (true, false) => Ok(RevisionOrFile::Revision),
+        (false, true) => Ok(RevisionOrFile::File),
+        (false, false) if word.contains(['*', '?', '[', '{']) => Ok(RevisionOrFile::File),
         (false, false) => {
-            let error = Error::usage(format!("`{word}` is neither a revision nor a file here"));
+            let error = CommandError::usage(format!("`{word}` is neither a revision nor a file here"));
             Err(if word.bytes().all(|byte| byte.is_ascii_digit()) {
                 error.hint(format!("a pull request is reviewed by `saihai review --pr {word}`"))
             } else {
@@ -118,7 +122,7 @@ fn meant(word: &str, places: &Places) -> Result<Meant, Error> {
 }
 
 /// Lists the link targets in the repository of files that configure a review.
-pub(super) fn led_to(places: &Places) -> Vec<String> {
+pub(super) fn led_to(places: &ProjectPaths) -> Vec<String> {
     const FILES: [&str; 2] = [".saihai/config.toml", ".saihai/review-ignore.toml"];
     const DIRECTORIES: [&str; 2] = [".hachimoku/agents", ".saihai/agents"];
     let agents = DIRECTORIES.iter().flat_map(|directory| {
@@ -135,7 +139,7 @@ pub(super) fn led_to(places: &Places) -> Vec<String> {
 
 /// Lists the paths of a file relative to the project root, by its name and by its link target. Empty for files
 /// outside the project.
-pub(super) fn inside(places: &Places, named: &Path) -> Vec<String> {
+pub(super) fn inside(places: &ProjectPaths, named: &Path) -> Vec<String> {
     let path = places.current.join(named);
     let by_name =
         plain(&path).strip_prefix(plain(&places.root)).ok().and_then(Path::to_str).map(str::to_owned);
@@ -144,45 +148,47 @@ pub(super) fn inside(places: &Places, named: &Path) -> Vec<String> {
     all
 }
 
-fn real(places: &Places, path: &Path) -> Option<String> {
+fn real(places: &ProjectPaths, path: &Path) -> Option<String> {
     let root = places.root.canonicalize().ok()?;
     Some(path.canonicalize().ok()?.strip_prefix(root).ok()?.to_str()?.to_owned())
 }
 
 /// Converts the error and adds hints.
-pub(super) fn refusal(error: SubjectError) -> Error {
+pub(super) fn refusal(error: SubjectError) -> CommandError {
     let message = sentence(&error);
     match error {
-        SubjectError::Git(GitError::Missing(_) | GitError::Ended { .. }) => Error::unavailable(message),
-        SubjectError::NoFile(_) => Error::usage(message).hint("remove it, or put the file back: `git restore FILE`"),
-        SubjectError::NoRepository(_) => Error::usage(message).hint("name files to review them whole"),
+        SubjectError::Git(GitError::Missing(_) | GitError::OutOfResources(_) | GitError::Ended { .. }) => {
+            CommandError::unavailable(message)
+        }
+        SubjectError::NoFile(_) => CommandError::usage(message).hint("remove it, or put the file back: `git restore FILE`"),
+        SubjectError::NoRepository(_) => CommandError::usage(message).hint("name files to review them whole"),
         SubjectError::NoRevision(_) => {
-            Error::usage(message).hint("`git fetch` brings revisions of the remote")
+            CommandError::usage(message).hint("`git fetch` brings revisions of the remote")
         }
         SubjectError::Elsewhere { .. } => {
-            Error::usage(message).hint("name a revision in which it is a file or a directory of its own")
+            CommandError::usage(message).hint("name a revision in which it is a file or a directory of its own")
         }
         SubjectError::AnotherRepository(_) => {
-            Error::usage(message).hint("a submodule or a nested repository is reviewed from inside of it")
+            CommandError::usage(message).hint("a submodule or a nested repository is reviewed from inside of it")
         }
-        SubjectError::NoBase => Error::usage(message).hint("say it: `saihai review --base REVISION`"),
+        SubjectError::NoBase => CommandError::usage(message).hint("say it: `saihai review --base REVISION`"),
         SubjectError::NoMergeBase(_) => {
-            Error::usage(message).hint("a shallow clone lacks it: `git fetch --unshallow` brings the history")
+            CommandError::usage(message).hint("a shallow clone lacks it: `git fetch --unshallow` brings the history")
         }
         SubjectError::Git(GitError::Ambiguous { meanings, .. }) => {
             let quoted: Vec<String> = meanings.iter().map(|meaning| format!("`{meaning}`")).collect();
-            Error::usage(message).hint(format!("say which one in full: {}", quoted.join(" or ")))
+            CommandError::usage(message).hint(format!("say which one in full: {}", quoted.join(" or ")))
         }
-        SubjectError::Git(GitError::Refused { said, .. }) if said.contains("dubious ownership") => {
-            Error::usage(message).hint(
-                "the files are somebody else's: if you trust them, `git config --global --add safe.directory DIRECTORY`",
+        SubjectError::Git(GitError::Refused { kind, .. }) if kind.is_foreign_owner() => {
+            CommandError::usage(message).hint(
+                "another user owns the files: if you trust them, `git config --global --add safe.directory DIRECTORY`",
             )
         }
         SubjectError::Git(GitError::Refused { .. } | GitError::Unreadable { .. } | GitError::Bare(_))
         | SubjectError::Missing(_)
         | SubjectError::Outside(_)
         | SubjectError::Io { .. }
-        | SubjectError::BadPattern { .. } => Error::usage(message),
+        | SubjectError::BadPattern { .. } => CommandError::usage(message),
     }
 }
 
@@ -192,9 +198,11 @@ mod tests {
 
     #[test]
     fn whoever_does_not_own_the_files_is_told_how_to_trust_them() {
-        let said = "fatal: detected dubious ownership in repository at '/p'".to_owned();
-        let error = GitError::Refused { command: "rev-parse".to_owned(), said };
-        let Error::Refused(refusal) = refusal(SubjectError::Git(error)) else { panic!("it is a refusal") };
+        let said = "fatal: detected dubious ownership in repository at '/p'";
+        let error = GitError::refused("rev-parse", Some(said));
+        let CommandError::Refused(refusal) = refusal(SubjectError::Git(error)) else {
+            panic!("it is a refusal")
+        };
         assert!(refusal.hints.iter().any(|hint| hint.contains("safe.directory")), "{:?}", refusal.hints);
     }
 }

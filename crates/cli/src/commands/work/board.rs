@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use saihai_model::{Cost, IssueNumber, Millis, Moment};
+use saihai_delivery::IssueActivity;
+use saihai_model::{Cost, IssueNumber, Moment};
 
-use super::seen::Seen;
-use crate::terminal::{Table, cut, visible_line};
-use crate::time;
+use crate::quantities;
+use crate::report::FrameLine;
+use crate::terminal::{Table, visible_line};
 
-struct Row {
+struct BoardRow {
     title: String,
     state: String,
     since: Option<Moment>,
@@ -17,18 +18,18 @@ struct Row {
 
 /// All issues, in the order of the plan.
 #[derive(Default)]
-pub(super) struct Board {
+pub(super) struct IssueBoard {
     order: Vec<IssueNumber>,
-    rows: BTreeMap<IssueNumber, Row>,
+    rows: BTreeMap<IssueNumber, BoardRow>,
 }
 
-impl Board {
+impl IssueBoard {
     pub(super) fn add(&mut self, number: IssueNumber, title: &str) {
         if !self.rows.contains_key(&number) {
             self.order.push(number);
         }
         let (title, state) = (visible_line(title).into_owned(), "queued".to_owned());
-        let row = Row { title, state, since: None, cost: Cost::default() };
+        let row = BoardRow { title, state, since: None, cost: Cost::default() };
         self.rows.entry(number).or_insert(row);
     }
 
@@ -36,7 +37,7 @@ impl Board {
     pub(super) fn begin(&mut self, number: IssueNumber) {
         if let Some(row) = self.rows.get_mut(&number) {
             row.state = "begins".to_owned();
-            row.since.get_or_insert(time::now());
+            row.since.get_or_insert(quantities::now());
         }
     }
 
@@ -46,42 +47,37 @@ impl Board {
         }
     }
 
-    pub(super) fn cost(&self, number: IssueNumber) -> Cost {
-        self.rows.get(&number).map_or_else(Cost::default, |row| row.cost)
-    }
-
-    /// Returns the active time of an issue.
-    pub(super) fn time(&self, number: IssueNumber) -> Millis {
-        let since = self.rows.get(&number).and_then(|row| row.since);
-        since.map_or(Millis(0), |since| time::now().since(since))
-    }
-
     /// Updates the row with an event of the run.
-    pub(super) fn see(&mut self, number: IssueNumber, seen: &Seen) {
+    pub(super) fn record(&mut self, number: IssueNumber, activity: &IssueActivity) {
         let Some(row) = self.rows.get_mut(&number) else { return };
-        match seen {
-            Seen::Stage(stage) => row.state = visible_line(stage).into_owned(),
-            Seen::Turn(cost) => row.cost = row.cost.plus(*cost),
-            Seen::Waiting(Some(until)) => {
-                row.state = format!("waits until {}", time::local_until(*until, time::now()));
+        match activity {
+            IssueActivity::Stage(stage) => row.state = visible_line(stage.as_str()).into_owned(),
+            IssueActivity::Turn(cost) => row.cost = row.cost.plus(*cost),
+            IssueActivity::Waiting(Some(until)) => {
+                row.state = format!("waiting until {}", quantities::local_until(*until, quantities::now()));
             }
-            Seen::Waiting(None)
-            | Seen::FirstTurn
-            | Seen::Exhausted(..)
-            | Seen::Warning(_)
-            | Seen::Note(_) => {}
+            IssueActivity::MergeQueued(true) => row.state = "waiting to merge".to_owned(),
+            IssueActivity::MergeQueued(false)
+            | IssueActivity::Waiting(None)
+            | IssueActivity::FirstTurn
+            | IssueActivity::Exhausted(..)
+            | IssueActivity::Warning(_)
+            | IssueActivity::Delayed(_)
+            | IssueActivity::TextLeftOut(_)
+            | IssueActivity::StartsAgain { .. } => {}
         }
     }
 
     /// Renders the table within the given size. Finished issues are dropped first if space runs out.
-    pub(super) fn frame(&self, columns: usize, rows: usize) -> Vec<String> {
-        let now = time::now();
-        let mut table = Table::new(&["ISSUE", "STATE", "TURNS", "COST", "TIME", "TITLE"]);
+    pub(super) fn frame(&self, columns: usize, rows: usize) -> Vec<FrameLine> {
+        let now = quantities::now();
+        let head = ["ISSUE", "STATE", "TURNS", "COST", "TIME", "TITLE"];
+        let mut table = Table::new(&head).optional(&["TURNS", "COST"]);
         let most = rows.saturating_sub(3).max(1);
         let skipped = self.order.len().saturating_sub(most);
         for number in self.order.iter().skip(skipped) {
             let row = &self.rows[number];
-            let length = row.since.map_or_else(String::new, |since| time::stopwatch(now.since(since)));
+            let length = row.since.map_or_else(String::new, |since| quantities::stopwatch(now.since(since)));
             table.row(vec![
                 number.to_string(),
                 row.state.clone(),
@@ -91,6 +87,9 @@ impl Board {
                 row.title.clone(),
             ]);
         }
-        table.lines().iter().map(|line| cut(line, columns.saturating_sub(1)).into_owned()).collect()
+        let room = columns.saturating_sub(1);
+        // A row stays one line: the title is cut, and an issue keeps its height.
+        let lines = table.cut_lines(room).into_iter();
+        lines.map(FrameLine::from).collect()
     }
 }

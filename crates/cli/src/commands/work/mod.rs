@@ -4,30 +4,15 @@
 //! one run, with a delivery around its definition. All state is in the journals of those runs, in git and on the
 //! forge.
 
-mod again;
-mod answer;
-mod base;
-mod batch;
-mod beginning;
 mod board;
 mod clean;
-mod definition;
-mod going_on;
-pub(crate) mod ground;
-mod handed_over;
-mod item;
-mod labeller;
-mod merged;
-mod merging;
-pub(crate) mod one;
-mod origins;
-mod over;
-mod overtaken;
 mod plan;
-mod result;
-mod seen;
-mod selection;
-mod summary_file;
+pub(crate) mod preparation;
+mod questions;
+mod results;
+mod screen;
+pub(crate) mod single_run;
+pub(crate) mod words;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -36,115 +21,125 @@ use clap::Args;
 use saihai_config::issues::parse_selection;
 use saihai_config::{CleanUp, WorkSettings};
 use saihai_connect::forge::ProjectName;
-use saihai_engine::work::Dependencies;
-use saihai_model::{IssueNumber, IssueSource, Millis, RepositoryName};
+use saihai_delivery::{
+    DependencyPolicy, IssueSelection, IssueWorkState, Listing, ListingNote, RepeatFlags, WorkError,
+};
+use saihai_model::{ExitStatus, IssueNumber, IssueSource, Millis, RepositoryName};
 
 use super::flags::RunFlags;
-use crate::driving::{Unbegun, block_on};
-use crate::error::{Error, exit};
+use crate::commands::flags::parse_duration;
+use crate::completion::{complete_definitions, complete_issues, completer};
+use crate::driving::{StartupSignals, block_on};
+use crate::error::CommandError;
 use crate::project::Project;
-use crate::terminal::Streams;
-use crate::{diagnostics, person, values};
-use batch::Batch;
-use ground::Ground;
-use plan::Planned;
-use selection::{Selection, Unlisted};
+use crate::terminal::{Streams, Verbosity};
+use plan::IssuePlans;
+use preparation::Ground;
+use screen::WorkScreen;
+use words::note_words;
 
-/// Work on issues: each on a branch of its own, to a pull request or a merge
+/// Work on issues, each on its own branch, up to a pull request or a merge
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Issues come from a folder of Markdown files (`.saihai/issues`) or from GitHub. Each has one branch, one worktree and one run. Asked again, it goes on where it stopped: nothing happens twice."
-)]
+#[command(after_help = "\
+Issues come from a folder of Markdown files (`.saihai/issues`) or from GitHub.
+Each issue has one branch, one worktree and one run. The same command continues unfinished work;
+it repeats no finished step.
+
+Examples:
+  saihai work --issues 1,4,7-9
+  saihai work --label ready --jobs 3 --merge
+  saihai work --all --list")]
 pub(crate) struct Work {
-    /// The definition that issues are worked on with
-    #[arg(long, value_name = "NAME")]
+    /// Definition for all issues, overriding labels and settings
+    #[arg(long, value_name = "NAME", add = completer(complete_definitions))]
     definition: Option<String>,
 
-    /// These issues: `1,4,7-9`
-    #[arg(long, value_name = "LIST", value_parser = issues)]
+    /// Work on these issues, e.g. `1,4,7-9`
+    #[arg(long, value_name = "LIST", value_parser = issues, help_heading = "Issues", add = completer(complete_issues))]
     issues: Option<Numbers>,
 
-    /// Issues with this label; given several times, with all of them
-    #[arg(long, value_name = "LABEL")]
+    /// Work on issues with this label; repeat it to require several labels
+    #[arg(long, value_name = "LABEL", help_heading = "Issues")]
     label: Vec<String>,
 
-    /// The issues of a GitHub project: `OWNER/NUMBER`
+    /// Work on the issues of a GitHub project
     #[arg(long, value_name = "OWNER/NUMBER", value_parser = project, conflicts_with_all = ["issues", "event"])]
+    #[arg(help_heading = "Issues")]
     project: Option<ProjectName>,
 
-    /// Of the project, those with this status
-    #[arg(long, value_name = "STATUS", requires = "project")]
+    /// Work only on issues with this status in the project
+    #[arg(long, value_name = "STATUS", requires = "project", help_heading = "Issues")]
     project_status: Option<String>,
 
-    /// All open issues
-    #[arg(long, conflicts_with_all = ["issues", "project", "event"])]
+    /// Work on all open issues
+    #[arg(long, conflicts_with_all = ["issues", "project", "event"], help_heading = "Issues")]
     all: bool,
 
-    /// The issue of the event that GitHub Actions runs for
-    #[arg(long, conflicts_with = "issues")]
+    /// Work on the issue of the GitHub Actions event
+    #[arg(long, conflicts_with = "issues", help_heading = "Issues")]
     event: bool,
 
-    /// Issues are files of this folder
-    #[arg(long, value_name = "DIR")]
+    /// Read issues from the Markdown files of this folder
+    #[arg(long, value_name = "DIR", help_heading = "Issues")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Issues are those of this repository on GitHub
-    #[arg(long, value_name = "OWNER/NAME", value_parser = repository)]
+    /// Read issues from this repository on GitHub
+    #[arg(long, value_name = "OWNER/NAME", value_parser = repository, help_heading = "Issues")]
     repo: Option<RepositoryName>,
 
-    /// The branch that is branched from and merged into
-    #[arg(long, value_name = "BRANCH")]
+    /// Base branch: new branches start from it, and finished work is merged into it
+    #[arg(long, value_name = "BRANCH", help_heading = "Delivery")]
     base: Option<String>,
 
-    /// How many issues are worked on at the same time (1 to 256)
-    #[arg(long, value_name = "N", value_parser = jobs)]
+    /// Maximum number of issues in progress at the same time (1 to 256)
+    #[arg(long, value_name = "N", value_parser = jobs, help_heading = "Limits")]
     jobs: Option<u32>,
 
     /// Open no pull request
-    #[arg(long)]
+    #[arg(long, help_heading = "Delivery")]
     pub(crate) no_pr: bool,
 
     /// Open pull requests as drafts
-    #[arg(long, conflicts_with = "no_pr")]
+    #[arg(long, conflicts_with = "no_pr", help_heading = "Delivery")]
     draft: bool,
 
-    /// Merge what is done into where it branched from
-    #[arg(long)]
+    /// Merge finished work into its base branch
+    #[arg(long, help_heading = "Delivery")]
     merge: bool,
 
-    /// Keep worktrees
-    #[arg(long)]
+    /// Keep worktrees of finished issues
+    #[arg(long, help_heading = "Delivery")]
     keep: bool,
 
-    /// Begin again with issues whose last run failed, met a limit or was declined
-    #[arg(long)]
+    /// Start again with issues whose last run failed, reached a limit or was declined
+    #[arg(long, help_heading = "Issues")]
     retry: bool,
 
-    /// Go on with a branch that is there, whoever made it
-    #[arg(long)]
+    /// Continue on an existing branch, even if another person or program created it
+    #[arg(long, help_heading = "Delivery")]
     adopt: bool,
 
-    /// Work on what issues depend on as well
-    #[arg(long, conflicts_with = "ignore_deps")]
+    /// Also work on the dependencies of issues
+    #[arg(long, conflicts_with = "ignore_deps", help_heading = "Issues")]
     resolve_deps: bool,
 
-    /// Do not look at what issues depend on
-    #[arg(long)]
+    /// Ignore the dependencies of issues
+    #[arg(long, help_heading = "Issues")]
     ignore_deps: bool,
 
-    /// Look for new issues again and again
-    #[arg(long)]
+    /// Keep running and poll for new issues
+    #[arg(long, help_heading = "Watching")]
     watch: bool,
 
-    /// How often: `60s`, `5m`; at least 15 s
-    #[arg(long, value_name = "TIME", value_parser = every, requires = "watch")]
+    /// Poll interval, e.g. `60s` or `5m`; at least 15 seconds
+    #[arg(long, value_name = "TIME", value_parser = every, requires = "watch", help_heading = "Watching")]
     every: Option<Millis>,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan and do nothing; `-v` adds the settings
     #[arg(long, conflicts_with_all = ["watch", "clean"])]
     pub(crate) list: bool,
 
-    /// List leftovers of work on issues (with `--issues`, of these), and remove those nothing would be lost with
+    /// List leftover worktrees and branches, and delete the ones that are safe to delete
     #[arg(long, conflicts_with_all = ["watch", "label", "project", "event"])]
     clean: bool,
 
@@ -175,43 +170,48 @@ fn jobs(text: &str) -> Result<u32, String> {
 }
 
 fn every(text: &str) -> Result<Millis, String> {
-    match values::duration(text)? {
+    match parse_duration(text)? {
         every if every.0 < 15_000 => Err("write at least `15s`".to_owned()),
         every => Ok(every),
     }
 }
 
-fn unheard(error: std::io::Error) -> Error {
-    Error::unavailable(format!("cannot hear signals: {error}"))
+fn unheard(error: std::io::Error) -> CommandError {
+    CommandError::unavailable(format!("failed to install signal handlers: {error}"))
 }
 
 impl Work {
-    pub(crate) fn execute(self, streams: &mut Streams) -> Result<u8, Error> {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
         if !self.list {
-            person::insist(&project, "`saihai work` is called by a person")?;
+            project.insist_on_person("only a person can call `saihai work`")?;
         }
         let settings = project.settings(self.flags.trust_project, streams)?;
         if self.clean {
             let wanted = self.issues.as_ref().map(|Numbers(numbers)| numbers.as_slice());
             return clean::clean(&project, &settings.work, wanted, self.flags.json, streams);
         }
-        let unbegun = Unbegun::listen().map_err(unheard)?;
+        let unbegun = StartupSignals::listen().map_err(unheard)?;
         block_on(async {
             let ground = Ground::find(project, settings, &self, streams).await?;
             self.work(ground, unbegun, streams).await
         })
     }
 
-    async fn work(&self, ground: Ground, unbegun: Unbegun, streams: &mut Streams) -> Result<u8, Error> {
+    async fn work(
+        &self,
+        ground: Ground,
+        unbegun: StartupSignals,
+        streams: &mut Streams,
+    ) -> Result<ExitStatus, CommandError> {
         let mut selection = self.selection(&ground)?;
-        let mut planned = Planned::none(&ground.project);
+        let mut planned = IssuePlans::none(&ground.project);
         // An added dependency may have a definition that adds its own dependencies.
         let mut listing = loop {
             let listing = self.listed(&selection, &ground, streams).await?;
             planned.plan_all(&listing, &ground, self, streams)?;
             let before = std::mem::replace(&mut selection.resolving, planned.resolving());
-            if before == selection.resolving || selection.dependencies != Dependencies::Strict {
+            if before == selection.resolving || selection.dependencies != DependencyPolicy::Strict {
                 break listing;
             }
         };
@@ -220,60 +220,74 @@ impl Work {
             if self.flags.json {
                 planned.write(&listing, &ground, self, &mut streams.out)?;
             } else {
-                planned.print(&listing, &ground, self, &mut streams.out)?;
+                planned.print(&listing, &ground, &mut streams.out)?;
+                if streams.verbosity == Verbosity::Verbose && !listing.plan.items.is_empty() {
+                    planned.print_settings(&ground, self, &mut streams.out)?;
+                }
             }
-            return Ok(exit::DONE);
+            return Ok(ExitStatus::Done);
         }
-        if listing.plan.items.is_empty() && listing.over.is_empty() && !self.watch {
+        if listing.plan.items.is_empty() && listing.done().next().is_none() && !self.watch {
             streams.note("nothing to do");
             if self.flags.json {
-                result::nothing(&mut streams.out)?;
+                results::nothing(&mut streams.out)?;
             }
-            return Ok(exit::DONE);
+            return Ok(ExitStatus::Done);
         }
         if !listing.plan.items.is_empty() {
-            planned.print(&listing, &ground, self, &mut streams.err)?;
+            planned.print(&listing, &ground, &mut streams.err)?;
         }
         planned.find_all(&listing, &ground, self)?;
         if self.watch {
             planned.remember_definitions(&ground, self);
         }
-        Batch::new(ground, self, selection, streams)?.work(listing, planned, unbegun).await
+        WorkScreen::new(ground, self, selection, planned, streams).work(listing, unbegun).await
     }
 
     fn say_odd(
         &self,
-        listing: &mut selection::Listing,
+        listing: &mut Listing,
         ground: &Ground,
         streams: &mut Streams,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         let strict = self.flags.strict || ground.settings.strict;
-        diagnostics::insist(&std::mem::take(&mut listing.found).sorted(), strict, streams)?;
-        std::mem::take(&mut listing.warnings).iter().for_each(|warning| streams.warning(warning));
-        std::mem::take(&mut listing.notes).iter().for_each(|note| streams.note(note));
+        streams.diagnose(&std::mem::take(&mut listing.found).sorted(), strict)?;
+        for note in std::mem::take(&mut listing.notes) {
+            match &note {
+                ListingNote::NotFollowed(..) => streams.warning(&note_words(&note)),
+                ListingNote::Skipped(_) | ListingNote::Undone(..) => streams.note(&note_words(&note)),
+            }
+        }
         Ok(())
     }
 
     /// Lists issues and reports their errors.
     async fn listed(
         &self,
-        selection: &Selection,
+        selection: &IssueSelection,
         ground: &Ground,
         streams: &mut Streams,
-    ) -> Result<selection::Listing, Error> {
-        match selection.list(ground).await {
-            Ok(listing) => Ok(listing),
-            Err(Unlisted::Wrong(found)) => {
-                diagnostics::insist(&found, self.flags.strict || ground.settings.strict, streams)?;
-                Err(Error::usage("files of issues are wrong"))
-            }
-            Err(Unlisted::Error(error)) => Err(error),
+    ) -> Result<Listing, CommandError> {
+        let listed = selection.list(ground).await;
+        if let Err(WorkError::IssueFiles(found)) = &listed {
+            streams.diagnose(found, self.flags.strict || ground.settings.strict)?;
+        }
+        Ok(listed?)
+    }
+
+    /// Returns the flags for an issue with an earlier run.
+    pub(crate) fn repeat_flags(&self, state: &IssueWorkState) -> RepeatFlags {
+        RepeatFlags {
+            retry: self.retry,
+            adopt: self.adopt,
+            reworks: *state == IssueWorkState::Reworked,
+            merged: *state == IssueWorkState::Overtaken,
         }
     }
 
     /// Returns the selected issues. Strangers can open issues on GitHub, so the user must select them explicitly
     /// (I-19).
-    fn selection(&self, ground: &Ground) -> Result<Selection, Error> {
+    fn selection(&self, ground: &Ground) -> Result<IssueSelection, CommandError> {
         let numbers = match (&self.issues, self.event) {
             (Some(Numbers(numbers)), _) => Some(numbers.clone()),
             (None, true) => Some(vec![event(ground)?]),
@@ -281,15 +295,15 @@ impl Work {
         };
         let is_named = numbers.is_some() || !self.label.is_empty() || self.project.is_some() || self.all;
         if ground.source == IssueSource::Github && !is_named {
-            let error = Error::usage("it is not said which issues of the repository are meant");
+            let error = CommandError::usage("no issues selected: pass `--issues`, `--label` or `--all`");
             return Err(error.hint(
-                "anybody can open an issue, and an issue is an instruction to an agent: name them with `--issues`, or by a label that you give, `--label saihai`",
+                "anyone can open an issue, and agents follow its text: select issues with `--issues`, or with a label that you set, `--label saihai`",
             ));
         }
         if ground.source == IssueSource::Folder && self.project.is_some() {
-            return Err(Error::usage("a folder has no projects"));
+            return Err(CommandError::usage("a folder has no projects"));
         }
-        Ok(Selection {
+        Ok(IssueSelection {
             numbers,
             labels: self.label.clone(),
             project: self.project.clone(),
@@ -298,9 +312,9 @@ impl Work {
             retries: self.retry,
             resolving: BTreeSet::new(),
             dependencies: match (self.resolve_deps, self.ignore_deps) {
-                (true, _) => Dependencies::Resolve,
-                (false, true) => Dependencies::Ignore,
-                (false, false) => Dependencies::Strict,
+                (true, _) => DependencyPolicy::Resolve,
+                (false, true) => DependencyPolicy::Ignore,
+                (false, false) => DependencyPolicy::Strict,
             },
         })
     }
@@ -331,15 +345,15 @@ impl Work {
 }
 
 /// Reads the issue number from the event of GitHub Actions.
-fn event(ground: &Ground) -> Result<IssueNumber, Error> {
+fn event(ground: &Ground) -> Result<IssueNumber, CommandError> {
     let variable = "GITHUB_EVENT_PATH";
     let path = ground.project.variables.get(variable).ok_or_else(|| {
-        Error::usage(format!("`--event` needs `{variable}`, which GitHub Actions sets"))
+        CommandError::usage(format!("`--event` needs `{variable}`, which GitHub Actions sets"))
             .hint("name issues with `--issues`")
     })?;
-    let bad = |why: String| Error::usage(format!("the event in `{path}` cannot be used: {why}"));
+    let bad = |why: String| CommandError::usage(format!("the event in `{path}` cannot be used: {why}"));
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
     let event: serde_json::Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
     let number = event.get("issue").and_then(|issue| issue.get("number")).and_then(serde_json::Value::as_u64);
-    number.and_then(IssueNumber::new).ok_or_else(|| bad("it is about no issue".to_owned()))
+    number.and_then(IssueNumber::new).ok_or_else(|| bad("it contains no issue".to_owned()))
 }

@@ -2,44 +2,54 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 
 use saihai::ProjectSource;
 use saihai_config::delivery::Wishes;
 use saihai_config::{ForgeKind, RememberedSource};
-use saihai_engine::work::Obstacle;
-use saihai_model::{Issue, IssueNumber, IssueSource, Usd};
+use saihai_delivery::{
+    BaseChoice, IssueDefinition, Listing, NextWork, RepeatFlags, issue_item, status_labels,
+};
+use saihai_git::RefSnapshot;
+use saihai_model::{Issue, IssueNumber, IssueSource, Json, Usd};
 use serde::Serialize;
+use serde_json::json;
 
 use super::Work;
-use super::again::{Before, standing};
-use super::base::{BaseChoice, Checked};
-use super::definition::{Ready, chosen, origin};
-use super::ground::{Ground, insist_on_copies, refused_by_git};
-use super::origins;
-use super::selection::Listing;
-use crate::error::Error;
-use crate::json;
-use crate::prepared::insist_on_providers;
+use super::preparation::{Ground, chosen, insist_on_copies, load_definition, origin};
+use super::words::{base_source_words, obstacle_words, refused_by_git};
+use crate::definitions::insist_on_providers;
+use crate::error::CommandError;
 use crate::project::Project;
 use crate::report::{budget_words, count};
-use crate::terminal::{Stream, Streams, Table, visible_line};
+use crate::terminal::{Stream, Streams, Table, visible_line, width};
+
+/// Most characters of a title in its column, on a wide and on a narrow terminal.
+const TITLE: usize = 40;
+const SHORT_TITLE: usize = 12;
 
 /// The plans of all items.
-pub(super) struct Planned {
-    pub(super) items: BTreeMap<IssueNumber, PlannedItem>,
-    checked: Checked,
+pub(super) struct IssuePlans {
+    pub(super) items: BTreeMap<IssueNumber, IssuePlan>,
+    /// Checked pairs of base branch and branch prefix, with the base's commit if it is available locally. A server is asked
+    /// only once about each pair.
+    checked: BTreeMap<(String, String), Option<String>>,
+    /// Files of `copy_files` that were checked against a commit.
+    copies: BTreeSet<(Vec<String>, Option<String>)>,
+    /// The local refs, read once for all issues.
+    refs: Option<RefSnapshot>,
     /// The definition files as they were at the start. They apply to all runs that start later (I-76).
     files: RememberedSource<ProjectSource>,
 }
 
 /// The plan of one item.
 #[derive(Clone)]
-pub(super) struct PlannedItem {
+pub(super) struct IssuePlan {
     pub(super) definition: String,
     pub(super) by: String,
     pub(super) base: BaseChoice,
     /// The definition, prepared for this issue.
-    pub(super) ready: Ready,
+    pub(super) ready: Arc<IssueDefinition>,
 }
 
 #[derive(Serialize)]
@@ -63,10 +73,10 @@ struct PlanObject<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     labels: Vec<String>,
     /// Other effective settings, each with its source.
-    settings: Vec<origins::Said>,
+    settings: Vec<EffectiveSetting>,
 }
 
-impl Planned {
+impl IssuePlans {
     /// Plans each item that has no plan yet. An error ends the command before any work starts.
     pub(super) fn plan_all(
         &mut self,
@@ -74,7 +84,7 @@ impl Planned {
         ground: &Ground,
         flags: &Work,
         streams: &mut Streams,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         for item in &listing.plan.items {
             let is_known = self.items.contains_key(&item.number);
             if let Some(issue) = listing.issues.get(&item.number).filter(|_| !is_known) {
@@ -86,7 +96,7 @@ impl Planned {
 
     pub(super) fn none(project: &Project) -> Self {
         let files = RememberedSource::new(project.source.clone());
-        Self { items: BTreeMap::new(), checked: Checked::new(), files }
+        Self { items: BTreeMap::new(), checked: BTreeMap::new(), copies: BTreeSet::new(), refs: None, files }
     }
 
     /// Reads all definitions that may be needed later. Their errors appear when they are used.
@@ -95,7 +105,7 @@ impl Planned {
         let set = work.definition.iter().chain(work.definitions.iter().map(|(_, name)| name));
         let Some(any) = IssueNumber::new(1) else { return };
         for name in flags.definition.iter().chain(set) {
-            let read = Ready::load(name, any, &self.files, ground, &flags.flags, &mut Streams::silent());
+            let read = load_definition(name, any, &self.files, ground, &flags.flags, &mut Streams::silent());
             drop(read);
         }
     }
@@ -106,11 +116,11 @@ impl Planned {
         ground: &Ground,
         flags: &Work,
         streams: &mut Streams,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         let chosen = chosen(issue, ground, flags.definition.as_deref())?;
         if let Some((label, other)) = &chosen.overruled {
             streams.warning(&format!(
-                "{} is worked on with `{}`, though its label `{}` names `{other}`",
+                "{} uses the definition `{}`, although its label `{}` selects `{other}`",
                 issue.number,
                 chosen.name,
                 visible_line(label)
@@ -120,28 +130,77 @@ impl Planned {
         let is_known = self.items.values().any(|item| item.definition == chosen.name);
         let mut silent = Streams::silent();
         let said = if is_known { &mut silent } else { streams };
-        let ready = Ready::load(&chosen.name, issue.number, &self.files, ground, &flags.flags, said)?;
+        let ready = load_definition(&chosen.name, issue.number, &self.files, ground, &flags.flags, said)?;
         let base = BaseChoice::of(issue, ground, flags.base.as_ref())?;
-        let commit = base.check(issue, &ready.work.branch_prefix, ground, &mut self.checked)?;
-        ground.repository.check_worktree_root(&ready.work.worktree_root).map_err(refused_by_git)?;
-        if ground.forge == ForgeKind::Local && ready.merges(ground) {
-            ground.repository.check_merging(&base.branch).map_err(refused_by_git)?;
+        let commit = self.check_base(issue, &base, &ready, ground)?;
+        ground
+            .repository
+            .check_worktree_root(&ready.work.worktree_root)
+            .map_err(|error| refused_by_git(&error))?;
+        let copies = (ready.work.copy_files.clone(), commit);
+        if !self.copies.contains(&copies) {
+            insist_on_copies(&ground.repository, &ready.work, copies.1.as_deref(), said)?;
+            self.copies.insert(copies);
         }
-        insist_on_copies(&ground.repository, &ready.work, commit.as_deref(), said)?;
-        let item = PlannedItem { by: origin(&chosen.by), definition: chosen.name, base, ready };
+        let item =
+            IssuePlan { by: origin(&chosen.by), definition: chosen.name, base, ready: Arc::new(ready) };
         self.items.insert(issue.number, item);
         Ok(())
     }
 
+    /// Checks that the base exists and the issue's branch can be created, before any change. Returns the local commit of the
+    /// base, if it exists. Git is started for the first issue of a base; the others are compared with the refs read then.
+    fn check_base(
+        &mut self,
+        issue: &Issue,
+        base: &BaseChoice,
+        ready: &IssueDefinition,
+        ground: &Ground,
+    ) -> Result<Option<String>, CommandError> {
+        let (repository, prefix) = (&ground.repository, &ready.work.branch_prefix);
+        let item = issue_item(issue.source, issue.number, prefix);
+        let refused = |error| refused_by_git(&error);
+        let both = (base.branch.clone(), prefix.clone());
+        if let (Some(refs), Some(commit)) = (&self.refs, self.checked.get(&both)) {
+            refs.check_room(&item).map_err(refused)?;
+            return Ok(commit.clone());
+        }
+        repository.check_branch(&item).map_err(refused)?;
+        let named = |error| {
+            refused_by_git(&error).hint(format!("the base branch comes from: {}", base_source_words(base.by)))
+        };
+        let commit = match ground.forge {
+            ForgeKind::Local => Some(repository.base(&base.branch).map_err(named)?.commit),
+            ForgeKind::Github => {
+                let (url, token) = (ground.url()?, ground.push_token());
+                repository.check_server(&url, &base.branch, &item, token.as_ref()).map_err(named)?
+            }
+        };
+        if ground.forge == ForgeKind::Local && ready.merges(ground) {
+            repository.check_merging(&base.branch).map_err(refused)?;
+        }
+        if self.refs.is_none() {
+            self.refs = Some(repository.ref_snapshot().map_err(refused)?);
+        }
+        self.checked.insert(both, commit.clone());
+        Ok(commit)
+    }
+
     /// Checks that all providers exist, before creating a branch, worktree or label (H-54).
-    pub(super) fn find_all(&self, listing: &Listing, ground: &Ground, flags: &Work) -> Result<(), Error> {
+    pub(super) fn find_all(
+        &self,
+        listing: &Listing,
+        ground: &Ground,
+        flags: &Work,
+    ) -> Result<(), CommandError> {
         let mut found = BTreeSet::new();
         for (number, item) in &self.items {
             let acts = |issue: &Issue| {
-                Before::of(ground, issue, flags, listing.reworked.contains(&issue.number)) != Before::Told
+                let flags = flags.repeat_flags(listing.state(issue.number));
+                next_work(ground, issue, flags) != NextWork::Report
             };
             if listing.issues.get(number).is_some_and(acts) && found.insert(&item.definition) {
-                insist_on_providers(&item.ready.workflow, &ground.connections())?;
+                insist_on_providers(&item.ready.workflow, &ground.connections)?;
             }
         }
         Ok(())
@@ -153,23 +212,43 @@ impl Planned {
         resolving.map(|(number, _)| *number).collect()
     }
 
-    pub(super) fn ready(&self, number: IssueNumber) -> Option<(&PlannedItem, &Ready)> {
+    pub(super) fn ready(&self, number: IssueNumber) -> Option<(&IssuePlan, &Arc<IssueDefinition>)> {
         self.items.get(&number).map(|item| (item, &item.ready))
     }
 
-    /// Prints the plan with the sources of its settings (I-6, I-9).
-    pub(super) fn print(
-        &self,
-        listing: &Listing,
-        ground: &Ground,
-        flags: &Work,
-        out: &mut Stream,
-    ) -> io::Result<()> {
+    /// Prints the plan, one line for each issue (I-6).
+    pub(super) fn print(&self, listing: &Listing, ground: &Ground, out: &mut Stream) -> io::Result<()> {
         if listing.plan.items.is_empty() {
             out.data("nothing to do")?;
             return out.flush();
         }
-        let mut head = vec!["ISSUE", "TITLE", "DEFINITION", "BASE", "AFTER", "GATES", "TURNS"];
+        let mut title_width = TITLE;
+        let mut lines = self.table(listing, ground, title_width).lines();
+        let widest = lines.iter().map(|line| width(line)).max().unwrap_or_default();
+        // Titles are the least important words of a line that is too long.
+        if widest > out.columns() {
+            title_width = TITLE.saturating_sub(widest - out.columns()).max(SHORT_TITLE);
+            lines = self.table(listing, ground, title_width).lines();
+        }
+        for line in lines {
+            out.data(&line)?;
+        }
+        for line in self.remarks(ground) {
+            out.data(&line)?;
+        }
+        out.flush()
+    }
+
+    /// Prints the settings of the plan with their sources (I-9).
+    pub(super) fn print_settings(&self, ground: &Ground, flags: &Work, out: &mut Stream) -> io::Result<()> {
+        for line in self.settings(ground, flags) {
+            out.data(&line)?;
+        }
+        out.flush()
+    }
+
+    fn table(&self, listing: &Listing, ground: &Ground, title_width: usize) -> Table {
+        let mut head = vec!["ISSUE", "TITLE", "DEFINITION", "BASE", "AFTER", "TURNS"];
         head.extend(shows_labels(ground).then_some("LABELS"));
         let mut table = Table::new(&head);
         for item in &listing.plan.items {
@@ -180,33 +259,37 @@ impl Planned {
             let after = item
                 .obstacle
                 .map_or(after.join(" "), |it| format!("{}: {}", it.outcome().word(), obstacle_words(it)));
-            let gates: Vec<&str> = ready.gates().iter().map(|gate| gate.name()).collect();
-            let gates = if ready.auto { "(auto)".to_owned() } else { gates.join(" ") };
             let mut most =
                 ready.most_calls().map_or_else(|| "no limit".to_owned(), |most| format!("≤ {most}"));
             most.extend(ready.most_usd(ground).map(|usd| format!(", ≤ {usd}")));
             let mut row = vec![
                 item.number.to_string(),
-                saihai_config::issues::cut(&visible_line(title), 40),
-                format!("{} ({})", visible_line(&planned.definition), planned.by),
+                saihai_config::issues::cut(&visible_line(title), title_width),
+                visible_line(&planned.definition).into_owned(),
                 visible_line(&planned.base.branch).into_owned(),
                 after,
-                gates,
                 most,
             ];
             row.push(visible_line(&labels(item.number, listing, ground, ready).join(" ")).into_owned());
             table.row(row);
         }
-        for line in table.lines() {
-            out.data(&line)?;
-        }
-        for line in self.settings(ground, flags) {
-            out.data(&line)?;
-        }
+        table
+    }
+
+    /// Lists what a person must know before the work starts.
+    fn remarks(&self, ground: &Ground) -> Vec<String> {
+        let (work, mut lines) = (&ground.work, Vec::new());
+        let stand_in = ground.repository.frozen().stand_in();
+        lines.extend(stand_in.map(|name| {
+            format!("commits use the author `{name}`: git has no `user.name` and `user.email` here")
+        }));
+        lines.extend(budget_words(&work.budget).map(|budget| format!("budget for all issues: {budget}")));
+        lines
+            .extend(budget_words(&work.budget_per_issue).map(|budget| format!("budget per issue: {budget}")));
         if ground.repository.root().join(".gitmodules").is_file() {
-            out.data("submodules stay empty in worktrees")?;
+            lines.push("submodules stay empty in worktrees".to_owned());
         }
-        out.flush()
+        lines
     }
 
     pub(super) fn write(
@@ -224,17 +307,17 @@ impl Planned {
                 definition: &planned.definition,
                 definition_from: &planned.by,
                 base: &planned.base.branch,
-                base_from: &planned.base.by,
+                base_from: base_source_words(planned.base.by),
                 branch: item.number.branch(&ready.work.branch_prefix),
                 after: &item.after,
                 blocked: item.obstacle.map(obstacle_words),
-                gates: ready.gates().iter().map(|gate| gate.name()).collect(),
+                gates: ready.work.gates.iter().map(|gate| gate.name()).collect(),
                 most_turns: ready.most_calls(),
                 most_usd: ready.most_usd(ground).map(Usd::dollars),
                 labels: labels(item.number, listing, ground, ready),
-                settings: origins::all(ground, flags, &ready.wishes),
+                settings: effective_settings(ground, flags, &ready.wishes),
             };
-            json::line(out, "plan", object)?;
+            out.json("plan", object)?;
         }
         Ok(())
     }
@@ -249,53 +332,68 @@ impl Planned {
         ];
         let origin = |key: &str| {
             if flagged.contains(&(key, true)) {
-                return format!("`--{key}`").replace("`--source`", "flags");
+                return if key == "source" { "flags".to_owned() } else { format!("`--{key}`") };
             }
             let found =
                 ground.settings.find(&format!("work.{key}")).ok().and_then(|found| found.into_iter().next());
             found.map_or_else(|| "default".to_owned(), |found| found.origin.to_string())
         };
         let forge = match ground.forge {
-            ForgeKind::Local => "local: branches stay in this repository",
+            ForgeKind::Local => "branches of this repository",
             ForgeKind::Github => "github",
         };
-        let source = format!("issues from {} ({})", ground.source.name(), origin("source"));
+        let source = format!("issues from: {} ({})", ground.source.name(), origin("source"));
         let merge = if work.merge { "merged" } else { "not merged" };
         let mut lines = vec![
             source,
-            format!("results to {forge} ({}); {merge} ({})", origin("forge"), origin("merge")),
-            format!("{} at a time ({})", count(u64::from(work.jobs), "issue"), origin("jobs")),
+            format!("results to: {forge} ({}), {merge} ({})", origin("forge"), origin("merge")),
+            format!("at the same time: {} ({})", count(u64::from(work.jobs), "issue"), origin("jobs")),
         ];
+        lines.extend(self.definition_lines());
         lines.extend(self.bases());
-        let all = origins::all(ground, flags, &Wishes::default());
-        lines.extend(origins::lines(&all, &["source", "forge", "merge", "jobs"]));
+        let all = effective_settings(ground, flags, &Wishes::default());
+        lines.extend(setting_lines(&all, &["source", "forge", "merge", "jobs"]));
         lines.extend(self.own_words(ground, flags));
-        let stand_in = ground.repository.frozen().stand_in();
-        lines.extend(stand_in.map(|name| format!("commits are by `{name}`: git knows nobody else here")));
-        lines.extend(budget_words(&work.budget).map(|budget| format!("all together may cost {budget}")));
-        lines.extend(budget_words(&work.budget_per_issue).map(|budget| format!("each may cost {budget}")));
         lines
     }
 }
 
-impl Planned {
+impl IssuePlans {
     /// Returns the distinct base branches.
     fn bases(&self) -> BTreeSet<String> {
         let bases = self.items.values().map(|item| &item.base);
-        bases.map(|base| format!("work begins at `{}` ({})", visible_line(&base.branch), base.by)).collect()
+        bases
+            .map(|base| {
+                format!("base branch: `{}` ({})", visible_line(&base.branch), base_source_words(base.by))
+            })
+            .collect()
+    }
+
+    /// Returns the distinct definitions, each with the source of its name.
+    fn definition_lines(&self) -> BTreeSet<String> {
+        let items = self.items.values();
+        items.map(|item| format!("definition: `{}` ({})", visible_line(&item.definition), item.by)).collect()
     }
 
     /// Lists the definitions' own settings.
     fn own_words(&self, ground: &Ground, flags: &Work) -> BTreeSet<String> {
         let mut words = BTreeSet::new();
         for item in self.items.values() {
-            let mut said = origins::all(ground, flags, &item.ready.wishes);
-            said.retain(|said| said.origin == origins::DEFINITION);
+            let mut said = effective_settings(ground, flags, &item.ready.wishes);
+            said.retain(|said| said.origin == DEFINITION);
             let name = format!("`{}`", visible_line(&item.definition));
-            let lines = origins::lines(&said, &[]);
-            words.extend(lines.iter().map(|line| line.replacen(origins::DEFINITION, &name, 1)));
+            said.iter_mut().for_each(|said| said.origin.clone_from(&name));
+            words.extend(setting_lines(&said, &[]));
         }
         words
+    }
+}
+
+/// Decides the work on an issue from its last run. With an unreadable run there is none.
+pub(super) fn next_work(ground: &Ground, issue: &Issue, flags: RepeatFlags) -> NextWork {
+    match ground.last_delivery(issue) {
+        Ok(last) => NextWork::after(last.as_ref(), flags, |run| ground.has_moved(run)),
+        Err(_) => NextWork::Report,
     }
 }
 
@@ -304,17 +402,155 @@ fn shows_labels(ground: &Ground) -> bool {
     ground.only_lists && ground.source == IssueSource::Folder
 }
 
-fn labels(number: IssueNumber, listing: &Listing, ground: &Ground, ready: &Ready) -> Vec<String> {
+fn labels(number: IssueNumber, listing: &Listing, ground: &Ground, ready: &IssueDefinition) -> Vec<String> {
     let issue = listing.issues.get(&number).filter(|_| shows_labels(ground) && ready.work.labels);
-    let labels = issue.map(|issue| standing(ground, issue)).unwrap_or_default();
+    let labels = issue.map(|issue| match ground.last_delivery(issue) {
+        Ok(run) => status_labels(Ok(run.as_ref())),
+        Err(error) => status_labels(Err(&error)),
+    });
+    let labels = labels.unwrap_or_default();
     labels.iter().map(|label| label.name(&ready.work.label_prefix)).collect()
 }
 
-/// Explains why an item cannot start.
-pub(super) fn obstacle_words(obstacle: Obstacle) -> String {
-    match obstacle {
-        Obstacle::NotSelected(number) => format!("{number} is open"),
-        Obstacle::NotMerged(number) => format!("{number} is not merged yet"),
-        Obstacle::NotFound(number) => format!("{number} is not there"),
+/// One effective setting of `work`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct EffectiveSetting {
+    key: &'static str,
+    value: Json,
+    /// A flag, the definition, a settings file, a variable, or `default`.
+    origin: String,
+}
+
+/// Source name for settings of the definition.
+const DEFINITION: &str = "the definition";
+
+/// Settings that apply to every issue.
+const KEYS: [&str; 16] = [
+    "source",
+    "from",
+    "forge",
+    "merge",
+    "jobs",
+    "branch_prefix",
+    "auto",
+    "gates",
+    "gate_timeout",
+    "verify",
+    "worktree_root",
+    "copy_files",
+    "labels",
+    "label_prefix",
+    "comments",
+    "cleanup",
+];
+
+/// Settings that apply only with a forge.
+const OF_FORGES: [&str; 8] = [
+    "repo",
+    "api",
+    "remote",
+    "pull_request",
+    "draft",
+    "merge_method",
+    "checks_timeout",
+    "merge_without_checks",
+];
+
+/// Lists all effective settings, in the order of the manual. Unset keys without a default are omitted.
+fn effective_settings(ground: &Ground, flags: &Work, wishes: &Wishes) -> Vec<EffectiveSetting> {
+    let is_on_forge = ground.source == IssueSource::Github || ground.forge == ForgeKind::Github;
+    let forge = OF_FORGES.into_iter().filter(|_| is_on_forge);
+    let watch = flags.watch.then_some("every");
+    let own = KEYS.into_iter().filter(|key| *key != "from" || ground.source == IssueSource::Folder);
+    let keys = own.chain(forge).chain(watch);
+    keys.filter_map(|key| effective_setting(key, ground, flags, wishes)).collect()
+}
+
+fn effective_setting(
+    key: &'static str,
+    ground: &Ground,
+    flags: &Work,
+    wishes: &Wishes,
+) -> Option<EffectiveSetting> {
+    let by = |value: Json, origin: &str| EffectiveSetting { key, value, origin: origin.to_owned() };
+    let said = flagged(key, ground, flags).map(|(value, flag)| by(value, flag));
+    let said = said.or_else(|| wished(key, wishes).map(|value| by(value, DEFINITION)));
+    let said = said.or_else(|| {
+        let found = ground.settings.find(&format!("work.{key}")).ok()?.into_iter().next()?;
+        Some(by(found.value, &found.origin.to_string())).filter(|said| !said.value.is_null())
+    });
+    said.or_else(|| found(key, ground).map(|(value, origin)| by(value, origin)))
+}
+
+fn flagged(key: &str, ground: &Ground, flags: &Work) -> Option<(Json, &'static str)> {
+    let when = |is_typed: bool, value: Json, flag: &'static str| is_typed.then_some((value, flag));
+    match key {
+        "source" => when(flags.from.is_some(), json!("folder"), "`--from`")
+            .or_else(|| when(flags.names_github(), json!("github"), "flags")),
+        "from" => flags.from.as_ref().map(|from| (json!(from), "`--from`")),
+        "repo" => flags.repo.as_ref().map(|repo| (json!(repo.to_string()), "`--repo`")),
+        "merge" => when(flags.merge, json!(true), "`--merge`"),
+        "jobs" => flags.jobs.map(|jobs| (json!(jobs), "`--jobs`")),
+        "auto" => when(flags.flags.presence.auto, json!(true), "`--auto`"),
+        "pull_request" => when(flags.no_pr, json!(false), "`--no-pr`"),
+        "draft" => when(flags.draft, json!(true), "`--draft`"),
+        "cleanup" => when(flags.keep, json!("never"), "`--keep`"),
+        "every" => flags.every.map(|_| (json!(format!("{}s", ground.work.every.0 / 1_000)), "`--every`")),
+        _ => None,
     }
+}
+
+/// Returns the definition's own value of a setting.
+fn wished(key: &str, wishes: &Wishes) -> Option<Json> {
+    match key {
+        "auto" => wishes.auto.map(Json::from),
+        "gates" => {
+            let names = |gates: &Vec<saihai_config::WorkGate>| gates.iter().map(|gate| gate.name()).collect();
+            wishes.gates.as_ref().map(names).map(|names: Vec<&str>| json!(names))
+        }
+        "pull_request" => wishes.pull_request.map(Json::from),
+        "worktree_root" => wishes.worktree_root.clone().map(Json::from),
+        "copy_files" => wishes.copy_files.clone().map(Json::from),
+        "labels" => wishes.labels.map(Json::from),
+        "label_prefix" => wishes.label_prefix.clone().map(Json::from),
+        _ => None,
+    }
+}
+
+/// Returns a detected value for an unset key.
+fn found(key: &str, ground: &Ground) -> Option<(Json, &'static str)> {
+    match key {
+        "source" => Some((json!(ground.source.name()), "default")),
+        "forge" => {
+            let name = match ground.forge {
+                ForgeKind::Local => "local",
+                ForgeKind::Github => "github",
+            };
+            Some((json!(name), "default"))
+        }
+        "auto" => Some((json!(false), "default")),
+        "repo" => ground.access.as_ref().map(|access| (json!(access.repository.to_string()), "the remote")),
+        "api" => {
+            let is_set = ground.project.variables.get("GITHUB_API_URL").is_some();
+            Some((json!(ground.work.api), if is_set { "`GITHUB_API_URL`" } else { "default" }))
+        }
+        _ => None,
+    }
+}
+
+/// Formats the settings with one line for each source. Defaults come last.
+fn setting_lines(all: &[EffectiveSetting], leave_out: &[&str]) -> Vec<String> {
+    let mut origins: Vec<&str> = Vec::new();
+    let shown = || all.iter().filter(|said| !leave_out.contains(&said.key));
+    for said in shown() {
+        if !origins.contains(&said.origin.as_str()) {
+            origins.push(&said.origin);
+        }
+    }
+    origins.sort_by_key(|origin| *origin == "default");
+    let of = |origin: &str| {
+        let pairs = shown().filter(|said| said.origin == origin);
+        pairs.map(|said| format!("{} = {}", said.key, said.value)).collect::<Vec<_>>().join(", ")
+    };
+    origins.iter().map(|origin| format!("{origin}: {}", of(origin))).collect()
 }

@@ -6,18 +6,18 @@ use proptest::prelude::*;
 use saihai_model::{Activity, Alarm, Monitor, Target, Watch, Workflow};
 
 use super::{GateMode, StageId, said, workflow};
-use crate::check::{Finding, Problem, Spot, check};
+use crate::check::{FindingProblem, Spot, WorkflowFinding, check};
 
-fn bypasses(workflow: &Workflow) -> Vec<Finding> {
+fn bypasses(workflow: &Workflow) -> Vec<WorkflowFinding> {
     let findings = check(workflow).into_iter();
-    findings.filter(|finding| matches!(finding.problem, Problem::GateBypass { .. })).collect()
+    findings.filter(|finding| matches!(finding.problem, FindingProblem::GateBypass { .. })).collect()
 }
 
 #[track_caller]
 fn expect(text: &str, expected: &[(&str, &str)]) {
     let way = |stages: &[StageId]| stages.iter().map(StageId::as_str).collect::<Vec<_>>().join(" ");
     let ways = bypasses(&workflow(text)).into_iter().filter_map(|finding| {
-        let Problem::GateBypass { asked, around } = finding.problem else { return None };
+        let FindingProblem::GateBypass { asked, around } = finding.problem else { return None };
         Some((way(&asked), way(&around)))
     });
     let ways: Vec<(String, String)> = ways.collect();
@@ -32,13 +32,13 @@ fn a_stage_behind_a_gate_that_another_way_enters_is_told_with_both_ways() {
     expect(text, &[("review [ask] deploy", "plan fix deploy")]);
     let findings = bypasses(&workflow(text));
     let hint = findings[0].diagnostic("stage").hint;
-    assert_eq!(hint.as_deref(), Some("ask on this way too, or let it lead through `review`"));
+    assert_eq!(hint.as_deref(), Some("add a gate on this path too, or route it through `review`"));
     // the rule that bypasses the gate, the second of `fix`
     assert_eq!(findings[0].spot, Spot::Rule("fix".into(), 1));
     assert_eq!(
         said(&workflow(text)).lines().last().unwrap(),
-        "gate-bypass a person is asked before stage `deploy` on the way `review` → `[ask]` → `deploy`, but nobody on the \
-         way `plan` → `fix` → `deploy`"
+        "gate-bypass a gate protects stage `deploy` on the path `review` → `[ask]` → `deploy`, but not on the \
+         path `plan` → `fix` → `deploy`"
     );
 }
 
@@ -190,7 +190,7 @@ proptest! {
         let found: BTreeSet<String> = bypasses(&flow)
             .into_iter()
             .filter_map(|finding| {
-                let Problem::GateBypass { asked, .. } = finding.problem else { return None };
+                let FindingProblem::GateBypass { asked, .. } = finding.problem else { return None };
                 asked.last().map(|stage| stage.as_str().to_owned())
             })
             .collect();

@@ -2,61 +2,25 @@
 
 mod gates;
 mod money;
+mod validation;
 
 use proptest::prelude::*;
 use saihai_model::{
-    Activity, Alarm, Choice, Completion, Exit, Form, Gate, GateMode, Holds, Join, Limits, Method, Monitor,
-    Offer, OnFailure, Part, Permission, Prompt, Question, QuestionSession, Reads, Report, Retry, Rounds,
-    Rule, Section, SessionPolicy, Stage, StageId, Target, Turn, Variable, Wants, Watch, When, Workflow,
+    Activity, Alarm, Choice, Exit, ExitRule, Gate, GateMode, Limits, Method, Monitor, Offer, Prompt,
+    PromptPart, PromptSection, Question, QuestionSession, Report, RuleCondition, SectionCondition, Stage,
+    StageId, Target, Turn, ValueForm, Variable, Wants, Watch, Workflow, testing,
 };
 
 use super::{Spot, check, most_calls};
 
 fn turn(id: &str, labels: &[&str]) -> Turn {
-    let options: Vec<Offer> =
-        labels.iter().enumerate().map(|(number, label)| Offer { number, label: (*label).into() }).collect();
-    let choice = (!options.is_empty()).then(|| Choice { options, found_by: vec![Method::Tag] });
-    Turn {
-        id: id.into(),
-        title: id.to_owned(),
-        description: None,
-        persona: None,
-        role: None,
-        prompt: Prompt { sections: Vec::new(), join: Join::Paragraphs },
-        provider: "script".into(),
-        model: None,
-        permission: Permission::ReadOnly,
-        asked_permission: None,
-        tools: None,
-        session: SessionPolicy::Fresh,
-        timeout: None,
-        within: None,
-        max_calls: None,
-        price: None,
-        needs: Vec::new(),
-        heading: String::new(),
-        reads: Reads { choice, ..Reads::default() },
-    }
+    let turn = testing::turn(id, Vec::new());
+    if labels.is_empty() { turn } else { testing::choosing(turn, labels) }
 }
 
-fn stage(turns: Vec<Turn>, rules: Vec<Rule>) -> Stage {
-    Stage {
-        title: String::new(),
-        does: Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: String::new() },
-        exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
-}
-
-fn target(name: &str) -> Target {
-    match name {
-        "COMPLETE" => Target::Complete,
-        "ABORT" => Target::failed("abort"),
-        stage => Target::Stage(stage.into()),
-    }
+fn stage(turns: Vec<Turn>, rules: Vec<ExitRule>) -> Stage {
+    let exit = Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") };
+    Stage { exit, ..testing::stage(turns, &[]) }
 }
 
 /// Parses a workflow. `a: b COMPLETE; b: a` is a stage `a` with a rule to `b` and one to the end, and a stage
@@ -66,35 +30,21 @@ fn workflow(text: &str) -> Workflow {
         let (name, nexts) = line.split_once(':').unwrap();
         let nexts: Vec<&str> = nexts.split_whitespace().collect();
         let name = name.trim();
-        let rule = |next: &&str| Rule { when: Holds::Is((*next).into()), then: target(next) };
+        let rule =
+            |next: &&str| ExitRule { when: RuleCondition::Is((*next).into()), then: testing::target(next) };
         let mut stage = stage(vec![turn("t", &nexts)], nexts.iter().map(rule).collect());
         if name.starts_with('[') {
             let wants = Wants::Text { max_chars: 10 };
             let (question, mode) = (Prompt::default(), GateMode::Person);
             stage.does = Activity::Gate(Gate { question, wants, mode, timeout: None });
         }
-        (StageId::from(name), stage)
+        (name, stage)
     });
-    let stages: indexmap::IndexMap<StageId, Stage> = stages.collect();
-    Workflow {
-        name: "t".to_owned(),
-        entry: stages.keys().next().unwrap().clone(),
-        stages,
-        topics: None,
-        monitors: Vec::new(),
-        completion: Completion::Flow,
-        limits: Limits { rounds: Some(10), ..Limits::default() },
-        retry: Retry::default(),
-        afterwards: None,
-        provider: None,
-        log: None,
-        issue: None,
-        words: indexmap::IndexMap::new(),
-    }
+    testing::workflow(stages.collect())
 }
 
 fn said(workflow: &Workflow) -> String {
-    let line = |finding: &super::Finding| {
+    let line = |finding: &super::WorkflowFinding| {
         let diagnostic = finding.diagnostic("stage");
         format!("{} {}", diagnostic.code.slug, diagnostic.message)
     };
@@ -109,8 +59,8 @@ fn paths_are_followed_through_every_stage() {
     expect("a: COMPLETE; b: a", "unreachable nothing leads to stage `b`");
     expect(
         "a: b ABORT; b: c; c: b",
-        "no-end no way leads from stage `b` to an end of the run
-no-end no way leads from stage `c` to an end of the run
+        "no-end no path leads from stage `b` to an end of the run
+no-end no path leads from stage `c` to an end of the run
 unmonitored-cycle `b` → `c` can repeat until the iteration limit",
     );
 }
@@ -179,13 +129,15 @@ fn the_most_calls_are_the_limit_times_the_dearest_stage() {
     assert_eq!(most_calls(&flow), Some(6));
 }
 
-fn holds(when: &Holds, labels: &[String]) -> bool {
+fn holds(when: &RuleCondition, labels: &[String]) -> bool {
     match when {
-        Holds::Always | Holds::Answered(_) => true,
-        Holds::Is(label) => labels == [label.0.clone()],
-        Holds::All(wanted) if wanted.len() == 1 => labels.iter().all(|label| *label == wanted[0].0),
-        Holds::All(wanted) => labels.iter().zip(wanted).all(|(label, wanted)| *label == wanted.0),
-        Holds::Any(wanted) => labels.iter().any(|label| wanted.iter().any(|wanted| wanted.0 == *label)),
+        RuleCondition::Always | RuleCondition::Answered(_) => true,
+        RuleCondition::Is(label) => labels == [label.0.clone()],
+        RuleCondition::All(wanted) if wanted.len() == 1 => labels.iter().all(|label| *label == wanted[0].0),
+        RuleCondition::All(wanted) => labels.iter().zip(wanted).all(|(label, wanted)| *label == wanted.0),
+        RuleCondition::Any(wanted) => {
+            labels.iter().any(|label| wanted.iter().any(|wanted| wanted.0 == *label))
+        }
     }
 }
 
@@ -200,12 +152,12 @@ fn combinations(turns: usize) -> Vec<Vec<String>> {
     all
 }
 
-fn any_holds(turns: usize) -> impl Strategy<Value = Holds> {
+fn any_holds(turns: usize) -> impl Strategy<Value = RuleCondition> {
     let label = prop::sample::select(vec!["a", "b", "c"]).prop_map(saihai_model::Label::from);
     prop_oneof![
-        prop::collection::vec(label.clone(), 1..3).prop_map(Holds::Any),
-        label.clone().prop_map(|label| Holds::All(vec![label])),
-        prop::collection::vec(label, turns..=turns).prop_map(Holds::All),
+        prop::collection::vec(label.clone(), 1..3).prop_map(RuleCondition::Any),
+        label.clone().prop_map(|label| RuleCondition::All(vec![label])),
+        prop::collection::vec(label, turns..=turns).prop_map(RuleCondition::All),
     ]
 }
 
@@ -217,7 +169,7 @@ proptest! {
             (Just(turns), prop::collection::vec(any_holds(turns), 0..12))
         }),
     ) {
-        let rules: Vec<Rule> = rules.into_iter().map(|when| Rule { when, then: Target::Complete }).collect();
+        let rules: Vec<ExitRule> = rules.into_iter().map(|when| ExitRule { when, then: Target::Complete }).collect();
         let names: Vec<String> = (0..turns).map(|index| format!("t{index}")).collect();
         let stage = stage(names.iter().map(|name| turn(name, &["a", "b", "c"])).collect(), rules.clone());
         let mut flow = workflow("a: COMPLETE");
@@ -226,7 +178,7 @@ proptest! {
         let expected = combinations(turns).into_iter().any(|labels| uncovered(&labels));
         let findings = check(&flow);
         let found = findings.iter().find_map(|finding| {
-            if let super::Problem::NotExhaustive(results) = &finding.problem { Some(results) } else { None }
+            if let super::FindingProblem::NotExhaustive(results) = &finding.problem { Some(results) } else { None }
         });
         prop_assert_eq!(found.is_some(), expected);
         if let Some(results) = found {
@@ -250,26 +202,26 @@ fn long_chains_are_followed_without_recursion() {
 #[test]
 fn rules_that_can_never_hold_are_told_apart() {
     let mut flow = workflow("a: COMPLETE");
-    let all = |labels: &[&str]| Holds::All(labels.iter().map(|label| (*label).into()).collect());
-    let any = |labels: &[&str]| Holds::Any(labels.iter().map(|label| (*label).into()).collect());
+    let all = |labels: &[&str]| RuleCondition::All(labels.iter().map(|label| (*label).into()).collect());
+    let any = |labels: &[&str]| RuleCondition::Any(labels.iter().map(|label| (*label).into()).collect());
     let whens = [
         all(&["ok"]),
         all(&["okay"]),
         all(&["ok", "ok", "ok"]),
         all(&["ok", "slow"]),
         any(&["slow", "fast"]),
-        Holds::Answered("else".into()),
-        Holds::Always,
+        RuleCondition::Answered("else".into()),
+        RuleCondition::Always,
     ];
-    let rules = whens.map(|when| Rule { when, then: Target::Complete }).to_vec();
+    let rules = whens.map(|when| ExitRule { when, then: Target::Complete }).to_vec();
     let turns = vec![turn("x", &["ok", "slow"]), turn("y", &["ok"])];
     flow.stages.insert("a".into(), stage(turns, rules));
     insta::assert_snapshot!(said(&flow), @"
-    dead-rule this rule can never hold: `okay` is no result of `x`
-    dead-rule this rule can never hold: it names 3 results, but there are 2 turns
-    dead-rule this rule can never hold: `slow` is no result of `y`
-    dead-rule this rule can never hold: nothing has the result `fast`
-    dead-rule this rule can never hold: its question is never asked, because `judge_fallback` is off
+    dead-rule this rule can never match: `okay` is not a result of `x`
+    dead-rule this rule can never match: it names 3 results, but there are 2 turns
+    dead-rule this rule can never match: `slow` is not a result of `y`
+    dead-rule this rule can never match: nothing has the result `fast`
+    dead-rule this rule can never match: its question is never asked, because `judge_fallback` is off
     ");
 }
 
@@ -277,13 +229,13 @@ fn rules_that_can_never_hold_are_told_apart() {
 #[test]
 fn reports_that_are_shown_are_written_by_somebody() {
     let shows = |file: &str| {
-        let body = vec![Part::Value(Variable::ReportFile(file.to_owned()), Form::Plain)];
-        Prompt { sections: vec![Section { body, when: When::Always }], ..Prompt::default() }
+        let body = vec![PromptPart::Value(Variable::ReportFile(file.to_owned()), ValueForm::Plain)];
+        Prompt { sections: vec![PromptSection { body, when: SectionCondition::Always }], ..Prompt::default() }
     };
     let mut flow = workflow("a: COMPLETE");
     let mut reader = turn("t", &["COMPLETE"]);
     reader.prompt = shows("plan.md");
-    let rules = vec![Rule { when: Holds::Is("COMPLETE".into()), then: Target::Complete }];
+    let rules = vec![ExitRule { when: RuleCondition::Is("COMPLETE".into()), then: Target::Complete }];
     flow.stages.insert("a".into(), stage(vec![reader.clone()], rules.clone()));
     assert_eq!(said(&flow), "unknown-report no stage writes the report `plan.md`");
     let report = Report { file: "plan.md".to_owned(), label: "plan.md".to_owned(), heading: None };

@@ -1,16 +1,18 @@
 //! Built-in definitions have no findings, and mean the same in both languages.
 
 use indexmap::IndexSet;
-use saihai_model::{Choice, Exit, Holds, Label, Method, Part, Prompt, Stage, Turn, Variable, Workflow};
+use saihai_model::{
+    Choice, Exit, Label, Method, Prompt, PromptPart, RuleCondition, Stage, Turn, Variable, Workflow,
+};
 
-use super::BuiltIn;
-use crate::{Dialect, Language, Loaded, MemorySource, Options, Places, Settings, find, load};
+use super::BuiltInDefinition;
+use crate::{Dialect, Language, LoadedDefinition, MemorySource, Options, ProjectPaths, Settings, find, load};
 
 const LANGUAGES: [Language; 2] = [Language::English, Language::Japanese];
 
-fn loaded(name: &str, language: Language) -> Loaded {
+fn loaded(name: &str, language: Language) -> LoadedDefinition {
     let source = MemorySource::new([("/p/README.md", "")]);
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let definition = find(&source, &places, name).unwrap();
     let mut settings = Settings::default();
     settings.language = language;
@@ -24,7 +26,7 @@ fn lowered(name: &str, language: Language) -> Workflow {
 // P-2, K-11: they need no other file, and cause no error, warning or note
 #[test]
 fn nothing_is_to_be_said_against_what_is_built_in() {
-    for built_in in BuiltIn::all() {
+    for built_in in BuiltInDefinition::all() {
         for language in LANGUAGES {
             let loaded = loaded(built_in.name, language);
             let said: Vec<_> = loaded.diagnostics.iter().collect();
@@ -62,9 +64,9 @@ fn values(prompt: &Prompt) -> Vec<String> {
     parts
         .filter_map(|part| match part {
             // A review agent gets the description of changes in its own language.
-            Part::Value(Variable::Changes(_), _) => Some("Changes".to_owned()),
-            Part::Value(variable, _) => Some(format!("{variable:?}")),
-            Part::Fixed(_) => None,
+            PromptPart::Value(Variable::Changes(_), _) => Some("Changes".to_owned()),
+            PromptPart::Value(variable, _) => Some(format!("{variable:?}")),
+            PromptPart::Fixed(_) => None,
         })
         .collect()
 }
@@ -74,12 +76,12 @@ fn exit_shape(stage: &Stage) -> Vec<String> {
     let options = stage.turns().iter().flat_map(|turn| &turn.reads.choice).flat_map(|choice| &choice.options);
     let labels: IndexSet<&Label> = options.map(|offer| &offer.label).collect();
     let number = |label: &Label| labels.get_index_of(label);
-    let condition = |when: &Holds| match when {
-        Holds::Always => "always".to_owned(),
-        Holds::Is(label) => format!("is {:?}", number(label)),
-        Holds::Answered(label) => format!("answered {:?}", number(label)),
-        Holds::All(labels) => format!("all {:?}", labels.iter().map(number).collect::<Vec<_>>()),
-        Holds::Any(labels) => format!("any {:?}", labels.iter().map(number).collect::<Vec<_>>()),
+    let condition = |when: &RuleCondition| match when {
+        RuleCondition::Always => "always".to_owned(),
+        RuleCondition::Is(label) => format!("is {:?}", number(label)),
+        RuleCondition::Answered(label) => format!("answered {:?}", number(label)),
+        RuleCondition::All(labels) => format!("all {:?}", labels.iter().map(number).collect::<Vec<_>>()),
+        RuleCondition::Any(labels) => format!("any {:?}", labels.iter().map(number).collect::<Vec<_>>()),
     };
     let mut lines: Vec<String> =
         rules.iter().map(|rule| format!("{} -> {:?}", condition(&rule.when), rule.then)).collect();
@@ -95,7 +97,7 @@ fn topics_shape(stage: &Stage) -> Vec<String> {
 
 #[test]
 fn both_languages_of_what_is_built_in_have_one_shape() {
-    for built_in in BuiltIn::all() {
+    for built_in in BuiltInDefinition::all() {
         let [english, japanese] = LANGUAGES.map(|language| lowered(built_in.name, language));
         assert_eq!(shape(&english), shape(&japanese), "{}", built_in.name);
     }
@@ -113,7 +115,7 @@ fn conditions(workflow: &Workflow) -> Vec<String> {
 // The answers of a step's check belong to the format, not to a language.
 #[test]
 fn every_condition_is_in_its_own_language() {
-    for built_in in BuiltIn::all().iter().filter(|one| one.dialect != Dialect::Steps) {
+    for built_in in BuiltInDefinition::all().iter().filter(|one| one.dialect != Dialect::Steps) {
         for condition in conditions(&lowered(built_in.name, Language::English)) {
             assert!(condition.is_ascii(), "{}: {condition}", built_in.name);
         }
@@ -138,7 +140,7 @@ fn reviews_and_research_can_only_look() {
 // T-105
 #[test]
 fn prompts_of_what_is_built_in_are_lean() {
-    for built_in in BuiltIn::all() {
+    for built_in in BuiltInDefinition::all() {
         for language in LANGUAGES {
             for (stage, turn, tokens) in loaded(built_in.name, language).added_tokens {
                 assert!(tokens <= 400, "{} in {language:?}, {stage}/{turn}: {tokens}", built_in.name);

@@ -20,7 +20,7 @@ fn tags_of_the_core_schema_are_followed_and_others_refused() {
       |    ^^^^^^^^^
       = help: remove it
 
-    error[piece/bad-value]: `x` is no value for the tag `!!int`
+    error[piece/bad-value]: `x` is not a value for the tag `!!int`
     --> a:2:4
       |
     2 | b: !!int x

@@ -16,7 +16,7 @@ fn a_syntax_error_is_one_diagnostic_with_its_place() {
       |
     1 | a: b: c
       |     ^
-      = help: a text with `: ` in it stands in quotes, or on lines of its own after `|`
+      = help: put text that contains `: ` in quotes, or on its own lines after `|`
     ");
     assert_snapshot!(show("a:\n\t- x\n", YAML), @"
     error[piece/syntax]: this is not valid YAML: tabs disallowed within this context (block indentation)
@@ -218,7 +218,7 @@ fn one_document_only() {
       |
     2 | ---
       | ^^^
-      = help: a file holds one document; remove the `---` and what follows
+      = help: a file contains one document; remove the `---` and the rest
     "#);
     assert_snapshot!(show("", YAML), @"null");
 }

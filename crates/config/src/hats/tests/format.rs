@@ -22,14 +22,14 @@ fn everything_wrong_with_hats_is_said_at_once_with_its_place() {
     let hats = "hats:\n  a: {name: A, triggers: [], publishes: [], instructions: x}\n  b: {name: \"\", triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n  c: {name: C, triggers: [a.b], trigers: [x], publishes: [LOOP_COMPLETE], instructions: x}\n";
     insta::assert_snapshot!(Project::new(hats).said(), @r"
     error hats/bad-value hats.a.triggers 2:26 `hats.a.triggers` must not be empty (only the hat `default` may have none: it is reached when no trigger matches)
-    error hats/bad-value hats.b.name 3:13 `hats.b.name` must not be blank (write what people call it, such as `🧪 Tester`)
+    error hats/bad-value hats.b.name 3:13 `hats.b.name` must not be blank (write its display name, such as `🧪 Tester`)
     error hats/unknown-key hats.c.trigers 4:33 unknown key `hats.c.trigers` (did you mean `triggers`?)
     ");
     insta::assert_snapshot!(Project::new("hats: {a: {}, b: null}").said(), @r"
     error hats/missing-key hats.a 1:11 `hats.a` needs `name` (`name`: its display name)
-    error hats/missing-key hats.a 1:11 `hats.a` needs `triggers` (`triggers`: the topics that activate it; `*` stands for one whole segment, a lone `*` for every topic; may be empty for `default` only)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `triggers` (`triggers`: the topics that activate it; `*` matches one whole segment, a lone `*` every topic; may be empty for `default` only)
     error hats/missing-key hats.a 1:11 `hats.a` needs `publishes` (`publishes`: the topics it may publish)
-    error hats/missing-key hats.a 1:11 `hats.a` needs `instructions` (`instructions`: what the agent is told in this role)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `instructions` (`instructions`: instructions for the agent in this role)
     error hats/bad-type hats.b 1:18 `hats.b` must be a mapping, but nothing is given (write a mapping, or remove the key)
     ");
 }
@@ -191,7 +191,7 @@ fn the_keyword_is_one_word_and_two_places_of_a_key_must_agree() {
         "max_iterations: 5\nloop: {max_iterations: 5, completion_promise: DONE}\ncompletion_keyword: DONE",
         "",
     );
-    insta::assert_snapshot!(Project::new("max_iterations: 5\nloop: {max_iterations: 6}").said(), @"error hats/alias-conflict loop.max_iterations 2:24 `max_iterations` and `loop.max_iterations` are two places of one key and say different things (keep one of them)");
+    insta::assert_snapshot!(Project::new("max_iterations: 5\nloop: {max_iterations: 6}").said(), @"error hats/alias-conflict loop.max_iterations 2:24 `max_iterations` and `loop.max_iterations` set the same key to different values (keep one of them)");
     begins("model: a\nbackend: {type: claude, model: b}", "error hats/alias-conflict");
     begins("labels: {prefix: a}\nstate: {label_prefix: b}", "error hats/alias-conflict");
 }
@@ -224,9 +224,9 @@ fn an_unknown_provider_is_never_replaced_by_another() {
 #[test]
 fn a_gate_at_which_nobody_would_be_asked_is_an_error() {
     insta::assert_snapshot!(Project::new(&format!("gates: [tests.faling, LOOP_COMPLETE, nothing]\n{RING}")).said(), @r"
-    error hats/unreachable-gate gates[0] 1:9 no hat publishes `tests.faling`, so nobody would ever be asked (did you mean `tests.failing`?)
+    error hats/unreachable-gate gates[0] 1:9 no hat publishes `tests.faling`, so this gate would never open (did you mean `tests.failing`?)
     error hats/unreachable-gate gates[1] 1:23 `LOOP_COMPLETE` ends the run and is never routed (the gate before the end is `post-completion`)
-    error hats/unreachable-gate gates[2] 1:38 no hat publishes `nothing`, so nobody would ever be asked (gates are `pre-loop`, `post-completion` and `before-pr` and topics)
+    error hats/unreachable-gate gates[2] 1:38 no hat publishes `nothing`, so this gate would never open (gates are `pre-loop`, `post-completion` and `before-pr` and topics)
     ");
     insta::assert_snapshot!(Project::new(&format!("gates: [after_plan]\n{}", hat(""))).said(), @"note hats/gate-alias gates[0] 1:9 `after_plan` means the gate `pre-loop`: no hat publishes `plan.ready`");
     insta::assert_snapshot!(Project::new("gates: {after_plan: true}\npreset: spec-driven").said(), @"note hats/gate-alias gates.after_plan 1:9 `after_plan` means the gate `plan.ready`: some hat publishes `plan.ready`");

@@ -118,7 +118,7 @@ fn directives_know_the_topics_the_scope_and_the_closing_word() {
 
 #[test]
 fn hats_are_watched_for_silence_and_sameness_and_a_loop_without_hats_is_not() {
-    let hold = |word: &str| Alarm::Hold(word.to_owned());
+    let hold = |word: &str| Alarm::Hold(word.into());
     let monitors = |hats: &str| Project::new(hats).workflow().monitors;
     let expected = [
         Monitor { watches: Watch::Silent { times: 5 }, then: hold("stalled") },

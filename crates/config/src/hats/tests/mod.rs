@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use saihai_model::{Directives, Stage, Turn, Workflow};
 
 use crate::{
-    Definition, Diagnostics, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, load,
+    Definition, Diagnostics, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths,
+    Settings, load,
 };
 
 /// A cycle of tester, coder and closer.
@@ -75,7 +76,7 @@ impl Project {
         self
     }
 
-    pub(super) fn load(&self) -> Loaded {
+    pub(super) fn load(&self) -> LoadedDefinition {
         let definition = Definition {
             name: "orch".to_owned(),
             dialect: Dialect::Hats,
@@ -97,8 +98,8 @@ impl Project {
     }
 }
 
-pub(super) fn places() -> Places {
-    Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
+pub(super) fn places() -> ProjectPaths {
+    ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None }
 }
 
 /// Formats diagnostics as `error hats/unknown-key hats.tester.trigers 3:5 message (hint)`, one line each.

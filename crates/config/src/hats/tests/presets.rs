@@ -1,14 +1,14 @@
 //! Presets, own and built in.
 
 use super::{Project, directives, listed, places, stage};
-use crate::definition::BuiltIn;
+use crate::definition::BuiltInDefinition;
 use crate::{Dialect, Language, MemorySource, Options, Settings, find, load};
 
 const OWN: &str =
     "hats:\n  one: {name: O, triggers: [task.start], publishes: [LOOP_COMPLETE], instructions: x}\n";
 
 fn built_in() -> Vec<&'static str> {
-    BuiltIn::all().iter().filter(|one| one.dialect == Dialect::Hats).map(|one| one.name).collect()
+    BuiltInDefinition::all().iter().filter(|one| one.dialect == Dialect::Hats).map(|one| one.name).collect()
 }
 
 fn ids(project: &Project) -> Vec<String> {
@@ -17,7 +17,7 @@ fn ids(project: &Project) -> Vec<String> {
 
 /// Returns the hats of a preset, with id, triggers and published topics.
 fn table(name: &str, language: Language) -> Vec<String> {
-    let text = BuiltIn::named(name).unwrap().text(language);
+    let text = BuiltInDefinition::named(name).unwrap().text(language);
     let mut diagnostics = crate::Diagnostics::new();
     let document = crate::Document::parse(
         text.as_bytes(),
@@ -53,7 +53,7 @@ fn the_built_in_hats_have_these_ids_and_topics_in_both_languages_and_no_gates() 
         assert_eq!(table("tdd", language), tdd);
         assert_eq!(table("spec-driven", language), spec_driven);
         let other = if language == Language::English { Language::Japanese } else { Language::English };
-        let texts = |language| BuiltIn::named("tdd").unwrap().text(language);
+        let texts = |language| BuiltInDefinition::named("tdd").unwrap().text(language);
         assert_ne!(texts(language), texts(other), "each is written in its own language");
         for name in built_in() {
             let project = Project::new(&format!("preset: {name}"));
@@ -85,7 +85,7 @@ fn instructions_of_the_built_in_hats_say_literally_what_to_write() {
         let loaded = load(&source, &places(), &definition, &Options::default(), &settings);
         assert_eq!(listed(&loaded.diagnostics), "", "{name} deserves no warning");
         assert_eq!(loaded.language, language);
-        let built_in = BuiltIn::named(name).unwrap().text(language);
+        let built_in = BuiltInDefinition::named(name).unwrap().text(language);
         let document = super::super::read::read(
             &crate::Document::parse(
                 built_in.as_bytes(),
@@ -98,7 +98,7 @@ fn instructions_of_the_built_in_hats_say_literally_what_to_write() {
             &mut crate::Diagnostics::new(),
         );
         let written = document.unwrap();
-        assert_eq!(written.gates, super::super::written::Gates::default(), "none has gates");
+        assert_eq!(written.gates, super::super::model::HatGates::default(), "none has gates");
         for hat in written.hats.values() {
             for topic in &hat.publishes {
                 let keyword = topic.value == "LOOP_COMPLETE";
@@ -121,7 +121,7 @@ fn a_hat_of_the_file_replaces_the_one_of_the_preset_whole_and_comes_first() {
     let workflow = project.workflow();
     assert_eq!(ids(&project), ["tester", "implementer", "refactorer", "(base)"]);
     assert_eq!(stage(&workflow, "tester").title, "Mine");
-    let built_in = BuiltIn::named("tdd").unwrap().text(Language::English);
+    let built_in = BuiltInDefinition::named("tdd").unwrap().text(Language::English);
     let theirs = built_in.lines().map(str::trim).find(|line| line.contains("tests.failing if"));
     assert!(!format!("{workflow:?}").contains(theirs.unwrap_or("Write")), "nothing of theirs is left");
     let limited = |own: &str, typed: Option<u32>| {

@@ -1,6 +1,6 @@
 //! Prompts of hats (H-30 to H-33, H-48, H-69).
 
-use saihai_model::{Form, Part, Prompt, Text, Variable, When};
+use saihai_model::{Prompt, PromptPart, SectionCondition, Text, ValueForm, Variable};
 
 use super::{Project, RING, hat, stage, turn};
 
@@ -9,24 +9,24 @@ fn shown(prompt: &Prompt) -> String {
     let mut text = String::new();
     for section in &prompt.sections {
         match section.when {
-            When::Always => {}
-            When::Filled => text.push('⟦'),
-            When::Reasoned => text.push_str("⟦reasoned:"),
-            When::NewSession => text.push_str("⟦new session:"),
-            When::Unrefuted | When::Refuted(_) => panic!("hats prove nothing"),
+            SectionCondition::Always => {}
+            SectionCondition::Filled => text.push('⟦'),
+            SectionCondition::Reasoned => text.push_str("⟦reasoned:"),
+            SectionCondition::NewSession => text.push_str("⟦new session:"),
+            SectionCondition::Unrefuted | SectionCondition::Refuted(_) => panic!("hats prove nothing"),
         }
         for part in &section.body {
             match part {
-                Part::Fixed(Text::Inline(words)) => text.push_str(words),
-                Part::Fixed(Text::Blob { .. }) => panic!("a definition has no blobs"),
-                Part::Value(Variable::ReplyTail, Form::Quote) => text.push_str("> <ReplyTail>"),
-                Part::Value(variable, form) => text.push_str(&format!(
+                PromptPart::Fixed(Text::Inline(words)) => text.push_str(words),
+                PromptPart::Fixed(Text::Blob { .. }) => panic!("a definition has no blobs"),
+                PromptPart::Value(Variable::ReplyTail, ValueForm::Quote) => text.push_str("> <ReplyTail>"),
+                PromptPart::Value(variable, form) => text.push_str(&format!(
                     "<{variable:?}{}>",
-                    if *form == Form::Plain { String::new() } else { format!(" {form:?}") }
+                    if *form == ValueForm::Plain { String::new() } else { format!(" {form:?}") }
                 )),
             }
         }
-        if section.when != When::Always {
+        if section.when != SectionCondition::Always {
             text.push('⟧');
         }
     }

@@ -179,7 +179,7 @@ fn a_backend_is_a_provider_or_a_program_or_left_to_the_settings_or_refused() {
 #[test]
 fn a_program_of_ones_own_must_be_named_and_is_described_in_one_place() {
     insta::assert_snapshot!(backend("backend: custom").0, @"error hats/missing-key cli.backend 1:16 `cli.backend: custom` needs `cli.command`, the program to be asked (such as `command: my-agent`)");
-    insta::assert_snapshot!(backend("backend: custom, command: ./mine").0, @"error hats/bad-value cli.command 1:33 `cli.command` must be the name of a program or an absolute path, not `./mine` (the directory an agent works in is not trusted to hold programs)");
+    insta::assert_snapshot!(backend("backend: custom, command: ./mine").0, @"error hats/bad-value cli.command 1:33 `cli.command` must be the name of a program or an absolute path, not `./mine` (programs in the working directory of an agent are not trusted)");
     assert!(backend("backend: custom, command: mine, prompt_mode: file").0.contains("hats/bad-value"));
     assert!(backend("backend: custom, command: mine, args: -v").0.contains("hats/bad-type"));
     let collection = format!("cli: {{backend: custom, command: mine, args: [-v]}}\n{HAT}");

@@ -205,11 +205,11 @@ fn links_large_files_and_what_is_not_text_are_refused() {
     assert_snapshot!(load(&source).1, @"
     error[work/bad-file]: `.saihai/issues/2-link.md` is a symbolic link
     --> .saihai/issues/2-link.md
-      = help: an issue is an instruction to an agent; put the file itself into the folder
+      = help: agents follow the text of an issue; put the file itself into the folder
 
     error[work/bad-file]: `.saihai/issues/3-nowhere.md` is a symbolic link
     --> .saihai/issues/3-nowhere.md
-      = help: an issue is an instruction to an agent; put the file itself into the folder
+      = help: agents follow the text of an issue; put the file itself into the folder
 
     error[work/too-large]: cannot read `.saihai/issues/4.md`: it is larger than 1 MiB
     --> .saihai/issues/4.md
@@ -222,7 +222,7 @@ fn links_large_files_and_what_is_not_text_are_refused() {
 
     error[work/bad-file]: `.saihai/issues/6-folder.md` is a symbolic link
     --> .saihai/issues/6-folder.md
-      = help: an issue is an instruction to an agent; put the file itself into the folder
+      = help: agents follow the text of an issue; put the file itself into the folder
     ");
 }
 
@@ -231,7 +231,7 @@ fn a_folder_that_is_not_there_is_told_with_what_to_do() {
     assert_snapshot!(load(&MemorySource::default()).1, @"
     error[work/missing-file]: cannot read `.saihai/issues`: it does not exist
     --> .saihai/issues
-      = help: make the folder, or say where issues come from with `--from` or `work.source`
+      = help: create the folder, or set `from` or `source` in `[work]`
     ");
 }
 

@@ -71,23 +71,23 @@ fn the_bugfix_example_lowers_without_a_word() {
     bugfix from reproduce, at most Some(12)
     reproduce: reproduce readonly ["01-cause.md"]
       Is(Label("原因を特定した")) -> repair
-      Is(Label("再現できない")) -> Failed("abort")
-      otherwise -> Failed("no_match")
+      Is(Label("再現できない")) -> Failed(Abort)
+      otherwise -> Failed(NoMatch)
     repair: repair edit []
       Is(Label("修正した")) -> verify
       Is(Label("仕様の確認が必要")) -> repair/input[1]
-      otherwise -> Failed("no_match")
+      otherwise -> Failed(NoMatch)
     repair/input[1]: gate Text { max_chars: 10000 }
       Is(Label("answered")) -> repair
-      otherwise -> Failed("no_match")
+      otherwise -> Failed(NoMatch)
     verify: tests readonly [], review readonly []
       All([Label("合格")]) -> Complete
       Any([Label("不合格")]) -> repair
-      otherwise -> Failed("no_match")
+      otherwise -> Failed(NoMatch)
     judge(verify, repair) (aside): judge(verify, repair) readonly []
       Is(Label("前進している")) -> verify
-      Is(Label("堂々巡りである")) -> Failed("abort")
-      otherwise -> Failed("no_match")
+      Is(Label("堂々巡りである")) -> Failed(Abort)
+      otherwise -> Failed(NoMatch)
     Cycle { stages: [StageId("verify"), StageId("repair")], times: 3 } -> Go(Stage(StageId("judge(verify, repair)")))
     "#);
 }
@@ -101,8 +101,8 @@ fn the_notes_example_in_newer_words_lowers_to_the_same_model() {
     notes from draft, at most Some(10)
     draft: draft readonly ["notes.md"]
       Is(Label("done")) -> Complete
-      Is(Label("cannot proceed")) -> Failed("abort")
-      otherwise -> Failed("no_match")
+      Is(Label("cannot proceed")) -> Failed(Abort)
+      otherwise -> Failed(NoMatch)
     "#);
     let older = NOTES.replace("steps:", "movements:").replace("persona:", "agent:");
     let older = older.replace("instruction:", "instruction_template:");

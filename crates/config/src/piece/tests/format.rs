@@ -38,7 +38,6 @@ movements:
     check(
         piece,
         "error piece/unknown-key 1:1 unknown key `naem` (did you mean `name`?)
-error piece/missing-key 1:1 a piece needs `name`
 error piece/bad-value 2:17 `max_iterations` must be between 1 and 100000, not `0`
 error piece/unknown-key 5:5 unknown key `instruction_templete` (did you mean `instruction_template`?)
 error piece/not-supported 6:5 `team_leader` is not supported
@@ -47,6 +46,53 @@ error piece/unknown-movement 8:34 movement `n` does not exist
 error piece/missing-key 8:38 a rule needs `condition`
 error piece/missing-key 9:5 a movement needs `name`
 error piece/missing-rules 10:5 movement `` has no rules, so nothing can follow it (add at least one rule)",
+    );
+}
+
+// U-16
+#[test]
+fn words_of_other_tools_get_the_right_key_and_one_error_each() {
+    check(
+        "name: t
+agents: [{name: m}]
+",
+        "error piece/unknown-key 2:1 unknown key `agents` (did you mean `movements` or `personas`?)",
+    );
+    let piece = "name: t
+movements:
+  - name: m
+    prompt: Do it.
+    agents: [a, b]
+    rules:
+      - {if: it works, then: DONE}
+      - {condition: it fails, next: FAIL}
+      - {conditon: c, nxt: m}
+      - {condition: c, next: end}
+  - name: n
+    command: cargo test
+    rule: [{condition: c, next: COMPLETE}]
+";
+    check(
+        piece,
+        "error piece/unknown-key 4:5 unknown key `prompt` (did you mean `instruction_template`?)
+error piece/unknown-key 5:5 unknown key `agents` (did you mean `agent` or `parallel`?)
+error piece/unknown-key 7:10 unknown key `if` (did you mean `condition`?)
+error piece/unknown-key 7:24 unknown key `then` (did you mean `next`?)
+error piece/unknown-movement 8:37 movement `FAIL` does not exist (did you mean `ABORT`?)
+error piece/unknown-key 9:10 unknown key `conditon` (did you mean `condition`?)
+error piece/unknown-key 9:23 unknown key `nxt` (did you mean `next`?)
+error piece/unknown-movement 10:30 movement `end` does not exist (did you mean `COMPLETE`?)
+error piece/unknown-key 12:5 unknown key `command` (did you mean `run`?)
+error piece/unknown-key 13:5 unknown key `rule` (did you mean `rules`?)",
+    );
+}
+
+// U-16
+#[test]
+fn doubled_brackets_are_a_warning_with_the_variable() {
+    check(
+        &with_rule("instruction_template: 'Do {{task}} now'"),
+        "warning piece/unknown-variable 4:31 the outer brackets of `{{task}}` stay in the prompt (did you mean `{task}`?)",
     );
 }
 
@@ -250,7 +296,7 @@ fn parallel_is_a_filled_list_and_not_nested() {
     );
     check(
         &with("[{name: a, parallel: [{name: b}], rules: [{condition: c}]}]"),
-        "error piece/bad-value 4:36 a sub-movement cannot have `parallel` itself (make it a movement of its own)",
+        "error piece/bad-value 4:36 a sub-movement cannot have `parallel` itself (make it a separate movement)",
     );
 }
 
@@ -356,8 +402,8 @@ fn templates_are_checked_where_the_variable_stands() {
     let refused = |lines: &str, expected: &str| check(&with_rule(lines), expected);
     refused(
         "instruction_template: |\n  Do {tsak}\n  and {task}, {tsak}.",
-        "warning piece/unknown-variable 5:10 `{tsak}` is no variable and stays as it is written (did you mean `{task}`?)
-warning piece/unknown-variable 6:19 `{tsak}` is no variable and stays as it is written (did you mean `{task}`?)",
+        "warning piece/unknown-variable 5:10 `{tsak}` is not a variable and stays as written (did you mean `{task}`?)
+warning piece/unknown-variable 6:19 `{tsak}` is not a variable and stays as written (did you mean `{task}`?)",
     );
     refused(
         "instruction_template: '{report:../../x}'",
@@ -365,7 +411,7 @@ warning piece/unknown-variable 6:19 `{tsak}` is no variable and stays as it is w
     );
     refused(
         "instruction_template: 'After {cycle_count}'",
-        "warning piece/unknown-variable 4:34 `{cycle_count}` is known only to the judge of a loop monitor",
+        "warning piece/unknown-variable 4:34 `{cycle_count}` is available only to the judge of a loop monitor",
     );
     refused(
         "instruction_template: 'See {report:x.md}'",
@@ -404,7 +450,7 @@ error piece/bad-value 6:58 `rules` must be a list with at least one item, not `[
     check(
         &monitor("{cycle: [m], judge: {rules: [{condition: c, next: m, appendix: x}, {condition: 'all(\"c\")', next: m}]}}"),
         "error piece/unknown-key 6:70 unknown key `appendix` (a judge's rule has the keys `condition` and `next`)
-error piece/bad-condition 6:96 `all(\"c\")` speaks of sub-movements, and there are none (`all(…)` and `any(…)` are for the rules of a movement with `parallel`)",
+error piece/bad-condition 6:96 `all(\"c\")` is about sub-movements, but this movement has none (`all(…)` and `any(…)` are for the rules of a movement with `parallel`)",
     );
 }
 
@@ -419,9 +465,9 @@ movements:
 ";
     check(
         piece,
-        "warning workflow/no-end 3:12 no way leads from movement `a` to an end of the run (without one the run ends only at its iteration limit)
+        "warning workflow/no-end 3:12 no path leads from movement `a` to an end of the run (without one the run ends only at its iteration limit)
 note workflow/unmonitored-cycle 3:12 `a` → `b` can repeat until the iteration limit
-warning workflow/no-end 4:12 no way leads from movement `b` to an end of the run (without one the run ends only at its iteration limit)
+warning workflow/no-end 4:12 no path leads from movement `b` to an end of the run (without one the run ends only at its iteration limit)
 warning workflow/unreachable 5:12 nothing leads to movement `x`",
     );
 }

@@ -172,12 +172,16 @@ fn without_any_provider_the_run_is_a_rehearsal_and_says_so() {
 
 // K-25: a mix of rehearsed and real turns would look like real work
 #[test]
-fn a_piece_that_names_a_provider_for_some_turns_needs_one_for_all() {
+fn a_piece_that_names_a_provider_for_some_turns_needs_a_default_to_run() {
     let piece = "name: t\nmovements:\n  - {name: a, provider: claude, rules: [{condition: c, next: b}]}\n  - {name: b, rules: [{condition: c, next: COMPLETE}]}\n";
     assert_eq!(
-        Project::new(piece).said(),
-        "error piece/missing-key 4:12 nothing says which provider answers here, and other turns ask a real one (add `provider:`, set `provider` in the settings, or use --provider)"
+        Project::new(piece).options(|options| options.starts = true).said(),
+        "error piece/missing-key 4:12 no provider for this turn: it names none, and no default provider is set (set `provider` in the settings, pass `--provider`, or add `provider:` here)"
     );
+    // U-17: the definition itself is valid.
+    let checked = Project::new(piece);
+    assert_eq!(checked.said(), "");
+    assert!(checked.load().workflow.is_some() && checked.load().needs_default_provider);
     let scripted = Project::new(&piece.replace("claude", "mock"));
     assert!(scripted.load().rehearsal);
 }
@@ -291,7 +295,7 @@ fn without_judging_questions_a_plain_condition_on_a_parent_is_an_error() {
     });
     assert_eq!(
         project.said(),
-        "error workflow/dead-rule 9:19 this rule can never hold: its question is never asked, because `judge_fallback` is off (use `all(…)` or `any(…)`, or set `judge_fallback = true`)"
+        "error workflow/dead-rule 9:19 this rule can never match: its question is never asked, because `judge_fallback` is off (use `all(…)` or `any(…)`, or set `judge_fallback = true`)"
     );
 }
 
@@ -322,7 +326,7 @@ fn a_rule_that_needs_a_person_leads_through_a_gate() {
     );
     assert_eq!(exits(stage(&workflow, "m"))[1], "Is(Label(\"unclear\")) -> m/input[1]");
     assert_eq!(exits(stage(&workflow, "m/input[1]"))[0], "Is(Label(\"answered\")) -> m");
-    assert_eq!(exits(stage(&workflow, "m/input[2]"))[0], "Is(Label(\"answered\")) -> Failed(\"abort\")");
+    assert_eq!(exits(stage(&workflow, "m/input[2]"))[0], "Is(Label(\"answered\")) -> Failed(Abort)");
     let Activity::Gate(gate) = &stage(&workflow, "m/input[1]").does else { panic!() };
     assert_eq!(gate.wants, Wants::Text { max_chars: 10_000 });
     let asked = super::render(&gate.question, &[("Previous", "Which one?")]);

@@ -3,6 +3,7 @@
 mod examples;
 mod format;
 mod lowering;
+mod programs;
 mod prompts;
 mod properties;
 mod reviewers;
@@ -11,11 +12,14 @@ mod texts;
 
 use std::path::PathBuf;
 
-use saihai_model::{Form, Join, Part, Prompt, Section, Stage, Text, Turn, Variable, When, Workflow};
+use saihai_model::{
+    Join, Prompt, PromptPart, PromptSection, SectionCondition, Stage, Text, Turn, ValueForm, Variable,
+    Workflow,
+};
 
 use crate::{
-    Definition, Diagnostics, Dialect, Loaded, MemorySource, Options, Origin, Places, SessionDefault,
-    Settings, load,
+    Definition, Diagnostics, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths,
+    SessionDefault, Settings, load,
 };
 
 pub(super) struct Project {
@@ -46,7 +50,7 @@ impl Project {
         self
     }
 
-    pub(super) fn load(&self) -> Loaded {
+    pub(super) fn load(&self) -> LoadedDefinition {
         let definition = Definition {
             name: "t".to_owned(),
             dialect: Dialect::Piece,
@@ -68,8 +72,8 @@ impl Project {
     }
 }
 
-pub(super) fn places() -> Places {
-    Places {
+pub(super) fn places() -> ProjectPaths {
+    ProjectPaths {
         current: "/p".into(),
         root: "/p".into(),
         user: Some("/home/me/.config/saihai".into()),
@@ -137,30 +141,30 @@ pub(super) fn render(prompt: &Prompt, values: &[(&str, &str)]) -> String {
     }
 }
 
-fn render_section(section: &Section, values: &[(&str, &str)]) -> Option<String> {
+fn render_section(section: &PromptSection, values: &[(&str, &str)]) -> Option<String> {
     let value = |variable: &Variable| {
         let name = format!("{variable:?}");
         values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     };
     let filled = section.body.iter().any(|part| match part {
-        Part::Value(variable, _) => value(variable).is_some(),
-        Part::Fixed(_) => false,
+        PromptPart::Value(variable, _) => value(variable).is_some(),
+        PromptPart::Fixed(_) => false,
     });
-    if section.when == When::Filled && !filled {
+    if section.when == SectionCondition::Filled && !filled {
         return None;
     }
     let mut text = String::new();
     for part in &section.body {
         match part {
-            Part::Fixed(Text::Inline(fixed)) => text.push_str(fixed),
-            Part::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
-            Part::Value(variable, Form::Bullets) => {
+            PromptPart::Fixed(Text::Inline(fixed)) => text.push_str(fixed),
+            PromptPart::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
+            PromptPart::Value(variable, ValueForm::Bullets) => {
                 let items = value(variable).unwrap_or_default().split('|').filter(|item| !item.is_empty());
                 let items: Vec<String> =
                     items.map(|item| format!("- {}", item.replace('\n', "\n  "))).collect();
                 text.push_str(&items.join("\n"));
             }
-            Part::Value(variable, _) => text.push_str(value(variable).unwrap_or_default()),
+            PromptPart::Value(variable, _) => text.push_str(value(variable).unwrap_or_default()),
         }
     }
     Some(text)

@@ -1,6 +1,6 @@
 //! Movements with a review agent (P-61).
 
-use saihai_model::{Method, Permission, SessionPolicy, Spoken, Turn};
+use saihai_model::{CarriedWords, Method, Permission, SessionPolicy, Turn};
 
 use super::Project;
 use crate::SessionDefault;
@@ -52,7 +52,7 @@ fn role_schema_tools_and_limits_are_the_agents_and_it_only_looks() {
     assert_eq!((turn.timeout.map(|timeout| timeout.0), turn.max_calls), (Some(60_000), Some(7)));
     let output = turn.reads.output.expect("a schema");
     assert!(output.schema.schema["properties"]["critical_issues"].is_object());
-    assert_eq!(turn.reads.carry, Spoken::Findings { language: "en".into() });
+    assert_eq!(turn.reads.carry, CarriedWords::Findings { language: "en".into() });
     let method = &turn.reads.choice.expect("a choice").found_by;
     assert!(
         matches!(method.as_slice(), [Method::Findings(thresholds)] if thresholds.len() == 2),
@@ -108,15 +108,15 @@ fn findings_are_all_a_review_agent_says_and_nobody_else_does() {
     };
     assert_eq!(
         with("    reviewer: code-reviewer\n", "approved"),
-        "error piece/bad-condition 5:25 `approved` is not about findings, and a review agent has nothing else to say (write `findings(\"important\")` or `no_findings(\"important\")`)"
+        "error piece/bad-condition 5:25 `approved` is not about findings, which are the only result of a review agent (write `findings(\"important\")` or `no_findings(\"important\")`)"
     );
     assert_eq!(
         with("", "findings(\"important\")"),
-        "error piece/bad-condition 4:25 `findings(\"important\")` speaks of findings, and no review agent is asked (such conditions are for movements with `reviewer`)"
+        "error piece/bad-condition 4:25 `findings(\"important\")` is about findings, but this movement has no review agent (such conditions are for movements with `reviewer`)"
     );
     assert_eq!(
         with("    reviewer: code-reviewer\n", "findings(\"importent\")"),
-        "error piece/bad-condition 5:25 the condition `findings(…)` cannot be read: `importent` is no severity (did you mean `important`?)"
+        "error piece/bad-condition 5:25 the condition `findings(…)` cannot be read: `importent` is not a severity (did you mean `important`?)"
     );
 }
 
@@ -140,6 +140,6 @@ movements:
     assert_eq!(Project::new(&piece(r#"findings(\"critical\")"#)).said(), "");
     assert_eq!(
         Project::new(&piece(r#"findings(\"important\")"#)).said(),
-        "error workflow/dead-rule 10:21 this rule can never hold: nothing has the result `findings(\"important\")`"
+        "error workflow/dead-rule 10:21 this rule can never match: nothing has the result `findings(\"important\")`"
     );
 }

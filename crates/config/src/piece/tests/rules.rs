@@ -30,23 +30,23 @@ fn an_aggregate_speaks_of_conditions_without_their_ai() {
 fn a_rule_that_can_never_hold_is_refused() {
     check(
         &["all(\"approved\",\"needs_fix\",\"approved\")"],
-        "error workflow/dead-rule 8:19 this rule can never hold: it names 3 results, but there are 2 turns (name one label for all, or one for each in order)",
+        "error workflow/dead-rule 8:19 this rule can never match: it names 3 results, but there are 2 turns (name one label for all, or one for each in order)",
     );
     check(
         &["any(\"aproved\")"],
-        "error workflow/dead-rule 8:19 this rule can never hold: nothing has the result `aproved` (did you mean `approved`?)",
+        "error workflow/dead-rule 8:19 this rule can never match: nothing has the result `aproved` (did you mean `approved`?)",
     );
     check(
         &["any(\"approved\", \"other\")"],
-        "error workflow/dead-rule 8:19 this rule can never hold: nothing has the result `other`",
+        "error workflow/dead-rule 8:19 this rule can never match: nothing has the result `other`",
     );
     check(
         &["all(\"fine\")"],
-        "error workflow/dead-rule 8:19 this rule can never hold: `fine` is no result of `one`",
+        "error workflow/dead-rule 8:19 this rule can never match: `fine` is not a result of `one`",
     );
     check(
         &["all(\"approved\", \"needs fix\")"],
-        "error workflow/dead-rule 8:19 this rule can never hold: `needs fix` is no result of `two` (did you mean `needs_fix`?)",
+        "error workflow/dead-rule 8:19 this rule can never match: `needs fix` is not a result of `two` (did you mean `needs_fix`?)",
     );
 }
 
@@ -55,7 +55,7 @@ fn a_rule_that_can_never_hold_is_refused() {
 fn a_result_that_no_rule_covers_is_named() {
     check(
         &["all(\"approved\")"],
-        "warning workflow/not-exhaustive 3:11 no rule of movement `m` covers the results `one` `approved`, `two` `needs_fix` (the run would fail there: add a rule for what is left)",
+        "warning workflow/not-exhaustive 3:11 no rule of movement `m` covers the results `one` `approved`, `two` `needs_fix` (the run would fail there: add a rule for the remaining results)",
     );
     check(
         &[
@@ -102,12 +102,12 @@ fn conditions_that_do_not_fit_are_refused() {
     };
     assert_eq!(
         single("all(\"ok\")"),
-        "error piece/bad-condition 4:25 `all(\"ok\")` speaks of sub-movements, and there are none (`all(…)` and `any(…)` are for the rules of a movement with `parallel`)"
+        "error piece/bad-condition 4:25 `all(\"ok\")` is about sub-movements, but this movement has none (`all(…)` and `any(…)` are for the rules of a movement with `parallel`)"
     );
     assert_eq!(single("all tests pass"), "");
     check(
         &["all(ok)"],
-        "error piece/bad-condition 8:19 the condition `all(…)` cannot be read: its argument must stand in double quotes (write `all(\"text\")`, with `\\\"` for a quote inside)",
+        "error piece/bad-condition 8:19 the condition `all(…)` cannot be read: its argument must be in double quotes (write `all(\"text\")`, with `\\\"` for a quote inside)",
     );
 }
 
@@ -120,7 +120,7 @@ fn a_dead_rule_is_found_beside_other_errors() {
     );
     assert_eq!(
         Project::new(&piece).said(),
-        "error workflow/dead-rule 8:19 this rule can never hold: nothing has the result `aproved` (did you mean `approved`?)
-error piece/unknown-key 9:15 unknown key `colour` (a movement has the keys `name`, `description`, `agent`, `persona`, `agent_name`, `persona_name`, `edit`, `permission_mode`, `required_permission_mode`, `instruction_template`, `instruction`, `pass_previous_response`, `report`, `output_contracts`, `rules`, `parallel`, `session`, `session_key`, `allowed_tools`, `provider`, `model`, `policy`, `knowledge` and `reviewer`)"
+        "error workflow/dead-rule 8:19 this rule can never match: nothing has the result `aproved` (did you mean `approved`?)
+error piece/unknown-key 9:15 unknown key `colour` (a movement has the keys `name`, `description`, `agent`, `persona`, `agent_name`, `persona_name`, `edit`, `permission_mode`, `required_permission_mode`, `instruction_template`, `instruction`, `pass_previous_response`, `report`, `output_contracts`, `rules`, `parallel`, `session`, `session_key`, `allowed_tools`, `provider`, `model`, `policy`, `knowledge`, `reviewer`, `run`, `shell`, `timeout`, `env` and `cwd`)"
     );
 }

@@ -89,7 +89,7 @@ fn what_is_wrong_in_a_template_file_is_shown_in_that_file() {
     let project = project.file("/p/.takt/pieces/do.md", "First line\nthen {tsak}\n");
     assert_eq!(
         project.said(),
-        "warning piece/unknown-variable .takt/pieces/do.md2:6 `{tsak}` is no variable and stays as it is written (did you mean `{task}`?)"
+        "warning piece/unknown-variable .takt/pieces/do.md2:6 `{tsak}` is not a variable and stays as written (did you mean `{task}`?)"
     );
 }
 
@@ -163,11 +163,36 @@ fn a_name_found_nowhere_and_text_outside_a_map_are_refused() {
             "error piece/unknown-facet 5:14 no persona is named `You are a coder.` (add it to `personas:`, name a `.md` file, or put one into `.takt/facets/personas` or `~/.takt/facets/personas`){unused}"
         )
     );
+}
+
+// P-8, U-16: as in TAKT
+#[test]
+fn one_word_is_an_instruction_unless_a_facet_has_that_name() {
+    let project = |word: &str| {
+        Project::new(&format!(
+            "instructions: {{implement: X}}\n{}",
+            with_rule(&format!("instruction: {word}"))
+        ))
+        .file("/p/.takt/facets/instructions/deploy.md", "Deploy it.")
+    };
+    let said = |word: &str| {
+        let said = project(word).said();
+        said.lines().filter(|line| !line.contains("unused-facet")).collect::<Vec<_>>().join("\n")
+    };
+    assert!(text(&project("Investigate")).contains("\nInvestigate\n"));
+    assert_eq!(said("Investigate"), "");
+    assert!(text(&project("deploy")).contains("Deploy it."));
     assert_eq!(
-        in_order("instruction: review"),
-        format!(
-            "error piece/unknown-facet 5:18 no instruction is named `review` (add it to `instructions:`, name a `.md` file, or put one into `.takt/facets/instructions` or `~/.takt/facets/instructions`){unused}"
-        )
+        said("implment"),
+        "warning piece/unknown-facet 5:18 no instruction is named `implment`, so the word itself is the text (did you mean `implement`?)"
+    );
+    assert_eq!(
+        said("depoly"),
+        "warning piece/unknown-facet 5:18 no instruction is named `depoly`, so the word itself is the text (did you mean `deploy`?)"
+    );
+    assert_eq!(
+        said("fix-tests"),
+        "warning piece/unknown-facet 5:18 no instruction is named `fix-tests`, so the word itself is the text (if it is a name, add it to `instructions:`, or name a `.md` file)"
     );
 }
 

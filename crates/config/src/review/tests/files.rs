@@ -46,9 +46,18 @@ fn every_field_is_kept_as_it_is_written() {
     assert_eq!((agent.timeout, agent.max_turns), (Some(Millis::seconds(90)), Some(7)));
     let applies = &agent.applicability;
     assert!(!applies.always);
-    assert_eq!(applies.file_patterns().collect::<Vec<_>>(), ["*.py"]);
-    assert_eq!(applies.content_patterns().collect::<Vec<_>>(), ["a+"]);
-    assert_eq!(applies.path_patterns().collect::<Vec<_>>(), ["src/**"]);
+    assert_eq!(
+        applies.file_patterns.iter().map(super::super::patterns::NamePattern::source).collect::<Vec<_>>(),
+        ["*.py"]
+    );
+    assert_eq!(
+        applies.content_patterns.iter().map(super::super::python::PythonRegex::source).collect::<Vec<_>>(),
+        ["a+"]
+    );
+    assert_eq!(
+        applies.path_patterns.iter().map(super::super::patterns::PathPattern::source).collect::<Vec<_>>(),
+        ["src/**"]
+    );
     assert_eq!(applies.exclude_patterns().collect::<Vec<_>>(), ["src/gen/**"]);
 }
 
@@ -76,7 +85,6 @@ fn everything_wrong_with_a_file_is_told_at_once() {
          file_patterns = \"*.py\"\ncontent_patterns = [\"ok\", \"(\"]\npath_patterns = [\"a{b\"]\n",
     )]);
     insta::assert_snapshot!(lines(&result), @r#"
-    1:1 review/missing-key a review agent needs `system_prompt`
     1:8 review/name the name `a b` holds ` ` (a name is made of `a`–`z`, `0`–`9` and `-`)
     2:15 review/empty `description` says nothing (write at least a word)
     3:9 review/empty `model` says nothing (`default` is the provider's own)
@@ -89,8 +97,8 @@ fn everything_wrong_with_a_file_is_told_at_once() {
     9:13 review/bad-value `max_turns` must be between 1 and 1000, not `1001` (it counts model calls; left out, it is what `[review]` says)
     11:10 review/bad-type `always` must be `true` or `false`, not text (write `true`)
     12:17 review/bad-type `file_patterns` must be a list of text, not text (write `["*.py"]`)
-    13:27 review/regex `(` is no regular expression of Python: missing ), unterminated subpattern at position 0 (patterns are those of Python's `re` module, version 3.13)
-    14:18 review/glob `a{b` is no pattern of paths: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?) (`*`, `?`, `**`, `[a-z]` and `{a,b}` have a meaning in it)
+    13:27 review/regex `(` is not a Python regular expression: missing ), unterminated subpattern at position 0 (patterns are those of Python's `re` module, version 3.13)
+    14:18 review/glob `a{b` is not a path pattern: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?) (`*`, `?`, `**`, `[a-z]` and `{a,b}` have a meaning in it)
     "#);
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::super::builtin::all;
-use super::super::{AgentOrigin, Wish};
+use super::super::AgentOrigin;
+use super::super::load::ALL;
 use super::*;
 use crate::DiskSource;
 
@@ -87,26 +87,6 @@ fn a_file_that_is_wrong_replaces_nothing() {
     ");
 }
 
-// An invalid file still defines an agent name that settings may use
-#[test]
-fn an_agent_whose_file_is_wrong_is_known_by_name_but_cannot_be_asked() {
-    let result = loaded(&[
-        ("one.toml", "name = \"given\"\n"),
-        ("broken.toml", "name = \n"),
-        ("code-reviewer.toml", "name = \"code-reviewer\"\nphase = 1\n"),
-    ]);
-    let only = |name: &str| Wish { only: vec![name.to_owned()], ..Wish::default() };
-    let without = |name: &str| Wish { disabled: vec![name.to_owned()], ..Wish::default() };
-    for name in ["given", "broken", "code-reviewer"] {
-        assert_eq!(result.check(&without(name)), Ok(()), "{name}");
-    }
-    assert_eq!(result.check(&only("code-reviewer")), Ok(()), "the built-in one stays");
-    let refused = result.check(&only("given")).unwrap_err();
-    assert!(refused.is_refused && refused.hint.contains("mend its file"), "{refused:?}");
-    let unknown = result.check(&without("one")).unwrap_err();
-    assert!(!unknown.is_refused && unknown.hint.contains("`given`"), "{unknown:?}");
-}
-
 // R-17: loading resolves the tools
 #[test]
 fn a_file_with_a_misspelt_tool_overrides_nothing() {
@@ -147,7 +127,7 @@ fn two_files_of_one_name_are_both_refused_and_a_built_in_one_stays() {
       |
     1 | name = "dup"
       |        ----- and here
-      = help: give each agent a name of its own
+      = help: give each agent a different name
 
     error[review/duplicate]: the name `code-reviewer` is given by `.hachimoku/agents/c.toml` and `.hachimoku/agents/d.toml`: none of them is used
     --> .hachimoku/agents/c.toml:1:8
@@ -158,14 +138,14 @@ fn two_files_of_one_name_are_both_refused_and_a_built_in_one_stays() {
       |
     1 | name = "code-reviewer"
       |        --------------- and here
-      = help: give each agent a name of its own
+      = help: give each agent a different name
     "#);
 }
 
 // R-8: case 6
 #[test]
 fn copies_nobody_has_edited_override_nothing_and_edited_ones_do() {
-    let copies: Vec<(String, String)> = all()
+    let copies: Vec<(String, String)> = ALL
         .iter()
         .map(|one| (format!(".saihai/agents/{}.toml", one.name), one.copy(Language::English)))
         .collect();
@@ -250,7 +230,7 @@ fn whatever_a_file_is_its_neighbours_load() {
             std::os::unix::fs::symlink("/proc/self/mem", &unreadable).unwrap();
         }
     }
-    let places = Places { current: root.clone(), root, user: None, home: None };
+    let places = ProjectPaths { current: root.clone(), root, user: None, home: None };
     let result = load(&DiskSource, &places, Language::English).unwrap();
     assert!(names(&result).contains(&"good") && names(&result).contains(&"of-any-file"));
     assert_eq!(result.agents.len(), 8);

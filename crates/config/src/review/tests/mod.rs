@@ -1,14 +1,11 @@
 //! Review agents, from files to selection.
 
 mod builtin;
-mod cases;
 mod files;
 mod loading;
-mod lowering;
-mod selecting;
 
 use crate::diagnostic::{Colour, Diagnostics, to_human};
-use crate::{Language, MemorySource, Places};
+use crate::{Language, MemorySource, ProjectPaths};
 
 use super::{LoadResult, load};
 
@@ -22,8 +19,8 @@ fn agent(name: &str, further: &str) -> String {
     )
 }
 
-fn places() -> Places {
-    Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
+fn places() -> ProjectPaths {
+    ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None }
 }
 
 /// Returns files in `.hachimoku/agents` by name. A name with a `/` is relative to the project.

@@ -46,7 +46,7 @@ answers:
     --> s:5:11
       |
     5 |   - {for: aprove, answer: yes}
-      |           ^^^^^^ nobody is asked here
+      |           ^^^^^^ no agent is called here
       = help: did you mean `approve`?
 
     error[script/bad-value]: this gate takes `answer: yes` or `answer: no`
@@ -77,6 +77,6 @@ answers:
      --> s:10:11
        |
     10 |   - {for: plan, text: x}
-       |           ^^^^ nobody is asked here
+       |           ^^^^ no agent is called here
     ");
 }

@@ -3,13 +3,8 @@ mod laws;
 mod own;
 mod takt;
 
-use indexmap::IndexMap;
 use insta::assert_snapshot;
-use saihai_model::{
-    Activity, Completion, Exit, FailureClass, Gate, GateMode, Limits, Millis, Moment, OnFailure, Permission,
-    Prompt, Reads, Retry, Rounds, ScriptFailure, SessionPolicy, Stage, StageId, Target, Times, Turn, Usd,
-    Visits, Wants,
-};
+use saihai_model::{FailureClass, Millis, Moment, ScriptFailure, Times, Usd, Visits, Wants, testing};
 use serde_json::json;
 
 use super::*;
@@ -21,68 +16,11 @@ use crate::source::MemorySource;
 fn workflow() -> Workflow {
     let stages =
         [("plan", &["plan"][..]), ("implement", &["implement"]), ("reviewers", &["security", "style"])];
-    let stages = stages.into_iter().map(|(name, turns)| (StageId::from(name), stage(name, turns)));
+    let turns = |turns: &[&str]| turns.iter().map(|id| testing::turn(id, Vec::new())).collect();
+    let stages = stages.into_iter().map(|(name, ids)| (name, testing::stage(turns(ids), &[])));
     let gates = [("approve", Wants::YesNo), ("plan/input[1]", Wants::Text { max_chars: 20 })];
-    let gates = gates.into_iter().map(|(name, wants)| (StageId::from(name), gate(wants)));
-    let stages: IndexMap<StageId, Stage> = stages.chain(gates).collect();
-    Workflow {
-        name: "w".to_owned(),
-        entry: "plan".into(),
-        stages,
-        topics: None,
-        monitors: Vec::new(),
-        completion: Completion::Flow,
-        limits: Limits::default(),
-        retry: Retry::default(),
-        afterwards: None,
-        provider: None,
-        log: None,
-        issue: None,
-        words: IndexMap::new(),
-    }
-}
-
-fn gate(wants: Wants) -> Stage {
-    let gate = Gate { question: Prompt::default(), wants, mode: GateMode::Person, timeout: None };
-    Stage { does: Activity::Gate(gate), ..stage("gate", &[]) }
-}
-
-fn stage(name: &str, turns: &[&str]) -> Stage {
-    let turns = turns.iter().map(|turn| Turn {
-        id: (*turn).into(),
-        title: (*turn).to_owned(),
-        description: None,
-        persona: None,
-        role: None,
-        prompt: Prompt::default(),
-        provider: "script".into(),
-        model: None,
-        permission: Permission::ReadOnly,
-        asked_permission: None,
-        tools: None,
-        session: SessionPolicy::Fresh,
-        timeout: None,
-        within: None,
-        max_calls: None,
-        price: None,
-        needs: Vec::new(),
-        heading: String::new(),
-        reads: Reads::default(),
-    });
-    Stage {
-        title: name.to_owned(),
-        does: Activity::Turns {
-            turns: turns.collect(),
-            at_once: None,
-            on_failure: OnFailure::Park,
-            between: String::new(),
-        },
-        exit: Exit::Rules { rules: Vec::new(), question: None, otherwise: Target::Complete },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
+    let gates = gates.into_iter().map(|(name, wants)| (name, testing::gate(wants, "COMPLETE")));
+    testing::workflow(stages.chain(gates).collect())
 }
 
 fn read(text: &str, format: Format) -> (Option<Script>, String) {

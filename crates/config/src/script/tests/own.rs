@@ -1,3 +1,5 @@
+use saihai_model::ProgramExit;
+
 use super::*;
 
 #[test]
@@ -77,10 +79,10 @@ fn four_mistakes_are_four_diagnostics() {
     --> s:7:9
       |
     7 | - {for: implment, text: x}
-      |         ^^^^^^^^ nobody is asked by this name
+      |         ^^^^^^^^ no agent is called by this name
       = help: did you mean `implement`?
 
-    error[script/bad-regex]: `prompt` is no regular expression: unclosed group
+    error[script/bad-regex]: `prompt` is not a regular expression: unclosed group
     --> s:8:12
       |
     8 | - {prompt: '(', text: x}
@@ -99,12 +101,6 @@ fn misspelt_and_missing_keys_are_told() {
     1 | scrpt: 1
       | ^^^^^ not a key of a script
       = help: did you mean `script`?
-
-    error[script/missing-key]: a script needs `script`
-    --> s:1:1
-      |
-    1 | scrpt: 1
-      | ^^^^^^^^ `script` is missing here
 
     error[script/unknown-key]: unknown key `four`
     --> s:3:4
@@ -230,7 +226,7 @@ fn values_that_cannot_be_meant_are_told() {
     6 | - {visit: 1.5, delay: soon, cost: -1}
       |           ^^^ none of these
 
-    error[script/bad-value]: `delay` is no duration: `soon`
+    error[script/bad-value]: `delay` is not a duration: `soon`
     --> s:6:23
       |
     6 | - {visit: 1.5, delay: soon, cost: -1}
@@ -271,7 +267,7 @@ fn replies_that_contradict_themselves_are_told() {
     3 | - {structured: [.inf], fail: {class: quota, message: m, until: tomorrow}}
       |                                                                ^^^^^^^^ no such time
 
-    error[script/bad-regex]: `prompt` is no regular expression: look-around, including look-ahead and look-behind, is not supported
+    error[script/bad-regex]: `prompt` is not a regular expression: look-around, including look-ahead and look-behind, is not supported
     --> s:4:12
       |
     4 | - {prompt: '(?=x)', text: x}
@@ -292,14 +288,14 @@ fn replies_that_contradict_themselves_are_told() {
     --> s:6:9
       |
     6 | - {for: reviewers/style/x}
-      |         ^^^^^^^^^^^^^^^^^ nobody is asked by this name
+      |         ^^^^^^^^^^^^^^^^^ no agent is called by this name
       = help: did you mean `reviewers/style`?
 
     error[script/unknown-stage]: no stage or turn is named ``
     --> s:7:9
       |
     7 | - {for: ''}
-      |         ^^ nobody is asked by this name
+      |         ^^ no agent is called by this name
     "#);
 }
 
@@ -430,14 +426,40 @@ fn mistakes_in_what_is_expected_have_their_places() {
 #[test]
 fn the_words_for_outcomes_are_those_of_the_model() {
     use saihai_model::Ending;
-    let code = String::new;
     let endings = [
-        Ending::Completed(code()),
-        Ending::Failed(code()),
+        Ending::Completed("".into()),
+        Ending::Failed("".into()),
         Ending::Declined,
         Ending::Cancelled,
-        Ending::Incomplete(code()),
+        Ending::Incomplete("".into()),
         Ending::Undelivered,
     ];
     assert_eq!(endings.map(|ending| ending.outcome()), super::super::tables::OUTCOMES);
+}
+
+// U-9
+#[test]
+fn the_end_of_a_program_is_an_exit_code_or_a_timeout_and_agents_have_none() {
+    let turns = |turn| testing::stage(vec![turn], &[]);
+    let program = testing::running(testing::turn("tests", Vec::new()), "make test");
+    let workflow = testing::workflow(vec![
+        ("plan", turns(testing::turn("plan", Vec::new()))),
+        ("tests", turns(program)),
+    ]);
+    let read = |replies: &str| {
+        let text = format!("script: 1\nreplies: {replies}\n");
+        let mut diagnostics = Diagnostics::new();
+        let document = Document::parse(text.as_bytes(), Format::Yaml, "s", Area::Script, &mut diagnostics);
+        let (script, wrong) = read_script(&document.unwrap(), Some(&workflow));
+        let exits =
+            script.iter().flat_map(|script| &script.replies).map(|reply| reply.exit).collect::<Vec<_>>();
+        (exits, wrong.iter().map(|one| one.message.clone()).collect::<Vec<_>>())
+    };
+    let (exits, wrong) =
+        read("[{for: tests, exit: 101, text: x}, {for: tests, exit: timeout}, {for: tests, text: fine}]");
+    assert_eq!(exits, [Some(ProgramExit::Code(101)), Some(ProgramExit::Timeout), None]);
+    assert_eq!(wrong, Vec::<String>::new());
+    let no_program = "`exit` has no effect: this reply is not for a movement that runs a program";
+    assert_eq!(read("[{for: plan, exit: 1}, {exit: 0, text: x}]").1, [no_program; 2]);
+    assert_eq!(read("[{for: tests, exit: 256}]").1.len(), 1);
 }

@@ -18,9 +18,9 @@ fn a_budget_that_cannot_be_meant_names_the_four_keys() {
     // K-case 8
     let wrong = |text: &str| parse_budget(text).unwrap_err().to_string();
     assert_snapshot!(wrong("5"), @"`5` has no key; write `usd=…`, `tokens=…`, `turns=…` or `minutes=…`, joined by commas");
-    assert_snapshot!(wrong("token=5"), @"`token` is none of the keys `usd`, `tokens`, `turns` and `minutes`; did you mean `tokens`?");
+    assert_snapshot!(wrong("token=5"), @"`token` is not one of the keys `usd`, `tokens`, `turns` and `minutes`; did you mean `tokens`?");
     assert_snapshot!(wrong("usd=1,usd=2"), @"`usd` is given twice");
-    assert_snapshot!(wrong("turns=1.5"), @"`1.5` is no value for `turns`; it must be a whole number greater than 0");
+    assert_snapshot!(wrong("turns=1.5"), @"`1.5` is not a value for `turns`; it must be a whole number greater than 0");
     for text in [
         "",
         "usd",
@@ -51,10 +51,10 @@ fn a_budget_in_dollars_needs_turns_whose_cost_is_known() {
     };
     assert_eq!(check(&["claude", "opencode", "script", "priced"]), "");
     assert_snapshot!(check(&["codex", "tool"]), @"
-    error[provider/no-price]: a budget in `usd` cannot be kept: `codex` does not say what its turns cost
+    error[provider/no-price]: a budget in `usd` is not possible: `codex` does not report the cost of its turns
       = help: set `[providers.codex] price`, or give the budget in `tokens`, `turns` or `minutes`
 
-    error[provider/no-price]: a budget in `usd` cannot be kept: `tool` does not say what its turns cost
+    error[provider/no-price]: a budget in `usd` is not possible: `tool` does not report the cost of its turns
       = help: set `[providers.tool] price`, or give the budget in `turns` or `minutes`
     ");
     let turns = Budget { turns: Some(1), ..Budget::default() };

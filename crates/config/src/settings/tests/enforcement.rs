@@ -1,7 +1,7 @@
 //! Enforcement of workflow permissions by providers. C-43.
 
 use super::*;
-use crate::{Definition, Dialect, Options, Origin, Places, load};
+use crate::{Definition, Dialect, Options, Origin, ProjectPaths, load};
 
 /// Returns the diagnostics of a piece with these movements under the user's settings.
 fn said(settings: &str, movements: &str) -> String {
@@ -15,7 +15,7 @@ fn said(settings: &str, movements: &str) -> String {
         origin: Origin::Project,
         path: Some(path.into()),
     };
-    let places = Places { current: "/p".into(), root: "/p".into(), user: None, home: None };
+    let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let loaded = load(&source, &places, &definition, &Options::default(), &settings);
     let workflow = loaded.workflow.expect("a piece with nothing wrong");
     to_human(&settings.check_enforcement(&workflow).sorted(), Colour::Never)
@@ -48,11 +48,11 @@ fn a_provider_that_holds_nobody_to_anything_is_refused_once_for_each_level() {
     let twice = movement("provider: mine")
         + "  - {name: more, provider: mine, rules: [{condition: done, next: work}]}\n";
     assert_snapshot!(said(mine, &twice), @"
-    error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which `work` asks for
-      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+    error[provider/cannot-enforce]: provider `mine` cannot enforce `readonly`, which `work` requires
+      = help: if the program enforces it itself, set `[providers.mine] honours`
     ");
     assert_snapshot!(said("", &movement("edit: true, provider: anthropic")), @"
-    error[provider/cannot-enforce]: provider `anthropic` cannot hold an agent to `edit`, which `work` asks for
+    error[provider/cannot-enforce]: provider `anthropic` cannot enforce `edit`, which `work` requires
       = help: an API only looks at files: ask another provider, or let the turn only look
     ");
     let honest = format!("{mine}honours = [\"readonly\"]\n");
@@ -67,8 +67,8 @@ fn an_agent_that_is_known_to_ask_is_held_to_every_level() {
         assert_eq!(said(copilot, &movement(keys)), "", "{keys}");
     }
     assert_snapshot!(said(&copilot.replace("copilot", "opencode"), &movement("provider: mine")), @"
-    error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which `work` asks for
-      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+    error[provider/cannot-enforce]: provider `mine` cannot enforce `readonly`, which `work` requires
+      = help: if the program enforces it itself, set `[providers.mine] honours`
     ");
 }
 
@@ -76,8 +76,8 @@ fn an_agent_that_is_known_to_ask_is_held_to_every_level() {
 #[test]
 fn codex_is_refused_where_commands_are_not_allowed() {
     let settings = "max_permission = \"edit-only\"\n";
-    assert_snapshot!(said(settings, &movement("edit: true, provider: codex")), @r"
-    error[provider/cannot-enforce]: provider `codex` cannot hold an agent to `edit-only`, which `work` asks for
+    assert_snapshot!(said(settings, &movement("edit: true, provider: codex")), @"
+    error[provider/cannot-enforce]: provider `codex` cannot enforce `edit-only`, which `work` requires
       = help: Codex reads and writes files by commands: allow them with `edit`, which keeps them in its sandbox, or use another provider
     ");
     assert_eq!(said(settings, &movement("provider: codex")), "");
@@ -100,8 +100,8 @@ fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
 fn whoever_judges_must_be_held_to_looking() {
     let mine = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\nhonours = [\"edit\"]\n";
     assert_snapshot!(said(mine, &movement("edit: true, provider: mine")), @"
-    error[provider/cannot-enforce]: provider `mine` cannot hold an agent to `readonly`, which a question about `work` asks for
-      = help: if the program itself keeps to it, say so in `[providers.mine] honours`
+    error[provider/cannot-enforce]: provider `mine` cannot enforce `readonly`, which a question about `work` requires
+      = help: if the program enforces it itself, set `[providers.mine] honours`
     ");
     let both = mine.replace("[\"edit\"]", "[\"edit\", \"readonly\"]");
     assert_eq!(said(&both, &movement("edit: true, provider: mine")), "");

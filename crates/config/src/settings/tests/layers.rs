@@ -38,14 +38,15 @@ fn without_any_file_the_defaults_of_the_tables_hold() {
         worktree_root: "/p/.worktrees".into(),
         ..WorkSettings::default()
     };
-    assert_eq!(settings, Settings { reports_dir: "/p/.takt/reports".into(), work, ..Settings::default() });
+    assert_eq!(settings, Settings { reports_dir: "/p/.saihai/reports".into(), work, ..Settings::default() });
     let listed: String = settings.list().iter().map(|one| format!("{} = {}\n", one.key, one.value)).collect();
     assert_snapshot!(listed, @r#"
     language = "en"
     strict = false
-    reports_dir = ".takt/reports"
+    reports_dir = ".saihai/reports"
     default_session = "refresh"
     judge_fallback = true
+    checks = []
     limits.hard_iterations = 100
     retry.transient = 4
     retry.rate_limited = 6
@@ -179,10 +180,10 @@ fn an_unknown_variable_is_warned_about_and_those_of_agents_are_left_alone() {
         .variable("SAIHAI_TRUST_PROJECT", "0")
         .variable("SAIHAI_PROVIDER", "");
     assert_snapshot!(world.wrong(), @"
-    warning[settings/unknown-key]: the variable `SAIHAI_RETRY__MAX_WIAT` is not known and has no effect
+    warning[settings/unknown-key]: the variable `SAIHAI_RETRY__MAX_WIAT` is unknown and has no effect
       = help: did you mean `SAIHAI_RETRY__MAX_WAIT`?
 
-    warning[settings/unknown-key]: the variable `SAIHAI_RETRY` is not known and has no effect
+    warning[settings/unknown-key]: the variable `SAIHAI_RETRY` is unknown and has no effect
     ");
 }
 
@@ -221,7 +222,7 @@ fn wrong_variables_and_flags_are_shown_like_files() {
     1 | --x
       | ^
 
-    error[settings/bad-value]: `max_wait` is no duration: `soon`
+    error[settings/bad-value]: `max_wait` is not a duration: `soon`
     --> SAIHAI_RETRY__MAX_WAIT:1:1
       |
     1 | soon

@@ -38,14 +38,14 @@ fn a_key_that_does_not_exist_is_an_error_with_a_suggestion() {
         to_human(&Diagnostics::from_iter([diagnostic]), Colour::Never)
     };
     assert_snapshot!(wrong("retry.max_wiat"), @"
-    error[settings/unknown-key]: there is no setting `retry.max_wiat`
+    error[settings/unknown-key]: unknown setting `retry.max_wiat`
       = help: did you mean `retry.max_wait`?
     ");
     assert_snapshot!(wrong("provider.x"), @"
-    error[settings/unknown-key]: there is no setting `provider.x`
+    error[settings/unknown-key]: unknown setting `provider.x`
       = help: did you mean `provider`?
     ");
-    assert_snapshot!(wrong(""), @"error[settings/unknown-key]: there is no setting ``");
+    assert_snapshot!(wrong(""), @"error[settings/unknown-key]: unknown setting ``");
 }
 
 #[test]

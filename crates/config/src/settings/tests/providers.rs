@@ -143,21 +143,21 @@ args = ["--auto"]
       |
     3 | args = ["--yolo"]
       |         ^^^^^^^^ cannot be set
-      = help: what a turn may do is said by the definition, and limited by `max_permission`
+      = help: the definition sets the permission of a turn, and `max_permission` limits it
 
     error[settings/bad-value]: `program` must be a bare name or an absolute path, not `./agent`
     --> /home/me/.config/saihai/config.toml:4:11
       |
     4 | program = "./agent"
       |           ^^^^^^^^^ a relative path
-      = help: the directory an agent works in is not trusted to hold programs
+      = help: programs in the working directory of an agent are not trusted
 
     error[settings/bad-value]: the argument `--permission-mode` of `claude` is set by Saihai itself
     --> /home/me/.config/saihai/config.toml:6:9
       |
     6 | args = ["--permission-mode=plan", "--add-dir", "/x", "-p"]
       |         ^^^^^^^^^^^^^^^^^^^^^^^^ cannot be set
-      = help: what a turn may do is said by the definition, and limited by `max_permission`
+      = help: the definition sets the permission of a turn, and `max_permission` limits it
 
     error[settings/bad-value]: the argument `-p` of `claude` is set by Saihai itself
     --> /home/me/.config/saihai/config.toml:6:54
@@ -176,7 +176,7 @@ args = ["--auto"]
       |
     9 | args = ["-s", "danger-full-access", "--model", "x"]
       |         ^^^^ cannot be set
-      = help: what a turn may do is said by the definition, and limited by `max_permission`
+      = help: the definition sets the permission of a turn, and `max_permission` limits it
 
     error[settings/bad-value]: the argument `--model` of `codex` is set by Saihai itself
     --> /home/me/.config/saihai/config.toml:9:37
@@ -190,7 +190,7 @@ args = ["--auto"]
        |
     12 | args = ["--auto"]
        |         ^^^^^^^^ cannot be set
-       = help: what a turn may do is said by the definition, and limited by `max_permission`
+       = help: the definition sets the permission of a turn, and `max_permission` limits it
     "#);
 }
 
@@ -235,13 +235,13 @@ env = { "A=B" = "x", "C*" = "y" }
     --> /home/me/.config/saihai/config.toml
       = help: keys are passed in variables: see `env_pass`
 
-    error[settings/bad-value]: `base_url` must begin with `https://` or `http://` and name a host
+    error[settings/bad-value]: `base_url` must start with `https://` or `http://` and contain a host
     --> /home/me/.config/saihai/config.toml:3:12
       |
     3 | base_url = "ftp://x"
       |            ^^^^^^^^^ not such an address
 
-    error[settings/bad-value]: `base_url` must begin with `https://` or `http://` and name a host
+    error[settings/bad-value]: `base_url` must start with `https://` or `http://` and contain a host
     --> /home/me/.config/saihai/config.toml:8:12
       |
     8 | base_url = "https://"
@@ -253,13 +253,13 @@ env = { "A=B" = "x", "C*" = "y" }
     10 | env_pass = ["AWS_*", "", "OK"]
        |             ^^^^^^^ names more than one
 
-    error[settings/bad-value]: `` is no name of a variable
+    error[settings/bad-value]: `` is not a variable name
      --> /home/me/.config/saihai/config.toml:10:22
        |
     10 | env_pass = ["AWS_*", "", "OK"]
        |                      ^^
 
-    error[settings/bad-value]: `A=B` is no name of a variable
+    error[settings/bad-value]: `A=B` is not a variable name
      --> /home/me/.config/saihai/config.toml:11:17
        |
     11 | env = { "A=B" = "x", "C*" = "y" }
@@ -344,7 +344,7 @@ fn numbers_out_of_range_are_refused() {
     // C-10
     let text = "[providers.codex]\nturn_timeout = -1\nmax_prompt = 0\nprice = { input = -1, turn = \"x\" }\nedit_mode = \"plan\"\nhonours = [\"all\"]\n";
     assert_snapshot!(World::default().user(text).wrong(), @r#"
-    error[settings/bad-value]: `turn_timeout` is no duration: `-1`
+    error[settings/bad-value]: `turn_timeout` is not a duration: `-1`
     --> /home/me/.config/saihai/config.toml:2:16
       |
     2 | turn_timeout = -1

@@ -126,35 +126,35 @@ fn every_wrong_value_of_work_is_told_with_its_place() {
       |       ^^^^^^^^^^^^^^^^^^^^ not allowed
       = help: write `https://HOST`; `http:` is for this machine alone
 
-    error[settings/bad-value]: `branch_prefix` cannot be `my work/`: `my work/issue-1` is no name of a branch: a space, a control character and `~`, `^`, `:`, `?`, `*`, `[`, `\` cannot stand in it
+    error[settings/bad-value]: `branch_prefix` cannot be `my work/`: `my work/issue-1` is not a branch name: it must not contain a space, a control character or `~`, `^`, `:`, `?`, `*`, `[`, `\`
     --> /home/me/.config/saihai/config.toml:4:17
       |
     4 | branch_prefix = "my work/"
       |                 ^^^^^^^^^^ not allowed
       = help: write `feature/`
 
-    error[settings/bad-value]: `base` cannot be `-x`: it is no name of a branch: it begins with `-`
+    error[settings/bad-value]: `base` cannot be `-x`: it is not a branch name: it begins with `-`
     --> /home/me/.config/saihai/config.toml:5:8
       |
     5 | base = "-x"
       |        ^^^^ not allowed
       = help: write the branch alone, such as `main`
 
-    error[settings/bad-value]: `remote` cannot be ``: it is no name of a remote: it is empty
+    error[settings/bad-value]: `remote` cannot be ``: it is not a remote name: it is empty
     --> /home/me/.config/saihai/config.toml:6:10
       |
     6 | remote = ""
       |          ^^ not allowed
-      = help: `git remote` lists those there are
+      = help: `git remote` lists the remotes
 
-    error[settings/bad-value]: `label_prefix` cannot be `a,b`: a comma, a colon and control characters cannot stand in it
+    error[settings/bad-value]: `label_prefix` cannot be `a,b`: it must not contain a comma, a colon or control characters
     --> /home/me/.config/saihai/config.toml:7:16
       |
     7 | label_prefix = "a,b"
       |                ^^^^^ not allowed
       = help: write a word, such as `saihai`
 
-    error[settings/bad-value]: `merge_method` cannot be `squash`: with the forge `local` there is only `merge`
+    error[settings/bad-value]: `merge_method` cannot be `squash`: the forge `local` supports only `merge`
     --> /home/me/.config/saihai/config.toml:9:16
       |
     9 | merge_method = "squash"

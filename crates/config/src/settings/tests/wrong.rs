@@ -134,7 +134,7 @@ fn wrong_types_and_values_are_told_with_what_is_allowed() {
     12 | transient = 101
        |             ^^^ not allowed
 
-    error[settings/bad-value]: `max_wait` is no duration: `"forever"`
+    error[settings/bad-value]: `max_wait` is not a duration: `"forever"`
      --> /home/me/.config/saihai/config.toml:13:12
        |
     13 | max_wait = "forever"

@@ -14,7 +14,7 @@ fn everything_wrong_is_said_at_once() {
         .registry("/entryStep", json!("mesure"));
     insta::assert_snapshot!(project.said(), @r"
     error steps/bad-value agent.json:10:23 `permissionMode` must be `plan`, `acceptEdits`, `bypassPermissions` or `default`, not `planning`
-    error steps/version agent.json:25:14 `1` is no version (write three numbers, such as `1.0.0`)
+    error steps/version agent.json:25:14 `1` is not a version (write three numbers, such as `1.0.0`)
     error steps/unknown-step steps_registry.json:3:16 step `mesure` does not exist (did you mean `measure`?)
     ");
     assert!(project.load().workflow.is_none());
@@ -41,11 +41,11 @@ fn tools_must_be_named_and_none_is_none() {
 fn names_versions_and_directories_are_checked() {
     let project = Project::tailor().agent("/name", json!("Tailor"));
     insta::assert_snapshot!(project.said(), @r"
-    error steps/bad-value agent.json:13:11 `Tailor` cannot be the name of an agent (use small letters, digits and `-`, and begin with a letter)
-    warning steps/name-differs agent.json:13:11 the agent `Tailor` stands in the directory `tailor` (it is asked for by the directory's name)
+    error steps/bad-value agent.json:13:11 `Tailor` cannot be the name of an agent (use lower-case letters, digits and `-`, and start with a letter)
+    warning steps/name-differs agent.json:13:11 the agent `Tailor` is in the directory `tailor` (it is asked for by the directory's name)
     ");
     let project = Project::tailor().registry("/version", json!("1.0"));
-    insta::assert_snapshot!(project.said(), @"error steps/version steps_registry.json:52:14 `1.0` is no version (write three numbers, such as `1.0.0`)");
+    insta::assert_snapshot!(project.said(), @"error steps/version steps_registry.json:52:14 `1.0` is not a version (write three numbers, such as `1.0.0`)");
 }
 
 // S-7
@@ -143,7 +143,7 @@ fn keys_of_the_later_format_are_named_with_their_places() {
         .registry("/steps/quote/c1", json!("order"))
         .registry("/validationSteps", json!({}));
     insta::assert_snapshot!(step.said(), @r"
-    error steps/not-supported steps_registry.json:23:7 `c1` does not stand in a step itself: put it into `prompt`
+    error steps/not-supported steps_registry.json:23:7 `c1` is not a key of a step: put it into `prompt`
     error steps/not-supported steps_registry.json:51:7 `structuredGate` belongs to a registry of the later format, which has `agentId`
     error steps/not-supported steps_registry.json:54:3 `validationSteps` belongs to a registry of the later format, which has `agentId`
     ");
@@ -184,9 +184,9 @@ fn what_is_known_and_cannot_be_done_is_refused_by_name_with_the_way_out() {
     ---
     error steps/not-supported agent.json:5:15 the handler `handlers/note.ts` is not supported (there is `builtin:log`, `file`, `completion-signal`, `github-issue` and `github-comment`)
     ---
-    error steps/not-supported steps_registry.json:45:7 `path` does not stand in a step itself: put it into `prompt`
+    error steps/not-supported steps_registry.json:45:7 `path` is not a key of a step: put it into `prompt`
     ---
-    error steps/not-supported steps_registry.json:23:7 `c1` does not stand in a step itself: put it into `prompt`
+    error steps/not-supported steps_registry.json:23:7 `c1` is not a key of a step: put it into `prompt`
     ");
 }
 
@@ -201,8 +201,8 @@ fn what_no_provider_can_be_held_to_is_told() {
     ");
     let alone =
         |sandbox: saihai_model::Json| Project::tailor().agent("/behavior/sandboxConfig", sandbox).said();
-    insta::assert_snapshot!(alone(json!({})), @"warning steps/sandbox agent.json:11:22 no provider can be told `sandboxConfig` by an agent's file (`permissionMode` and `allowedTools` are enforced)");
-    insta::assert_snapshot!(alone(json!({"enabled": true})), @"warning steps/sandbox agent.json:11:22 no provider can be told `sandboxConfig` by an agent's file (`permissionMode` and `allowedTools` are enforced)");
+    insta::assert_snapshot!(alone(json!({})), @"warning steps/sandbox agent.json:11:22 an agent's file cannot set `sandboxConfig` for a provider (`permissionMode` and `allowedTools` are enforced)");
+    insta::assert_snapshot!(alone(json!({"enabled": true})), @"warning steps/sandbox agent.json:11:22 an agent's file cannot set `sandboxConfig` for a provider (`permissionMode` and `allowedTools` are enforced)");
     assert_eq!(alone(json!({"enabled": false})), "");
     let mut off = sandbox;
     off["enabled"] = json!(false);

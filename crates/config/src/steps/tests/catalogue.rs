@@ -68,9 +68,9 @@ fn templates_name_the_files_of_a_catalogue() {
 // S-13
 #[test]
 fn what_is_wrong_with_a_catalogue_is_told() {
-    insta::assert_snapshot!(catalogue(|catalogue| catalogue["agentId"] = json!("seamstress")).said(), @r"
+    insta::assert_snapshot!(catalogue(|catalogue| catalogue["agentId"] = json!("seamstress")).said(), @"
     error steps/agent-id steps_registry.json:2:14 the catalogue is for the agent `seamstress`
-    error steps/prompt-not-found steps_registry.json:5:29 no prompt was found; tried `.agent/seamstress/prompts/steps/continuation/iterate/f_defau…` (an empty file counts as none)
+    error steps/prompt-not-found steps_registry.json:5:29 no prompt was found; tried `…/seamstress/prompts/steps/continuation/iterate/f_default.md` (an empty file counts as none)
     error steps/prompt-not-found steps_registry.json:10:24 no prompt was found; tried `.agent/seamstress/prompts/steps/initial/iterate/f_default.md` (an empty file counts as none)
     ");
     let misnamed =
@@ -87,7 +87,7 @@ fn what_is_wrong_with_a_catalogue_is_told() {
     let once = alone.agent("/behavior/completionConfig", json!({"maxIterations": 1}));
     assert_eq!(once.said(), "");
     let flow = catalogue(|_| {}).agent("/behavior/completionType", json!("stepMachine"));
-    insta::assert_snapshot!(flow.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says with which prompt `stepMachine` begins (name it in `entryStepMapping`)");
+    insta::assert_snapshot!(flow.said(), @"error steps/missing-key steps_registry.json:1:1 no first prompt for `stepMachine` (name it in `entryStepMapping`)");
     let phases = catalogue(|_| {})
         .agent("/behavior/completionType", json!("phaseCompletion"))
         .agent("/behavior/completionConfig", json!({"terminalPhases": ["review"]}))
@@ -183,7 +183,7 @@ fn every_completion_type_begins_with_the_prompts_of_its_mode() {
     // The mode is valid, but a catalogue without a flow has no checks to count.
     insta::assert_snapshot!(of("checkBudget", &json!({"maxChecks": 2}), "check_budget").said(), @"error steps/never-complete agent.json:9:23 checks are counted, and no step has a `check`");
     let custom = of("custom", &json!({"handlerPath": "done.sh"}), "iterate").file("done.sh", "#!/bin/sh\n");
-    insta::assert_snapshot!(custom.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says with which prompt `custom` begins (name it in `entryStepMapping`)");
+    insta::assert_snapshot!(custom.said(), @"error steps/missing-key steps_registry.json:1:1 no first prompt for `custom` (name it in `entryStepMapping`)");
     let mapped = |kind: &str, config: &Json| {
         let mut project =
             catalogue(|catalogue| catalogue["entryStepMapping"] = json!({kind: "initial.iterate"}))
@@ -196,7 +196,7 @@ fn every_completion_type_begins_with_the_prompts_of_its_mode() {
     let stages: Vec<&str> = custom.stages.keys().map(|id| id.as_str()).collect();
     assert_eq!(stages, ["initial.iterate", "continuation.iterate"]);
     // The prompt is valid, but without a flow no step completes the run.
-    insta::assert_snapshot!(mapped("stepMachine", &json!({})).said(), @r#"error workflow/no-end steps_registry.json:13:5 no way leads from step `initial.iterate` to an end of the flow (let a step be `"terminal": true`, or a check `"complete": true`)"#);
+    insta::assert_snapshot!(mapped("stepMachine", &json!({})).said(), @r#"error workflow/no-end steps_registry.json:13:5 no path leads from step `initial.iterate` to an end of the flow (let a step be `"terminal": true`, or a check `"complete": true`)"#);
 }
 
 // S-13
@@ -265,7 +265,7 @@ fn what_follows_a_mapped_prompt_is_said_or_follows_from_its_name() {
         })
     };
     insta::assert_snapshot!(mapped(json!({"iterationBudget": "begin"})).said(), @r#"
-    error steps/unknown-step steps_registry.json:5:24 nothing says what follows `begin` (name both prompts: `{"initial": …, "continuation": …}`)
+    error steps/unknown-step steps_registry.json:5:24 no next prompt after `begin` (name both prompts: `{"initial": …, "continuation": …}`)
     note steps/unused-prompt steps_registry.json:14:5 this completion type does not use `continuation.iterate` and `initial.iterate`
     "#);
     let once =
@@ -295,9 +295,8 @@ fn two_entries_that_share_a_file_by_different_splits_are_warned_of() {
 #[test]
 fn every_entry_of_the_mapping_is_looked_at() {
     let mapped = |mapping: Json| catalogue(|catalogue| catalogue["entryStepMapping"] = mapping).said();
-    insta::assert_snapshot!(mapped(json!({"manual": {"initail": "x"}, "issue": "nowhere", "project": {"initial": "initial.iterate", "continuation": "on"}})), @r"
+    insta::assert_snapshot!(mapped(json!({"manual": {"initail": "x"}, "issue": "nowhere", "project": {"initial": "initial.iterate", "continuation": "on"}})), @"
     error steps/unknown-step steps_registry.json:5:14 the prompt `nowhere` does not exist (name one of `steps`)
-    error steps/missing-key steps_registry.json:6:15 an entry of `entryStepMapping` needs `initial`
     error steps/unknown-key steps_registry.json:7:7 unknown key `initail` (did you mean `initial`?)
     error steps/unknown-step steps_registry.json:10:23 the prompt `on` does not exist (name one of `steps`)
     ");

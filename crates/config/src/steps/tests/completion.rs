@@ -68,8 +68,8 @@ fn conditions_can_be_composed() {
 // S-60
 #[test]
 fn what_a_type_needs_and_does_not_know_is_told() {
-    insta::assert_snapshot!(done("iterationBudged", json!({})).said(), @"error steps/completion-type agent.json:7:23 `iterationBudged` is no completion type (did you mean `iterationBudget`?)");
-    insta::assert_snapshot!(done("frobnicate", json!({})).said(), @"error steps/completion-type agent.json:7:23 `frobnicate` is no completion type (there is `iterationBudget`, `keywordSignal`, `externalState`, `checkBudget`, `structuredSignal`, `phaseCompletion`, `stepMachine`, `composite` and `custom`)");
+    insta::assert_snapshot!(done("iterationBudged", json!({})).said(), @"error steps/completion-type agent.json:7:23 `iterationBudged` is not a completion type (did you mean `iterationBudget`?)");
+    insta::assert_snapshot!(done("frobnicate", json!({})).said(), @"error steps/completion-type agent.json:7:23 `frobnicate` is not a completion type (there is `iterationBudget`, `keywordSignal`, `externalState`, `checkBudget`, `structuredSignal`, `phaseCompletion`, `stepMachine`, `composite` and `custom`)");
     insta::assert_snapshot!(done("keywordSignal", json!({"maxChecks": 2})).said(), @r"
     error steps/missing-key agent.json:6:25 `completionConfig` of `keywordSignal` needs `completionKeyword`
     error steps/unknown-key agent.json:7:7 unknown key `maxChecks` (`completionConfig` of `keywordSignal` has the keys `completionKeyword`, `verdictKeyword`, `match` and `maxIterations`)
@@ -146,13 +146,13 @@ fn a_completion_that_can_never_come_is_an_error() {
 #[test]
 fn a_custom_handler_is_a_program_below_the_agents_directory() {
     let project = || done("custom", json!({"handlerPath": "handlers/done.sh"}));
-    insta::assert_snapshot!(project().said(), @"error steps/bad-handler agent.json:7:22 `handlers/done.sh` is no program that can be run (it must be a file below the agent's directory, and executable)");
-    insta::assert_snapshot!(project().file("handlers/done.sh", "#!/bin/sh").said(), @"error steps/bad-handler agent.json:7:22 `handlers/done.sh` is no program that can be run (it must be a file below the agent's directory, and executable)");
+    insta::assert_snapshot!(project().said(), @"error steps/bad-handler agent.json:7:22 `handlers/done.sh` is not a program that can run (it must be a file below the agent's directory, and executable)");
+    insta::assert_snapshot!(project().file("handlers/done.sh", "#!/bin/sh").said(), @"error steps/bad-handler agent.json:7:22 `handlers/done.sh` is not a program that can run (it must be a file below the agent's directory, and executable)");
     let mut runs = project();
     runs.source.add_program(format!("{}/handlers/done.sh", super::HOME), "#!/bin/sh");
     let runs = runs.given(&[("customer", "Sato")]);
     insta::assert_snapshot!(lowered(&runs), @r#"{"first":[{"outside":{"does":{"command":{"argv":["/p/.agent/tailor/handlers/done.sh"],"timeout":60000,"input":{"agent":"tailor","parameters":{"customer":"Sato"}},"told":"by_answer"}},"once":"read_only"}},"flow"]}"#);
-    insta::assert_snapshot!(done("custom", json!({"handlerPath": "/bin/true"})).said(), @"error steps/path-escape agent.json:7:22 `/bin/true` is no relative path (write a path below the agent's own directory, with `/`)");
+    insta::assert_snapshot!(done("custom", json!({"handlerPath": "/bin/true"})).said(), @"error steps/path-escape agent.json:7:22 `/bin/true` is not a relative path (write a path below the agent's own directory, with `/`)");
 }
 
 // S-63
@@ -240,7 +240,7 @@ fn a_part_of_a_composite_has_no_limit_of_its_own() {
         |parts: Json| done("composite", json!({"operator": "or", "conditions": parts, "maxIterations": 9}));
     let keyword =
         json!([{"type": "keywordSignal", "config": {"completionKeyword": "x", "maxIterations": 5}}]);
-    insta::assert_snapshot!(parts(keyword).said(), @"error steps/bad-value agent.json:11:30 a part of `composite` has no limit of its own (write `maxIterations` beside `operator`: it holds for the whole run)");
+    insta::assert_snapshot!(parts(keyword).said(), @"error steps/bad-value agent.json:11:30 a part of `composite` has no limit of its own (write `maxIterations` next to `operator`: it applies to the whole run)");
     let budget =
         json!([{"type": "iterationBudget", "config": {"maxIterations": 500}}, {"type": "stepMachine"}]);
     insta::assert_snapshot!(parts(budget).said(), @"warning steps/hard-limit agent.json:10:30 a run is stopped after 100 iterations, before these 500 are done (a person can raise that: `--max-iterations`, or the setting `limits.hard_iterations`)");

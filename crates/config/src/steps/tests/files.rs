@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{HOME, Project, listed, places};
-use crate::steps::files::Files;
+use crate::steps::agent_files::AgentFiles;
 use crate::{Diagnostics, MemorySource, Options, Settings};
 
 // S-19, case 1
@@ -16,7 +16,7 @@ fn a_file_that_is_no_json_is_told_by_its_place_and_nothing_else_of_it() {
     let project =
         Project::tailor().file("steps_registry.json", "{\"steps\": {}").agent("/version", json!("x"));
     insta::assert_snapshot!(project.said(), @r"
-    error steps/version agent.json:25:14 `x` is no version (write three numbers, such as `1.0.0`)
+    error steps/version agent.json:25:14 `x` is not a version (write three numbers, such as `1.0.0`)
     error steps/syntax steps_registry.json:1:13 this is not valid JSON: a `,` or `}` must stand here, but the file ends
     ");
 }
@@ -28,14 +28,14 @@ fn a_file_with_a_wrong_meaning_is_read_and_then_judged() {
     let (path, mut found) = (PathBuf::from(format!("{HOME}/agent.json")), Diagnostics::new());
     source.add(&path, r#"{"name": 7, "prompts": {"registry": "steps_registry.json"}}"#);
     source.add(format!("{HOME}/steps_registry.json"), r#"{"steps": []}"#);
-    let files = Files::load(&source, &places(), &path, &mut found).expect("both are JSON");
+    let files = AgentFiles::load(&source, &places(), &path, &mut found).expect("both are JSON");
     assert_eq!(listed(&found), "", "nothing is wrong with the syntax");
     let loaded = files.validate(&source, &places(), &Options::default(), &Settings::default(), found);
     assert!(loaded.workflow.is_none() && loaded.diagnostics.has_errors());
     let said = listed(&loaded.diagnostics);
     assert!(said.contains("`name` must be text") && said.contains("`steps` must be"), "{said}");
     source.add(&path, "{");
-    assert!(Files::load(&source, &places(), &path, &mut Diagnostics::new()).is_none());
+    assert!(AgentFiles::load(&source, &places(), &path, &mut Diagnostics::new()).is_none());
 }
 
 // S-5

@@ -1,6 +1,6 @@
 //! Agents with `runner`, and registries whose steps name their successors.
 
-use saihai_model::{Json, Part, Prompt, Text, Variable, When};
+use saihai_model::{Json, Prompt, PromptPart, SectionCondition, Text, Variable};
 use serde_json::json;
 
 use super::{Project, listed, stage, turn};
@@ -118,13 +118,13 @@ impl Later {
 
 /// Formats every section with its condition.
 fn sections(prompt: &Prompt) -> String {
-    let part = |part: &Part| match part {
-        Part::Fixed(Text::Inline(text)) => text.clone(),
-        Part::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
-        Part::Value(Variable::Output { stage, key, .. }, _) => format!("<{stage}.{key}>"),
-        Part::Value(variable, _) => format!("<{variable:?}>"),
+    let part = |part: &PromptPart| match part {
+        PromptPart::Fixed(Text::Inline(text)) => text.clone(),
+        PromptPart::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
+        PromptPart::Value(Variable::Output { stage, key, .. }, _) => format!("<{stage}.{key}>"),
+        PromptPart::Value(variable, _) => format!("<{variable:?}>"),
     };
-    let shown = prompt.sections.iter().filter(|section| section.when != When::NewSession);
+    let shown = prompt.sections.iter().filter(|section| section.when != SectionCondition::NewSession);
     let shown = shown.map(|section| {
         let body: String = section.body.iter().map(part).collect();
         format!("{:?}: {}", section.when, body.trim_end())
@@ -386,18 +386,18 @@ fn what_is_wrong_with_a_gate_is_told() {
         }),
         told(gate("sew", "failFast", json!("no"))),
     ];
-    insta::assert_snapshot!(all.join("\n---\n"), @r"
+    insta::assert_snapshot!(all.join("\n---\n"), @"
     error steps/bad-value steps_registry.json:54:11 a step of kind `work` cannot say `closing` (it can say `next`, `repeat`, `jump` and `handoff`)
     warning steps/shadowed steps_registry.json:66:9 `repeat` is not among `allowedIntents`
     ---
     error steps/unknown-step steps_registry.json:93:21 step `sow` does not exist (did you mean `sew`?)
     error steps/bad-value steps_registry.json:96:21 `next` needs a step to go to (only `closing` ends the flow, in a step of kind `closure`)
     ---
-    error steps/bad-value steps_registry.json:33:9 `closed` is no intent
+    error steps/bad-value steps_registry.json:33:9 `closed` is not an intent
     error steps/bad-value steps_registry.json:37:21 `closing` ends the flow and leads to no step (write `null`)
     error steps/bad-value steps_registry.json:106:5 the step `close` never says `closing`
     ---
-    error steps/no-exit steps_registry.json:85:11 nothing says where `escalate` leads (add `transitions.escalate`)
+    error steps/no-exit steps_registry.json:85:11 no next step for `escalate` (add `transitions.escalate`)
     warning steps/shadowed steps_registry.json:92:9 `jump` is not among `allowedIntents`
     error steps/bad-value steps_registry.json:95:17 a transition has either `target`, or `condition` and `targets`
     ---
@@ -405,8 +405,8 @@ fn what_is_wrong_with_a_gate_is_told() {
     ---
     error steps/bad-value steps_registry.json:50:19 `stepKind` must be `work`, `verification` or `closure`, not `chore`
     ---
-    error steps/no-exit steps_registry.json:21:14 nothing says what follows this step (add `structuredGate` and `transitions`)
-    error steps/no-exit steps_registry.json:48:11 nothing says where `jump` leads (add `targetField`, or `transitions.jump`)
+    error steps/no-exit steps_registry.json:21:14 this step has no next step (add `structuredGate` and `transitions`)
+    error steps/no-exit steps_registry.json:48:11 no next step for `jump` (add `targetField`, or `transitions.jump`)
     error steps/missing-key steps_registry.json:67:12 a step with a gate needs `stepKind` (write `work`, `verification` or `closure`)
     ---
     error steps/bad-type steps_registry.json:87:21 `failFast` must be `true` or `false`, not text (write `false`)
@@ -450,7 +450,7 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
     ---
     error steps/bad-value steps_registry.json:133:22 `successWhen` must be `empty` or `exitCode:0`, not `exitCode:1` (did you mean `exitCode:0`?)
     ---
-    error steps/bad-value steps_registry.json:47:19 there is no schema `initial.cot` in `.agent/tailor/schemas/order.schema.json` (did you mean `initial.cut`?)
+    error steps/bad-value steps_registry.json:47:19 no schema `initial.cot` in `.agent/tailor/schemas/order.schema.json` (did you mean `initial.cut`?)
     ---
     error steps/path-escape steps_registry.json:46:17 `../x.json` leads upwards with `..` (write a path below the agent's own directory, with `/`)
     ---
@@ -462,7 +462,7 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
     ---
     error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: nothing stands at `/y`
     ---
-    error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: at `/properties/found/properties/cloth/type`: `silk` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`
+    error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: at `/properties/found/properties/cloth/type`: `silk` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`
     ");
 }
 

@@ -109,8 +109,10 @@ fn an_input_is_needed_or_has_a_default_or_is_left_out() {
         let project = Project::tailor().registry("/steps/quote/inputs", json!({"measure.height": value}));
         let workflow = project.workflow();
         let quote = turn(&workflow, "quote");
-        let value =
-            quote.prompt.sections[1].body.iter().find(|part| matches!(part, saihai_model::Part::Value(..)));
+        let value = quote.prompt.sections[1]
+            .body
+            .iter()
+            .find(|part| matches!(part, saihai_model::PromptPart::Value(..)));
         format!("{:?} {}", quote.needs, serde_json::to_string(&value).unwrap())
     };
     insta::assert_snapshot!(inputs(json!(true)), @r#"[(StageId("measure"), "height")] {"value":[{"output":{"stage":"measure","key":"height"}},"plain"]}"#);

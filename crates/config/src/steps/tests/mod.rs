@@ -16,12 +16,12 @@ mod variables;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
-use saihai_model::{Join, Json, Part, Prompt, Stage, Text, Turn, Variable, When, Workflow};
+use saihai_model::{Join, Json, Prompt, PromptPart, SectionCondition, Stage, Text, Turn, Variable, Workflow};
 use serde_json::json;
 
 use crate::{
-    Definition, Diagnostics, Dialect, Loaded, MemorySource, Options, Origin, Places, Settings, Source as _,
-    load,
+    Definition, Diagnostics, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths,
+    Settings, Source as _, load,
 };
 
 const HOME: &str = "/p/.agent/tailor";
@@ -126,7 +126,7 @@ impl Project {
         })
     }
 
-    pub(super) fn load(&self) -> Loaded {
+    pub(super) fn load(&self) -> LoadedDefinition {
         let mut source = self.source.clone();
         for (name, document) in &self.documents {
             let path = format!("{HOME}/{name}");
@@ -164,8 +164,8 @@ impl Project {
     }
 }
 
-pub(super) fn places() -> Places {
-    Places { current: "/p".into(), root: "/p".into(), user: None, home: Some("/home/me".into()) }
+pub(super) fn places() -> ProjectPaths {
+    ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: Some("/home/me".into()) }
 }
 
 /// Formats diagnostics as `error steps/unknown-key agent.json:3:5 message (hint)`, one line each.
@@ -192,7 +192,7 @@ pub(super) fn turn<'w>(workflow: &'w Workflow, id: &str) -> &'w Turn {
 
 /// Renders a prompt for a continued session. Values of the run appear as their names.
 pub(super) fn shown(prompt: &Prompt) -> String {
-    spelt(prompt, |when| when != When::NewSession)
+    spelt(prompt, |when| when != SectionCondition::NewSession)
 }
 
 /// Renders a prompt for a new session.
@@ -200,14 +200,14 @@ pub(super) fn shown_anew(prompt: &Prompt) -> String {
     spelt(prompt, |_| true)
 }
 
-fn spelt(prompt: &Prompt, appears: impl Fn(When) -> bool) -> String {
+fn spelt(prompt: &Prompt, appears: impl Fn(SectionCondition) -> bool) -> String {
     assert_eq!(prompt.join, Join::AsIs, "an agent's text is sent as it is");
     let sections = prompt.sections.iter().filter(|section| appears(section.when));
     let parts = sections.flat_map(|section| &section.body).map(|part| match part {
-        Part::Fixed(Text::Inline(text)) => text.clone(),
-        Part::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
-        Part::Value(Variable::Output { stage, key, .. }, _) => format!("<{stage}.{key}>"),
-        Part::Value(variable, _) => format!("<{variable:?}>"),
+        PromptPart::Fixed(Text::Inline(text)) => text.clone(),
+        PromptPart::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
+        PromptPart::Value(Variable::Output { stage, key, .. }, _) => format!("<{stage}.{key}>"),
+        PromptPart::Value(variable, _) => format!("<{variable:?}>"),
     });
     parts.collect()
 }

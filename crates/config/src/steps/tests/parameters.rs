@@ -13,10 +13,10 @@ fn declares(parameter: saihai_model::Json) -> Project {
 #[test]
 fn what_is_wrong_with_a_parameter_is_told() {
     insta::assert_snapshot!(declares(json!({"type": "text", "cli": "-x"})).said(), @r"
-    warning steps/no-description agent.json:21:5 the parameter `x` has no description (say what it is for)
+    warning steps/no-description agent.json:21:5 the parameter `x` has no description (describe it)
     error steps/bad-value agent.json:23:15 `type` must be `string`, `number`, `boolean` or `array`, not `text`
     ");
-    insta::assert_snapshot!(declares(json!({"type": "string", "cli": "--X", "description": "d"})).said(), @"error steps/bad-value agent.json:22:14 `--X` is no flag (write `--name`, in small letters, digits and `-`)");
+    insta::assert_snapshot!(declares(json!({"type": "string", "cli": "--X", "description": "d"})).said(), @"error steps/bad-value agent.json:22:14 `--X` is not a flag (write `--name`, in small letters, digits and `-`)");
     insta::assert_snapshot!(declares(json!({"type": "string", "cli": "--customer", "description": "d"})).said(), @"error steps/duplicate-flag agent.json:22:14 `customer` and `x` have the same flag `--customer`");
     let default =
         json!({"type": "number", "cli": "--x", "description": "d", "default": 9, "validation": {"max": 5}});
@@ -29,7 +29,7 @@ fn what_is_wrong_with_a_parameter_is_told() {
         json!({"type": "string", "cli": "--x", "description": "d", "validation": {"min": 1, "pattern": "("}});
     insta::assert_snapshot!(declares(rules).said(), @r"
     error steps/bad-value agent.json:26:16 `min` is for numbers only
-    error steps/bad-value agent.json:27:20 `(` is no regular expression (error: unclosed group)
+    error steps/bad-value agent.json:27:20 `(` is not a regular expression (error: unclosed group)
     ");
     let named = Project::tailor()
         .agent("/parameters/a b", json!({"type": "string", "cli": "--a", "description": "d"}));
@@ -84,7 +84,7 @@ fn what_is_missing_unknown_or_not_allowed_is_told() {
         json!({"type": "number", "cli": "--x", "description": "d", "validation": {"min": 1, "max": 5}});
     insta::assert_snapshot!(given(number.clone(), "0"), @"error steps/bad-parameter agent.json:21:5 the value of `--x` does not fit: `0` is less than 1");
     insta::assert_snapshot!(given(number.clone(), "6"), @"error steps/bad-parameter agent.json:21:5 the value of `--x` does not fit: `6` is more than 5");
-    insta::assert_snapshot!(given(number.clone(), "NaN"), @"error steps/bad-parameter agent.json:21:5 the value of `--x` does not fit: `NaN` is no finite number");
+    insta::assert_snapshot!(given(number.clone(), "NaN"), @"error steps/bad-parameter agent.json:21:5 the value of `--x` does not fit: `NaN` is not a finite number");
     assert_eq!(given(number, "2.5"), "");
     let one_of = json!({"type": "string", "cli": "--x", "description": "d", "validation": {"enum": ["a", "b"], "pattern": "^a"}});
     insta::assert_snapshot!(given(one_of.clone(), "c"), @"error steps/bad-parameter agent.json:21:5 the value of `--x` does not fit: `c` does not match `^a`");

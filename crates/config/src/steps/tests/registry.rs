@@ -26,12 +26,12 @@ fn every_step_that_is_named_must_exist() {
 #[test]
 fn a_step_must_say_what_follows_it() {
     let project = Project::tailor().dropping("steps_registry.json", "/steps/measure/next");
-    insta::assert_snapshot!(project.said(), @r#"error steps/no-exit steps_registry.json:5:16 nothing says what follows this step (add `check`, `next` or `"terminal": true`)"#);
+    insta::assert_snapshot!(project.said(), @r#"error steps/no-exit steps_registry.json:5:16 this step has no next step (add `check`, `next` or `"terminal": true`)"#);
     insta::assert_snapshot!(of_quote("check/onPass", json!({})), @"error steps/empty-transition steps_registry.json:29:19 `onPass` says nothing (add one of `complete`, `next`, `fallback` and `retry`)");
     insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": false, "retry": false})), @"error steps/empty-transition steps_registry.json:29:19 `onPass` says nothing (add one of `complete`, `next`, `fallback` and `retry`)");
     insta::assert_snapshot!(of_quote("check/onFail", json!({"retry": true, "maxRetries": 0})), @"error steps/bad-value steps_registry.json:25:25 `maxRetries` must be between 1 and 100000, not `0`");
     insta::assert_snapshot!(of_quote("check/onFail", json!({"next": "measure", "maxRetries": 2})), @r#"error steps/bad-value steps_registry.json:25:11 `maxRetries` needs `retry` (add `"retry": true`, or remove it)"#);
-    insta::assert_snapshot!(of_quote("next", json!("measure")), @"error steps/bad-value steps_registry.json:45:7 a step with a `check` has no `next` (say what follows in `onPass` and `onFail`)");
+    insta::assert_snapshot!(of_quote("next", json!("measure")), @"error steps/bad-value steps_registry.json:45:7 a step with a `check` has no `next` (set the next steps in `onPass` and `onFail`)");
     let project = Project::tailor().registry("/steps/measure/terminal", json!(true));
     insta::assert_snapshot!(project.said(), @"error steps/bad-value steps_registry.json:21:7 a step has either `next` or `terminal`, not both (remove one of them)");
 }
@@ -39,8 +39,8 @@ fn a_step_must_say_what_follows_it() {
 // S-9
 #[test]
 fn a_key_that_another_hides_is_told() {
-    insta::assert_snapshot!(of_quote("check/onFail", json!({"fallback": "measure", "retry": true})), @"warning steps/shadowed steps_registry.json:26:11 `retry` has no effect beside `fallback` (keep `retry` and name the step in `onExhausted`, or remove `retry`)");
-    insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": true, "next": "measure"})), @"warning steps/shadowed steps_registry.json:31:11 `next` has no effect beside `complete` (remove `next`)");
+    insta::assert_snapshot!(of_quote("check/onFail", json!({"fallback": "measure", "retry": true})), @"warning steps/shadowed steps_registry.json:26:11 `retry` has no effect with `fallback` (keep `retry` and name the step in `onExhausted`, or remove `retry`)");
+    insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": true, "next": "measure"})), @"warning steps/shadowed steps_registry.json:31:11 `next` has no effect with `complete` (remove `next`)");
 }
 
 // S-8
@@ -48,7 +48,7 @@ fn a_key_that_another_hides_is_told() {
 fn ids_iterations_and_answers_are_checked() {
     let project = Project::tailor()
         .registry("/steps/Bad id", json!({"prompt": {"path": "system.md"}, "terminal": true}));
-    insta::assert_snapshot!(project.said(), @"error steps/step-id steps_registry.json:5:5 `Bad id` cannot be the id of a step (use small letters, digits, `_`, `.` and `-`, and begin with a letter or digit)");
+    insta::assert_snapshot!(project.said(), @"error steps/step-id steps_registry.json:5:5 `Bad id` cannot be the id of a step (use lower-case letters, digits, `_`, `.` and `-`, and start with a letter or digit)");
     insta::assert_snapshot!(of_quote("id", json!("other")), @"error steps/step-id steps_registry.json:42:13 the step `quote` calls itself `other`");
     insta::assert_snapshot!(of_quote("iterations", json!({"min": 0})), @"error steps/bad-value steps_registry.json:46:16 `min` must be between 1 and 100000, not `0`");
     insta::assert_snapshot!(of_quote("iterations", json!({"min": 3, "max": 2})), @"error steps/bad-value steps_registry.json:46:16 `max` must be at least `min`, which is 3");
@@ -137,10 +137,10 @@ fn a_json_schema_that_cannot_be_used_is_told_where_it_is_wrong() {
     };
     let height = |property: Json| json!({"type": "object", "properties": {"height": property}});
     assert_eq!(told(height(json!({"type": "string", "pattern": "^[a-z]+$"}))), "");
-    insta::assert_snapshot!(told(json!({"type": "nonsense"})), @"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
-    insta::assert_snapshot!(told(json!({"type": "array"})), @r#"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: a reply is read as an object, and this takes none (write `"type": "object"`, with what is wanted under a key of it)"#);
-    insta::assert_snapshot!(told(height(json!({"type": "nonsense"}))), @"error steps/bad-value steps_registry.json:10:21 this schema cannot be used: `nonsense` is none of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
-    insta::assert_snapshot!(told(height(json!({"type": "string", "pattern": "("}))), @"error steps/bad-value steps_registry.json:10:24 this schema cannot be used: `(` is no regular expression");
+    insta::assert_snapshot!(told(json!({"type": "nonsense"})), @"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: `nonsense` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
+    insta::assert_snapshot!(told(json!({"type": "array"})), @r#"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: a reply is an object, which this schema does not accept (write `"type": "object"`, with what is wanted under a key of it)"#);
+    insta::assert_snapshot!(told(height(json!({"type": "nonsense"}))), @"error steps/bad-value steps_registry.json:10:21 this schema cannot be used: `nonsense` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
+    insta::assert_snapshot!(told(height(json!({"type": "string", "pattern": "("}))), @"error steps/bad-value steps_registry.json:10:24 this schema cannot be used: `(` is not a regular expression");
     // All at once, each at its own location.
     let several =
         json!({"type": "object", "requird": ["height"], "properties": {"height": {"nullable": true}}});
@@ -156,7 +156,7 @@ fn steps_nothing_leads_to_and_flows_without_an_end_are_told() {
     let lonely = json!({"prompt": {"path": "system.md"}, "terminal": true});
     insta::assert_snapshot!(Project::tailor().registry("/steps/lonely", lonely).said(), @"warning workflow/unreachable steps_registry.json:5:5 nothing leads to step `lonely`");
     let endless = Project::tailor().registry("/steps/quote/check/onPass", json!({"next": "measure"}));
-    insta::assert_snapshot!(endless.said(), @r#"error workflow/no-end steps_registry.json:3:16 no way leads from step `measure` to an end of the flow (let a step be `"terminal": true`, or a check `"complete": true`)"#);
+    insta::assert_snapshot!(endless.said(), @r#"error workflow/no-end steps_registry.json:3:16 no path leads from step `measure` to an end of the flow (let a step be `"terminal": true`, or a check `"complete": true`)"#);
 }
 
 // S-8, S-60
@@ -165,19 +165,19 @@ fn the_entry_can_depend_on_the_completion_type() {
     let project = Project::tailor().registry("/entryStepMapping", json!({"stepMachine": "quote"}));
     assert_eq!(project.workflow().entry.as_str(), "quote");
     let project = Project::tailor().dropping("steps_registry.json", "/entryStep");
-    insta::assert_snapshot!(project.said(), @"error steps/missing-key steps_registry.json:1:1 nothing says where a run begins (add `entryStep`, or name this completion type in `entryStepMapping`)");
+    insta::assert_snapshot!(project.said(), @"error steps/missing-key steps_registry.json:1:1 no first step for a run (add `entryStep`, or name this completion type in `entryStepMapping`)");
 }
 
 // Also if a stronger key hides it.
 #[test]
 fn a_step_that_is_named_in_vain_must_exist_too() {
     insta::assert_snapshot!(of_quote("check/onPass", json!({"complete": true, "next": "mesure"})), @r"
-    warning steps/shadowed steps_registry.json:31:11 `next` has no effect beside `complete` (remove `next`)
+    warning steps/shadowed steps_registry.json:31:11 `next` has no effect with `complete` (remove `next`)
     error steps/unknown-step steps_registry.json:31:19 step `mesure` does not exist (did you mean `measure`?)
     ");
     insta::assert_snapshot!(of_quote("check/onFail", json!({"next": "measure", "retry": true, "onExhausted": "x"})), @r"
     error steps/unknown-step steps_registry.json:26:26 step `x` does not exist
-    warning steps/shadowed steps_registry.json:27:11 `retry` has no effect beside `next` (keep `retry` and name the step in `onExhausted`, or remove `retry`)
+    warning steps/shadowed steps_registry.json:27:11 `retry` has no effect with `next` (keep `retry` and name the step in `onExhausted`, or remove `retry`)
     ");
 }
 
@@ -185,7 +185,7 @@ fn a_step_that_is_named_in_vain_must_exist_too() {
 fn next_beats_fallback() {
     let project = Project::tailor()
         .registry("/steps/quote/check/onFail", json!({"fallback": "quote", "next": "measure"}));
-    insta::assert_snapshot!(project.said(), @"warning steps/shadowed steps_registry.json:25:11 `fallback` has no effect beside `next` (remove `fallback`)");
+    insta::assert_snapshot!(project.said(), @"warning steps/shadowed steps_registry.json:25:11 `fallback` has no effect with `next` (remove `fallback`)");
     let exit = serde_json::to_string(&super::stage(&project.workflow(), "quote").exit).unwrap();
     assert!(
         exit.contains(r#""then":{"stage":"measure"}"#) && !exit.contains(r#"{"stage":"quote"}"#),

@@ -47,8 +47,8 @@ fn a_variable_nobody_supplies_is_an_error_with_a_suggestion() {
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:46 `{uv-answer}` has no value in this agent (only a step with a `gate` has an answer)
     ");
     insta::assert_snapshot!(quote("{uv-} {uv-a b}").said(), @r"
-    warning steps/malformed-variable prompts/order/quote/text/f_default.md:1:1 this begins like a variable and is none (write `{uv-NAME}`)
-    warning steps/malformed-variable prompts/order/quote/text/f_default.md:1:7 this begins like a variable and is none (write `{uv-NAME}`)
+    warning steps/malformed-variable prompts/order/quote/text/f_default.md:1:1 this looks like a variable but is not one (write `{uv-NAME}`)
+    warning steps/malformed-variable prompts/order/quote/text/f_default.md:1:7 this looks like a variable but is not one (write `{uv-NAME}`)
     ");
 }
 
@@ -105,7 +105,7 @@ fn the_number_of_an_issue_is_known_by_the_flag_or_by_a_parameter() {
             .given(&[("customer", "x"), ("issue", value)])
     };
     assert_eq!(sent(&by_parameter("7")), "7");
-    insta::assert_snapshot!(by_parameter("0.5").said(), @"error steps/bad-parameter the parameter `issue` is no number of an issue: `0.5`");
+    insta::assert_snapshot!(by_parameter("0.5").said(), @"error steps/bad-parameter the parameter `issue` is not an issue number: `0.5`");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use saihai_model::{
 };
 use serde_json::json;
 
-use super::Claude;
-use crate::agent::{Agent as _, End, Exit, Next};
+use super::{Claude, logged_in};
+use crate::agent::{AgentProgram as _, ListenerStep, Login, ProbeOutput, ProcessEnd, ProcessExit};
 use crate::testing::{Said, ask, check_recorded, check_transcripts, hear, shown, transcript};
 
 fn settings() -> ProviderSettings {
@@ -330,14 +330,14 @@ const SUCCESS: &str =
 // Connections cases 12 and 30, C-59
 #[test]
 fn a_success_stands_unless_the_process_itself_ended_badly() {
-    let ended = |exit: Exit| {
+    let ended = |exit: ProcessExit| {
         let mut listener = Claude.listener(&ask(), &settings());
-        assert_eq!(listener.output(SUCCESS, &mut |_| ()), Next::Done);
-        listener.end(&End { exit, complaints: String::new() })
+        assert_eq!(listener.output(SUCCESS, &mut |_| ()), ListenerStep::Done);
+        listener.end(&ProcessEnd { exit, complaints: String::new() })
     };
-    assert!(ended(Exit::AfterDone).is_ok_and(|reply| reply.text == "done"));
-    assert!(ended(Exit::Code(0)).is_ok());
-    for exit in [Exit::Code(1), Exit::Signal(11)] {
+    assert!(ended(ProcessExit::AfterDone).is_ok_and(|reply| reply.text == "done"));
+    assert!(ended(ProcessExit::Code(0)).is_ok());
+    for exit in [ProcessExit::Code(1), ProcessExit::Signal(11)] {
         assert!(ended(exit).is_err_and(|refusal| refusal.failure.class == FailureClass::Crashed));
     }
 }
@@ -376,7 +376,7 @@ fn what_happens_is_told_while_it_happens() {
             "I try.",
         ),
         ToolStarted(
-            "Bash",
+            "Bash: touch /project/b.txt",
         ),
         Denied(
             "Bash",
@@ -397,4 +397,19 @@ fn what_happens_is_told_while_it_happens() {
         ),
     ]
     "#);
+}
+
+// C-86
+#[test]
+fn whether_somebody_is_logged_in_is_read_from_what_it_says_of_itself() {
+    for (code, output, expected) in [
+        (Some(0), "{\"loggedIn\": true}", Login::In),
+        (Some(1), "{\"loggedIn\": false}", Login::Out),
+        (Some(0), "Logged in", Login::In),
+        (Some(1), "Not logged in", Login::Out),
+        (Some(2), "unknown command", Login::Unknown),
+        (None, "", Login::Unknown),
+    ] {
+        assert_eq!(logged_in(&ProbeOutput { code, output: output.to_owned() }), expected, "{output}");
+    }
 }

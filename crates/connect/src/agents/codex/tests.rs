@@ -5,7 +5,7 @@ use saihai_model::{
 use serde_json::json;
 
 use super::{Codex, is_strict};
-use crate::agent::{Agent as _, End, Exit, Next};
+use crate::agent::{AgentProgram as _, ListenerStep, ProcessEnd, ProcessExit};
 use crate::testing::{Said, ask, check_recorded, check_transcripts, hear, shown};
 
 fn settings() -> ProviderSettings {
@@ -168,7 +168,7 @@ fn errors_on_the_way_are_progress() {
 fn tools_are_open_until_they_come_back_and_declined_ones_are_counted() {
     let mut listener = Codex.listener(&ask(), &settings());
     let mut hear = |line: &str| {
-        assert_eq!(listener.output(line, &mut |_| ()), Next::GoOn);
+        assert_eq!(listener.output(line, &mut |_| ()), ListenerStep::GoOn);
         listener.is_busy()
     };
     assert!(hear(r#"{"type":"item.started","item":{"id":"2","type":"command_execution","command":"make"}}"#));
@@ -178,8 +178,8 @@ fn tools_are_open_until_they_come_back_and_declined_ones_are_counted() {
     assert!(!hear(
         r#"{"type":"item.completed","item":{"id":"3","type":"mcp_tool_call","server":"issues","tool":"get","arguments":{"n":1},"result":{"ok":true},"status":"completed"}}"#
     ));
-    assert_eq!(listener.output(COMPLETED, &mut |_| ()), Next::Done);
-    let reply = listener.end(&End { exit: Exit::Code(0), complaints: String::new() }).unwrap();
+    assert_eq!(listener.output(COMPLETED, &mut |_| ()), ListenerStep::Done);
+    let reply = listener.end(&ProcessEnd { exit: ProcessExit::Code(0), complaints: String::new() }).unwrap();
     assert_eq!((reply.text.as_str(), reply.denied), ("", 1));
     let tools: Vec<_> =
         reply.tools_used.iter().map(|tool| (tool.name.as_str(), tool.input.clone())).collect();
@@ -200,4 +200,74 @@ fn a_success_stands_unless_the_process_itself_ended_badly() {
     );
     let silent = hear(&Codex, &ask(), &settings(), &said(MESSAGE)).answer;
     assert_snapshot!(shown(&silent), @"crashed: codex ended without an end of the turn (exit code 0)");
+}
+
+mod failures {
+    use super::super::*;
+
+    // C-32: Codex drops the status of the provider's answer.
+    #[test]
+    fn an_unknown_model_is_a_bad_request() {
+        let check = |said: &str, expected| assert_eq!(class_of_message(said), expected, "{said}");
+        let bad = Some(FailureClass::BadRequest);
+        check("The model `nope` does not exist", bad);
+        check("The model `nope` does not exist or you do not have access to it.", bad);
+        check(
+            r#"{"detail":"The 'nope' model is not supported when using Codex with a ChatGPT account."}"#,
+            bad,
+        );
+        check(r#"{"error":{"message":"no","type":null}}"#, bad);
+        check(r#"{"error":{"code":"insufficient_quota"}}"#, Some(FailureClass::Quota));
+        check("unexpected status 404 Not Found: no, url: http://x/v1/responses", bad);
+        check("something else", None);
+    }
+
+    // C-34
+    #[test]
+    fn a_wait_is_read_in_seconds() {
+        let said = [
+            "Rate limit reached. Please try again in 11.054s.",
+            "Please try again in 250ms.",
+            "try again in 3 seconds",
+            "try again in a while",
+        ];
+        assert_eq!(said.map(wait_in_seconds), [Some(11.054), Some(0.25), Some(3.0), None]);
+    }
+
+    // C-34: the named time is local time.
+    #[test]
+    fn a_time_is_read_by_the_clock_on_the_wall() {
+        let now: Zoned = "2026-11-16T09:30:00+09:00[Asia/Tokyo]".parse().unwrap();
+        let check = |said: &str, expected: Option<&str>| {
+            let expected = expected.map(|time| {
+                let time: Timestamp = time.parse().unwrap();
+                Moment(u64::try_from(time.as_millisecond()).unwrap())
+            });
+            assert_eq!(retry_time(said, &now), expected, "{said}");
+        };
+        check("or try again at Jan 15th, 2027 8:00 AM.", Some("2027-01-14T23:01:00Z"));
+        check("try again at 12:05 PM.", Some("2026-11-16T03:06:00Z"));
+        check("try again at 12:05 AM.", Some("2026-11-16T15:06:00Z"));
+        check("try again at Feb 31st, 2027 8:00 AM.", None);
+        check("try again at Foo 1st, 2027 8:00 AM.", None);
+        check("try again later.", None);
+    }
+
+    // C-34: Codex cuts off the seconds, so a retry at the named time gets the same time again.
+    #[test]
+    fn a_time_of_day_that_has_just_passed_is_not_tomorrow() {
+        let check = |now: &str, said: &str, expected: &str| {
+            let now: Zoned = now.parse().unwrap();
+            let expected: Timestamp = expected.parse().unwrap();
+            let until = retry_time(&format!("try again at {said}."), &now).map(|moment| moment.0);
+            assert_eq!(until, u64::try_from(expected.as_millisecond()).ok(), "{said} at {now}");
+        };
+        check("2026-11-16T09:30:00Z[UTC]", "9:30 AM", "2026-11-16T09:31:00Z");
+        check("2026-11-16T09:30:59Z[UTC]", "9:30 AM", "2026-11-16T09:31:00Z");
+        check("2026-11-16T09:31:00Z[UTC]", "9:30 AM", "2026-11-16T09:32:00Z");
+        check("2026-11-16T10:15:00Z[UTC]", "9:30 AM", "2026-11-16T10:16:00Z");
+        check("2026-11-16T10:31:00Z[UTC]", "9:30 AM", "2026-11-17T09:31:00Z");
+        check("2026-11-16T00:00:01Z[UTC]", "11:59 PM", "2026-11-16T00:01:01Z");
+        check("2026-11-16T23:59:30Z[UTC]", "12:10 AM", "2026-11-17T00:11:00Z");
+    }
 }

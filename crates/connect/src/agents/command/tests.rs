@@ -2,9 +2,9 @@ use insta::assert_snapshot;
 use saihai_model::{Ask, Passing, Permission, Progress, Protocol, ProviderKind, ProviderSettings};
 use serde_json::json;
 
-use super::Command;
-use super::text::Ears;
-use crate::agent::{Agent as _, End, Exit, Listener as _};
+use super::{CommandAgent, PlainTextListener};
+
+use crate::agent::{AgentListener as _, AgentProgram as _, ProcessEnd, ProcessExit};
 use crate::testing::{Said, ask, hear, shown};
 
 fn settings(protocol: Protocol, args: &[&str]) -> ProviderSettings {
@@ -14,7 +14,7 @@ fn settings(protocol: Protocol, args: &[&str]) -> ProviderSettings {
 
 /// Returns the arguments of a program with these placeholders.
 fn arguments(ask: &Ask, args: &[&str]) -> String {
-    Command.invocation(ask, &settings(Protocol::Text, args)).unwrap().arguments.join(" ")
+    CommandAgent.invocation(ask, &settings(Protocol::Text, args)).unwrap().arguments.join(" ")
 }
 
 const ALL: [&str; 8] =
@@ -34,13 +34,13 @@ fn placeholders_are_filled_and_empty_ones_go_with_their_flag() {
 fn a_role_and_a_schema_can_be_files() {
     let asked = Ask { persona: Some("You plan.".into()), schema: Some(json!({"type": "object"})), ..ask() };
     let with = settings(Protocol::Text, &["--role", "{persona_file}", "--schema", "{schema_file}"]);
-    let invocation = Command.invocation(&asked, &with).unwrap();
+    let invocation = CommandAgent.invocation(&asked, &with).unwrap();
     assert_snapshot!(format!("{}\n{:?}", invocation.arguments.join(" "), invocation.files), @r#"
     --role /run/scratch/persona-9b764d98-4fdf-48f6-a0c7-11baf9772871.md --schema /run/scratch/schema-9b764d98-4fdf-48f6-a0c7-11baf9772871.json
     [("/run/scratch/persona-9b764d98-4fdf-48f6-a0c7-11baf9772871.md", "You plan."), ("/run/scratch/schema-9b764d98-4fdf-48f6-a0c7-11baf9772871.json", "{\"type\":\"object\"}")]
     "#);
     assert_eq!(invocation.input, "do it");
-    let plain = Command.invocation(&asked, &settings(Protocol::Text, &[])).unwrap();
+    let plain = CommandAgent.invocation(&asked, &settings(Protocol::Text, &[])).unwrap();
     assert_eq!((plain.files.len(), plain.input.as_str()), (0, "You plan.\n\n---\n\ndo it"));
 }
 
@@ -52,10 +52,10 @@ fn a_prompt_can_be_the_last_argument_as_long_as_it_fits() {
         ..settings(Protocol::Text, &["run", "--model", "{model}", "-p"])
     };
     let asked = |prompt: &str| Ask { persona: Some("You plan.".into()), prompt: prompt.to_owned(), ..ask() };
-    let invocation = Command.invocation(&asked("do it {model}"), &with).unwrap();
+    let invocation = CommandAgent.invocation(&asked("do it {model}"), &with).unwrap();
     assert_eq!(invocation.arguments, ["run", "-p", "You plan.\n\n---\n\ndo it {model}"]);
     assert_eq!((invocation.input.as_str(), invocation.files.len()), ("", 0));
-    let refused = |prompt: &str| Command.invocation(&asked(prompt), &with).unwrap_err().message;
+    let refused = |prompt: &str| CommandAgent.invocation(&asked(prompt), &with).unwrap_err().message;
     assert_snapshot!(refused(&"x".repeat(131_072)), @"prompt is 131088 bytes, p takes 131071");
     assert_snapshot!(refused("a\0b"), @"the prompt holds a zero byte, and p takes it as an argument");
 }
@@ -64,14 +64,14 @@ fn a_prompt_can_be_the_last_argument_as_long_as_it_fits() {
 #[test]
 fn it_is_told_what_it_may_do() {
     let asked = Ask { permission: Permission::Edit { commands: false }, ..ask() };
-    let set = Command.invocation(&asked, &settings(Protocol::Text, &[])).unwrap().environment;
+    let set = CommandAgent.invocation(&asked, &settings(Protocol::Text, &[])).unwrap().environment;
     assert_eq!(set, [("SAIHAI_PERMISSION".to_owned(), "edit-only".to_owned())]);
 }
 
 // C-36
 #[test]
 fn only_a_program_that_tells_what_is_going_on_is_stuck_when_it_is_silent() {
-    let speaks = |protocol| Command.speaks_while_working(&settings(protocol, &[]));
+    let speaks = |protocol| CommandAgent.speaks_while_working(&settings(protocol, &[]));
     assert_eq!([Protocol::Text, Protocol::Json].map(speaks), [false, true]);
 }
 
@@ -85,7 +85,7 @@ fn the_json_protocol_asks_in_one_line() {
         session: Some("s-1".into()),
         ..ask()
     };
-    let invocation = Command.invocation(&asked, &settings(Protocol::Json, &["run"])).unwrap();
+    let invocation = CommandAgent.invocation(&asked, &settings(Protocol::Json, &["run"])).unwrap();
     assert_snapshot!(format!("{}\n{}", invocation.arguments.join(" "), invocation.input), @r#"
     run --json-protocol
     {"cwd":"/project","model":null,"permission":"readonly","persona":"You plan.","prompt":"line\nline","schema":null,"session":"s-1","tools":["Read"],"type":"ask","v":1}
@@ -94,7 +94,7 @@ fn the_json_protocol_asks_in_one_line() {
 
 fn text(output: &str, complaints: &str, code: i32) -> String {
     let with = settings(Protocol::Text, &[]);
-    shown(&hear(&Command, &ask(), &with, &Said { output, complaints, code }).answer)
+    shown(&hear(&CommandAgent, &ask(), &with, &Said { output, complaints, code }).answer)
 }
 
 // C-71
@@ -111,7 +111,8 @@ fn a_reply_of_one_line_that_is_too_long_is_passed_on_by_its_end() {
     let long = format!("{}{{\"issues\": []}}\n", "x".repeat(5 << 20));
     for output in [long.clone(), format!("first\n{long}"), long.repeat(3)] {
         let said = Said { output: &output, complaints: "", code: 0 };
-        let reply = hear(&Command, &ask(), &settings(Protocol::Text, &[]), &said).answer.expect("a reply");
+        let reply =
+            hear(&CommandAgent, &ask(), &settings(Protocol::Text, &[]), &said).answer.expect("a reply");
         assert!(reply.text.len() < 4 << 20 && reply.text.len() > (4 << 20) - 9, "{}", reply.text.len());
         assert!(reply.text.ends_with("x{\"issues\": []}"));
         let warned = format!("only the end of a reply of {} bytes is passed on", output.len());
@@ -138,7 +139,7 @@ fn exit_codes_have_classes() {
 fn json(ask: &Ask, lines: &[&str], code: i32) -> String {
     let with = settings(Protocol::Json, &[]);
     let output = lines.join("\n");
-    shown(&hear(&Command, ask, &with, &Said { output: &output, complaints: "", code }).answer)
+    shown(&hear(&CommandAgent, ask, &with, &Said { output: &output, complaints: "", code }).answer)
 }
 
 const DONE: &str = r#"{"type":"done"}"#;
@@ -169,12 +170,12 @@ fn lines_of_text_are_put_together_and_the_rest_is_counted() {
 // C-52: the transcript has the whole output; the reply has a limit.
 #[test]
 fn of_a_very_long_text_the_end_is_passed_on_and_that_is_said() {
-    let mut ears = Ears::new(&ask());
+    let mut ears = PlainTextListener::new(&ask());
     let line = format!("{}漢\n", "a".repeat(1_000));
     for _ in 0..20_000 {
         ears.output(&line, &mut |_| {});
     }
-    let end = End { exit: Exit::Code(0), complaints: String::new() };
+    let end = ProcessEnd { exit: ProcessExit::Code(0), complaints: String::new() };
     let answer = Box::new(ears).end(&end);
     let reply = answer.unwrap();
     assert!(reply.text.len() <= 4 << 20 && reply.text.len() > (4 << 20) - 2 * line.len());
@@ -213,7 +214,7 @@ fn tools_are_logged_by_their_ids() {
     ];
     let with = settings(Protocol::Json, &[]);
     let output = lines.join("\n");
-    let heard = hear(&Command, &ask(), &with, &Said { output: &output, ..Said::default() });
+    let heard = hear(&CommandAgent, &ask(), &with, &Said { output: &output, ..Said::default() });
     let finished = |name: &str| Progress::ToolFinished(name.into());
     let started = |name: &str| Progress::ToolStarted(name.into());
     assert_eq!(heard.progress, [started("make"), finished("make"), started("rm"), finished("rm")]);

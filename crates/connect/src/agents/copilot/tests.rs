@@ -33,7 +33,7 @@ fn started(permission: Permission, tools: Option<&[&str]>) -> String {
 }
 
 fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
-    let Invocation { arguments, input, .. } = Copilot.invocation(ask, settings).unwrap();
+    let AgentInvocation { arguments, input, .. } = Copilot.invocation(ask, settings).unwrap();
     format!("{}\n{input}", arguments.join(" "))
 }
 

@@ -33,7 +33,7 @@ fn started(permission: Permission, tools: Option<&[&str]>) -> String {
 }
 
 fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
-    let Invocation { arguments, input, files, .. } = Gemini.invocation(ask, settings).unwrap();
+    let AgentInvocation { arguments, input, files, .. } = Gemini.invocation(ask, settings).unwrap();
     let files: Vec<String> = files.into_iter().map(|(path, text)| format!("\n{path}:\n{text}")).collect();
     format!("{arguments:?}\n{input}{}", files.concat())
 }
@@ -97,8 +97,8 @@ fn a_version_that_does_not_know_or_understand_policies_is_refused() {
     insta::assert_snapshot!(said("", unknown, 1), @"bad_request: this version of gemini is too old: it has no `--policy`, without which nothing holds it to `readonly`; install version 0.61.0 or newer: npm install -g @google/gemini-cli");
     let mut listener = Gemini.listener(&ask(), &settings());
     let mut next = |line: &str| match listener.complaint(line, &mut |_| ()) {
-        Next::Abort(failure) => failure.message,
-        next @ (Next::GoOn | Next::Say(_) | Next::Done) => format!("{next:?}"),
+        ListenerStep::Abort(failure) => failure.message,
+        next @ (ListenerStep::GoOn | ListenerStep::Say(_) | ListenerStep::Done) => format!("{next:?}"),
     };
     let id = unique_id(&ask());
     insta::assert_snapshot!(next(&format!("[USER] Policy file error in policy-{id}.toml:\n")), @"gemini did not understand the policy that holds it to `readonly`; Saihai was tried with version 0.61.0");
@@ -241,10 +241,10 @@ fn the_fourth_attempt_of_its_own_is_the_last() {
     let mut listener = Gemini.listener(&ask(), &settings());
     let mut told = Vec::new();
     let mut next = |line: &str| match listener.complaint(line, &mut |progress| told.push(progress)) {
-        Next::Abort(failure) => failure.class.name(),
-        Next::GoOn => "goes on",
-        Next::Say(_) => "speaks",
-        Next::Done => "done",
+        ListenerStep::Abort(failure) => failure.class.name(),
+        ListenerStep::GoOn => "goes on",
+        ListenerStep::Say(_) => "speaks",
+        ListenerStep::Done => "done",
     };
     assert_eq!(next("Attempt 1 failed with status 500. Retrying with backoff... _ApiError: {}\n"), "goes on");
     assert_eq!(next("Attempt 3 failed with status 500. Retrying with backoff...\n"), "goes on");

@@ -3,7 +3,7 @@
 use saihai_model::{Ask, Permission, Progress, ProviderKind, ProviderSettings};
 
 use super::*;
-use crate::agent::Exit;
+use crate::agent::ProcessExit;
 use crate::testing::{Said, ask, check_recorded, check_transcripts, hear, shown};
 
 fn settings() -> ProviderSettings {
@@ -34,7 +34,7 @@ fn started(permission: Permission, tools: Option<&[&str]>) -> String {
 }
 
 fn started_for(ask: &Ask, settings: &ProviderSettings) -> String {
-    let Invocation { arguments, environment, input, .. } = Opencode.invocation(ask, settings).unwrap();
+    let AgentInvocation { arguments, environment, input, .. } = Opencode.invocation(ask, settings).unwrap();
     let config = environment.iter().find(|(name, _)| name == "OPENCODE_CONFIG_CONTENT").unwrap();
     format!("{arguments:?}\n{}\n{input}", config.1)
 }
@@ -196,9 +196,9 @@ fn a_tool_may_be_at_work_inside_a_step() {
         let next = listener.output(line, &mut |_: Progress| ());
         (next, listener.is_busy())
     };
-    assert_eq!(busy(r#"{"type":"step_start"}"#), (Next::GoOn, true));
-    assert_eq!(busy(r#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#), (Next::GoOn, false));
-    assert_eq!(busy(STOP), (Next::Done, false));
+    assert_eq!(busy(r#"{"type":"step_start"}"#), (ListenerStep::GoOn, true));
+    assert_eq!(busy(r#"{"type":"step_finish","part":{"reason":"tool-calls"}}"#), (ListenerStep::GoOn, false));
+    assert_eq!(busy(STOP), (ListenerStep::Done, false));
 }
 
 // C-32, C-37: if its provider asks for hours, OpenCode sleeps for hours.
@@ -214,7 +214,7 @@ fn a_wait_of_its_own_has_an_end_and_is_a_rate_limit() {
     listener.output(r#"{"type":"step_start"}"#, &mut |_: Progress| ());
     assert_eq!(listener.pause(), None, "it was answered");
     listener.complaint(refused, &mut |_: Progress| ());
-    let answer = listener.end(&End { exit: Exit::Signal(15), complaints: refused.to_owned() });
+    let answer = listener.end(&ProcessEnd { exit: ProcessExit::Signal(15), complaints: refused.to_owned() });
     insta::assert_snapshot!(shown(&answer), @"rate_limited: opencode waits for its provider without a word: slow down");
 }
 
@@ -226,7 +226,7 @@ fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {
         listener.output(line, &mut |_: Progress| ());
     }
     let complaints = "! agent \"saihai-readonly\" not found. Falling back to default agent\n".to_owned();
-    let answer = listener.end(&End { exit: Exit::AfterDone, complaints });
+    let answer = listener.end(&ProcessEnd { exit: ProcessExit::AfterDone, complaints });
     assert_eq!(answer.unwrap_err().failure.class, FailureClass::BadRequest);
 }
 
@@ -234,9 +234,55 @@ fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {
 #[test]
 fn somebody_is_logged_in_where_there_are_credentials() {
     let check = |output: &str, expected| {
-        assert_eq!(logged_in(&Probed { code: Some(0), output: output.to_owned() }), expected, "{output}");
+        assert_eq!(
+            logged_in(&ProbeOutput { code: Some(0), output: output.to_owned() }),
+            expected,
+            "{output}"
+        );
     };
     check("┌  Credentials ~/.local/share/opencode/auth.json\n│\n└  0 credentials\n", Login::Out);
     check("┌  Credentials\n│\n●  Anthropic oauth\n│\n└  1 credentials\n", Login::In);
     check("", Login::Unknown);
+}
+
+mod log {
+    use super::super::*;
+
+    const REFUSED: &str = "timestamp=2026-11-17T16:49:18.999Z level=ERROR run=53d3ded1 message=\"stream error\" providerID=x modelID=m session.id=ses_1 small=false agent=build mode=primary error.error=\"AI_APICallError: slow down\"\n";
+
+    #[test]
+    fn a_refused_request_is_told_from_that_of_a_title_and_from_a_complaint() {
+        assert_eq!(stream_error(REFUSED), Some("slow down"));
+        assert_eq!(stream_error(&REFUSED.replace("small=false", "small=true")), None);
+        assert_eq!(stream_error(REFUSED.trim_start_matches("timestamp=")), None);
+        assert_eq!(stream_error("timestamp=x level=ERROR message=\"Failed to fetch models.dev\"\n"), None);
+        assert_eq!(without_log(&format!("{REFUSED}boom\n{REFUSED}")), "boom\n");
+    }
+}
+
+mod code {
+    use super::super::*;
+
+    #[test]
+    fn plugins_and_settings_that_may_name_some_are_found() {
+        let check = |file: &str, text: &str, expected: Option<&str>| {
+            let root = tempfile::tempdir().expect("a directory");
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            fs::write(path, text).expect("a file");
+            assert_eq!(project_code(root.path()).as_deref(), expected.map(Path::new), "{file}");
+        };
+        check(".opencode/plugin/a.js", "", Some(".opencode/plugin/a.js"));
+        check(".opencode/plugins/a.ts", "", Some(".opencode/plugins/a.ts"));
+        check(".opencode/plugin/README.md", "", None);
+        check(".opencode/plugin/deeper/a.js", "", None);
+        check("opencode.json", r#"{"model": "x/y"}"#, None);
+        check("opencode.json", r#"{"plugin": ["./evil.js"]}"#, Some("opencode.json"));
+        check(
+            ".opencode/opencode.jsonc",
+            r#"{"\u0070lugins": ["./evil.js"]}"#,
+            Some(".opencode/opencode.jsonc"),
+        );
+        check("src/plugin.js", "", None);
+    }
 }

@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 use saihai_model::Millis;
 
-use crate::process::{Grace, launcher};
+use crate::clock::GracePeriod;
+use crate::process::launcher;
 
 use super::stage::{HandClock, Stage, told};
 
@@ -288,7 +289,7 @@ async fn a_program_that_the_machine_has_no_room_for_is_tried_again() {
 #[tokio::test]
 async fn an_agent_that_ignores_being_asked_has_its_grace() {
     let (mut stage, clock) = by_hand();
-    stage.grace = Grace::new(Millis::seconds(10));
+    stage.grace = GracePeriod::new(Millis::seconds(10));
     let script = "trap 'echo asked >> asked' TERM; echo text begun; while :; do sleep 0.01; done";
     let asked = stage.path().join("asked");
     let mut seen = stage.seen.subscribe();

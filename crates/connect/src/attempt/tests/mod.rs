@@ -2,5 +2,6 @@
 
 mod ending;
 mod output;
+mod preparation;
 mod stage;
 mod talking;

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use saihai_model::ProviderAnswer;
 
 use super::stage::{Stage, told};
-use crate::attempt::hearing::LIMIT;
+use crate::attempt::output::LIMIT;
 
 // C-53, Connections case 29
 #[tokio::test]

@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use saihai_model::{
-    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderKind, ProviderSettings, Refusal,
-    Reply, Usage,
+    Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderKind, ProviderRefusal,
+    ProviderSettings, Reply, Usage,
 };
 use tempfile::TempDir;
 use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, End, Invocation, Listener, Next, Profile, failure};
-use crate::attempt::{Attempt, Installed, Means};
+use crate::agent::{
+    AgentInvocation, AgentListener, AgentProfile, AgentProgram, ListenerStep, ProcessEnd, failure,
+};
+use crate::attempt::{AgentAttempt, AttemptResources, InstalledAgent};
+use crate::clock::GracePeriod;
 pub(super) use crate::clock::HandClock;
 use crate::clock::{Clock, RealTime};
-use crate::process::Grace;
 use crate::redact::Redactor;
 use crate::script::tests::say::ask;
 
@@ -28,7 +30,7 @@ use crate::script::tests::say::ask;
 /// on standard error announces a wait.
 pub(super) struct Shell;
 
-static PROFILE: Profile = Profile {
+static PROFILE: AgentProfile = AgentProfile {
     kind: ProviderKind::Command,
     program: "sh",
     install: "apt install dash",
@@ -38,15 +40,15 @@ static PROFILE: Profile = Profile {
     max_prompt: 20_000_000,
 };
 
-impl Agent for Shell {
-    fn profile(&self) -> &'static Profile {
+impl AgentProgram for Shell {
+    fn profile(&self) -> &'static AgentProfile {
         &PROFILE
     }
 
-    fn invocation(&self, ask: &Ask, _settings: &ProviderSettings) -> Result<Invocation, Failure> {
+    fn invocation(&self, ask: &Ask, _settings: &ProviderSettings) -> Result<AgentInvocation, Failure> {
         let script = ask.persona.clone().unwrap_or_default();
         let model = ask.model.clone().unwrap_or_default();
-        Ok(Invocation {
+        Ok(AgentInvocation {
             arguments: vec!["-c".into(), script, "sh".into(), model],
             environment: vec![("SHELL_SET".into(), "1".into())],
             files: vec![(format!("{}/told.txt", ask.scratch), "told".into())],
@@ -54,13 +56,13 @@ impl Agent for Shell {
         })
     }
 
-    fn listener(&self, _ask: &Ask, _settings: &ProviderSettings) -> Box<dyn Listener> {
-        Box::new(Heard::default())
+    fn listener(&self, _ask: &Ask, _settings: &ProviderSettings) -> Box<dyn AgentListener> {
+        Box::new(RecordedOutput::default())
     }
 }
 
 #[derive(Default)]
-struct Heard {
+struct RecordedOutput {
     texts: Vec<String>,
     session: Option<String>,
     tools: u32,
@@ -69,13 +71,13 @@ struct Heard {
     pauses: bool,
 }
 
-impl Listener for Heard {
-    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+impl AgentListener for RecordedOutput {
+    fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
         let line = line.trim_end_matches(['\r', '\n']);
         let json = serde_json::from_str::<serde_json::Value>(line).ok();
         if let Some(text) = json.as_ref().and_then(|json| json["text"].as_str()) {
             self.texts.push(text.to_owned());
-            return Next::GoOn;
+            return ListenerStep::GoOn;
         }
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
@@ -97,23 +99,23 @@ impl Listener for Heard {
             "done" => {
                 self.done = true;
                 tell(Progress::Text("done".to_owned()));
-                return Next::Done;
+                return ListenerStep::Done;
             }
-            "abort" => return Next::Abort(failure(FailureClass::BadRequest, rest)),
+            "abort" => return ListenerStep::Abort(failure(FailureClass::BadRequest, rest)),
             _ => {}
         }
-        Next::GoOn
+        ListenerStep::GoOn
     }
 
-    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> Next {
+    fn complaint(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep {
         if line.trim_end() == "pause" {
             self.pauses = true;
             self.failed = Some("it waits".to_owned());
             tell(Progress::Retrying("it waits".to_owned()));
         }
         match line.trim_end().strip_prefix("abort ") {
-            Some(why) => Next::Abort(failure(FailureClass::Refused, why)),
-            None => Next::GoOn,
+            Some(why) => ListenerStep::Abort(failure(FailureClass::Refused, why)),
+            None => ListenerStep::GoOn,
         }
     }
 
@@ -125,11 +127,11 @@ impl Listener for Heard {
         self.pauses.then_some(Millis::seconds(7))
     }
 
-    fn end(self: Box<Self>, end: &End) -> ProviderAnswer {
+    fn end(self: Box<Self>, end: &ProcessEnd) -> ProviderAnswer {
         let usage = Usage { output: Some(self.texts.len() as u64), ..Usage::default() };
         let refuse = |class, words: String| {
-            let refusal = Refusal::from(Failure::new(class, words));
-            Err(Refusal { usage: usage.clone(), session: self.session.clone(), ..refusal })
+            let refusal = ProviderRefusal::from(Failure::new(class, words));
+            Err(ProviderRefusal { usage: usage.clone(), session: self.session.clone(), ..refusal })
         };
         if let Some(words) = self.failed {
             return refuse(FailureClass::RateLimited, words);
@@ -159,7 +161,7 @@ pub(super) struct Stage {
     pub(super) stop: CancellationToken,
     pub(super) program: PathBuf,
     pub(super) launcher: Option<PathBuf>,
-    pub(super) grace: Grace,
+    pub(super) grace: GracePeriod,
     pub(super) seen: watch::Sender<Vec<Progress>>,
 }
 
@@ -176,7 +178,7 @@ impl Stage {
             stop: CancellationToken::new(),
             program: "/bin/sh".into(),
             launcher: None,
-            grace: Grace::new(Millis(20)),
+            grace: GracePeriod::new(Millis(20)),
             seen: watch::Sender::default(),
         }
     }
@@ -210,7 +212,7 @@ impl Stage {
         };
         let environment: Vec<(OsString, OsString)> =
             self.environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let means = Arc::new(Means {
+        let means = Arc::new(AttemptResources {
             clock: Arc::clone(&self.clock),
             grace: self.grace.clone(),
             redactor: Arc::new(Redactor::of_environment(&environment)),
@@ -219,7 +221,7 @@ impl Stage {
             staying: tokio::sync::mpsc::unbounded_channel().0,
         });
         let settings = self.settings.clone();
-        let installed = Installed {
+        let installed = InstalledAgent {
             agent: &Shell,
             settings,
             program: self.program.clone(),
@@ -227,7 +229,7 @@ impl Stage {
             probed: OnceCell::new(),
         };
         let progress = |news| self.seen.send_modify(|seen| seen.push(news));
-        Attempt::new(ask, Arc::new(installed), None).answer(&progress, self.stop.clone()).await
+        AgentAttempt::new(ask, Arc::new(installed), None).answer(&progress, self.stop.clone()).await
     }
 
     /// Runs a shell program, and an action after the given amount of progress.

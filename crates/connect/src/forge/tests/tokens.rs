@@ -30,7 +30,7 @@ async fn a_token_is_that_of_the_variable_else_the_one_gh_keeps_for_the_host() {
     let missing = find_token("github.com", &only_gh).await.expect_err("another host");
     assert_eq!(
         missing.to_string(),
-        "there is no token for `github.com`; set `GITHUB_TOKEN`, or log in with `gh auth login --hostname github.com`"
+        "no token for `github.com`; set `GITHUB_TOKEN`, or log in with `gh auth login --hostname github.com`"
     );
 }
 

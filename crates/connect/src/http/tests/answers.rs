@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use saihai_model::{Ask, Millis, Progress, ProviderSettings};
 use serde_json::json;
 
-use super::server::{HEAD, Piece, Server, refusal, stream, written};
 use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World, shown, told};
-use crate::http::api::Api;
-use crate::http::events::Events;
+use crate::http::api::ModelApi;
+use crate::http::exchange::EventStreamParser;
+use crate::testing::loopback_server::{HEAD, LoopbackServer, Piece, refusal, stream, written};
 
 // C-20, C-27: text, and the tokens of this turn.
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn an_answer_is_its_text_and_its_tokens() {
 async fn text_is_shown_as_it_comes() {
     for (kind, hello) in [(Anthropic, HELLO_ANTHROPIC), (Openai, HELLO_OPENAI)] {
         let world = World::new(kind);
-        let server = Server::start(vec![stream(hello)]).await;
+        let server = LoopbackServer::start(vec![stream(hello)]).await;
         let (_, progress) = world.answer(&server, world.ask()).await;
         assert_eq!(progress, [Progress::Text("Hel".into()), Progress::Text("lo 計".into())]);
     }
@@ -104,7 +104,7 @@ async fn a_server_that_answers_at_once_is_heard_and_then_asked_without_a_stream(
     let call = r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":"tool_calls"}]}"#;
     let world = World::new(Openai);
     world.write("a", "one\n");
-    let server = Server::start(vec![whole(call), whole(WHOLE)]).await;
+    let server = LoopbackServer::start(vec![whole(call), whole(WHOLE)]).await;
     let ask = Ask { tools: Some(vec!["read_file".to_owned()]), ..world.ask() };
     let (answer, _) = world.answer(&server, ask).await;
     assert_snapshot!(shown(&answer), @r#"
@@ -151,7 +151,7 @@ async fn tokens_of_an_answer_that_failed_are_counted() {
 #[tokio::test]
 async fn what_an_answer_said_before_it_was_cut_off_is_kept() {
     let cut = HELLO_ANTHROPIC.replace("end_turn", "max_tokens");
-    let (world, server) = (World::new(Anthropic), Server::start(vec![stream(&cut)]).await);
+    let (world, server) = (World::new(Anthropic), LoopbackServer::start(vec![stream(&cut)]).await);
     let (answer, _) = world.answer(&server, world.ask()).await;
     assert_eq!(answer.unwrap_err().said.as_deref(), Some("Hello 計"));
 }
@@ -268,7 +268,7 @@ proptest! {
             "\\{\"choices\":\\[(\\{\"delta\":\\{\"tool_calls\":\\[(\\{\"index\":[0-9],\"id\":\"x\"\\}|\\{\\}|3)\\]\\}\\}|7)?\\]\\}",
         ], 0..12)
     ) {
-        for api in [Api::Anthropic, Api::Openai] {
+        for api in [ModelApi::Anthropic, ModelApi::Openai] {
             let mut listener = api.listener();
             for event in &events {
                 let _ = listener.hear(event, &mut |_| {});
@@ -282,12 +282,12 @@ proptest! {
     // C-81: the result does not depend on the chunks of an answer.
     #[test]
     fn an_answer_does_not_depend_on_how_it_was_cut(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
-        for (api, hello) in [(Api::Anthropic, HELLO_ANTHROPIC), (Api::Openai, HELLO_OPENAI)] {
+        for (api, hello) in [(ModelApi::Anthropic, HELLO_ANTHROPIC), (ModelApi::Openai, HELLO_OPENAI)] {
             let bytes = written(hello).into_bytes();
             let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
             at.extend([0, bytes.len()]);
             at.sort_unstable();
-            let (mut events, mut listener, mut told) = (Events::default(), api.listener(), String::new());
+            let (mut events, mut listener, mut told) = (EventStreamParser::default(), api.listener(), String::new());
             for pair in at.windows(2) {
                 for data in events.feed(&bytes[pair[0]..pair[1]]).unwrap() {
                     listener.hear(&data, &mut |text| told.push_str(text)).unwrap();

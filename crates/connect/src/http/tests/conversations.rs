@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 use saihai_model::{Ask, Progress, ProviderKind};
 use serde_json::{Value, json};
 
-use super::server::{Piece, Server, stream};
 use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World, shown};
+use crate::testing::loopback_server::{LoopbackServer, Piece, stream};
 
 /// Returns an answer that requests tools, in the API's format.
 fn wants(kind: ProviderKind, calls: &[(&str, Value)]) -> Vec<Piece> {
@@ -64,7 +64,7 @@ async fn a_model_looks_around_before_it_answers() {
         let world = World::new(kind);
         world.write("a.txt", "one\ntwo\n");
         let calls = [("read_file", json!({ "path": "a.txt" })), ("grep", json!({ "pattern": "w" }))];
-        let server = Server::start(vec![wants(kind, &calls), hello(kind)]).await;
+        let server = LoopbackServer::start(vec![wants(kind, &calls), hello(kind)]).await;
         let (answer, progress) = world.answer(&server, looking(&world)).await;
         let told = shown(&answer);
         if kind == Anthropic {
@@ -115,7 +115,7 @@ async fn what_a_tool_may_not_do_is_told_to_the_model_and_the_turn_goes_on() {
         ("read_file", json!("{\"path\": ")),
         ("read_file", json!({ "file": "a" })),
     ];
-    let server = Server::start(vec![wants(Openai, &calls), hello(Openai)]).await;
+    let server = LoopbackServer::start(vec![wants(Openai, &calls), hello(Openai)]).await;
     let (answer, progress) = world.answer(&server, looking(&world)).await;
     assert_snapshot!(shown(&answer), @r#"
     text: "Hello 計"
@@ -159,7 +159,7 @@ async fn a_model_that_only_looks_around_is_stopped() {
     let world = World::new(Anthropic);
     let calls = [("list_files", json!({}))];
     let answers = vec![wants(Anthropic, &calls); 10];
-    let server = Server::start(answers).await;
+    let server = LoopbackServer::start(answers).await;
     let (answer, _) = world.answer(&server, Ask { max_calls: Some(3), ..looking(&world) }).await;
     assert_snapshot!(shown(&answer), @r#"
     bad_request: the model still asked for tools after 3 calls
@@ -178,7 +178,8 @@ async fn a_structured_answer_may_come_after_a_look_around() {
     let read = ("read_file", json!({ "path": "a.txt" }));
     let both = [("answer", json!({ "n": 1 })), read.clone()];
     let server =
-        Server::start(vec![wants(Anthropic, &[read]), wants(Anthropic, &both), hello(Anthropic)]).await;
+        LoopbackServer::start(vec![wants(Anthropic, &[read]), wants(Anthropic, &both), hello(Anthropic)])
+            .await;
     let (answer, _) = world.answer(&server, Ask { schema: Some(schema), ..looking(&world) }).await;
     assert_snapshot!(shown(&answer), @r#"
     text: "{\"n\":1}"
@@ -201,7 +202,7 @@ async fn a_structured_answer_may_come_after_a_look_around() {
 async fn tools_nobody_has_here_are_said() {
     let world = World::new(Openai);
     let ask = || Ask { tools: Some(vec!["Read".into(), "Bash".into(), "WebSearch".into()]), ..world.ask() };
-    let server = Server::start(vec![hello(Openai), hello(Openai)]).await;
+    let server = LoopbackServer::start(vec![hello(Openai), hello(Openai)]).await;
     let first = world.answer(&server, ask()).await.0.unwrap();
     assert_eq!(first.warnings, ["`it` has no tool `Bash`, `WebSearch`"]);
     let second = world.answer(&server, Ask { session: first.session, ..ask() }).await.0.unwrap();
@@ -213,7 +214,7 @@ async fn tools_nobody_has_here_are_said() {
 async fn a_session_is_gone_on_with() {
     for kind in [Anthropic, Openai] {
         let world = World::new(kind);
-        let server = Server::start(vec![hello(kind), hello(kind), hello(kind)]).await;
+        let server = LoopbackServer::start(vec![hello(kind), hello(kind), hello(kind)]).await;
         let first = world.answer(&server, world.ask()).await.0.unwrap();
         let on = |prompt: &str, session: &Option<String>| Ask {
             prompt: prompt.into(),
@@ -251,7 +252,7 @@ async fn an_answer_whose_session_cannot_be_kept_is_still_one() {
     let world = World::new(Openai);
     let file = world.directory.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let server = Server::start(vec![hello(Openai)]).await;
+    let server = LoopbackServer::start(vec![hello(Openai)]).await;
     let ask = Ask { scratch: file.join("below").display().to_string(), ..world.ask() };
     let reply = world.answer(&server, ask).await.0.unwrap();
     assert_eq!((reply.text.as_str(), reply.session), ("Hello 計", None));

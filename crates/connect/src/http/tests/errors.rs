@@ -3,10 +3,10 @@
 use insta::assert_snapshot;
 use saihai_model::{Ask, Permission, ProviderSettings};
 
-use super::server::{HEAD, Piece, Server, refusal, stream};
 use super::support::{Anthropic, HELLO_OPENAI, Openai, World, shown, told};
-use crate::http::Service;
+use crate::http::ModelService;
 use crate::redact::Redactor;
+use crate::testing::loopback_server::{HEAD, LoopbackServer, Piece, refusal, stream};
 
 // C-32, C-34
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_refusal_is_classified_and_says_when_to_come_again() {
 // C-81: the client does not follow redirects to another host, and sends no key there.
 #[tokio::test]
 async fn a_redirect_to_another_host_is_not_followed() {
-    let other = Server::start(vec![stream(HELLO_OPENAI)]).await;
+    let other = LoopbackServer::start(vec![stream(HELLO_OPENAI)]).await;
     let to = format!("location: {}/chat/completions\r\n", other.url());
     for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
         let said = told(Openai, refusal(status, &to, "")).await;
@@ -49,7 +49,7 @@ async fn a_redirect_to_another_host_is_not_followed() {
 async fn a_redirect_on_the_same_host_is_followed_with_its_body() {
     let moved = refusal("307 Temporary Redirect", "location: /elsewhere\r\n", "");
     let world = World::new(Openai);
-    let server = Server::start(vec![moved, stream(HELLO_OPENAI)]).await;
+    let server = LoopbackServer::start(vec![moved, stream(HELLO_OPENAI)]).await;
     let (answer, _) = world.answer(&server, world.ask()).await;
     assert_eq!(answer.unwrap().text, "Hello 計");
     let seen = server.seen();
@@ -61,7 +61,7 @@ async fn a_redirect_on_the_same_host_is_followed_with_its_body() {
 async fn a_request_is_not_sent_in_circles() {
     let moved = refusal("307 Temporary Redirect", "location: /again\r\n", "");
     let world = World::new(Openai);
-    let server = Server::start(vec![moved; 20]).await;
+    let server = LoopbackServer::start(vec![moved; 20]).await;
     let said = shown(&world.answer(&server, world.ask()).await.0);
     assert_snapshot!(said, @"bad_request: HTTP 307 to `/again`, which is not followed; set `base_url`");
     assert_eq!(server.seen().len(), 6);
@@ -143,7 +143,7 @@ async fn our_key_is_never_told() {
         {"choices":[{"delta":{"content":"Your key is sk-12345"}}]}
         {"choices":[{"delta":{"content":"6789."}}]}
         [DONE]"#;
-    let server = Server::start(vec![stream(echo)]).await;
+    let server = LoopbackServer::start(vec![stream(echo)]).await;
     let (answer, progress) = world.answer(&server, world.ask()).await;
     assert_snapshot!(shown(&answer), @r#"text: "Your key is [redacted:OPENAI_API_KEY].""#);
     // Also if it arrives in two parts, and in the saved conversation.
@@ -160,7 +160,7 @@ async fn a_secret_in_a_file_is_not_sent() {
     let look = r#"
         {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"read_file","arguments":"{\"path\":\"notes.txt\"}"}}]}}]}
         [DONE]"#;
-    let server = Server::start(vec![stream(look), stream(HELLO_OPENAI)]).await;
+    let server = LoopbackServer::start(vec![stream(look), stream(HELLO_OPENAI)]).await;
     world.answer(&server, Ask { tools: None, ..world.ask() }).await.0.unwrap();
     let told = server.seen()[1].body["messages"][2]["content"].clone();
     assert_eq!(told, "1\tuse [redacted:OTHER_TOKEN] for it\n");
@@ -184,7 +184,8 @@ async fn what_can_never_be_answered_is_not_sent() {
 /// Opens a provider with these settings only.
 fn opened(settings: &ProviderSettings, environment: &[(&str, &str)]) -> String {
     let environment: Vec<_> = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    match Service::open(&"it".into(), settings, &environment, &Redactor::of_environment(&[]).into()).unwrap()
+    match ModelService::open(&"it".into(), settings, &environment, &Redactor::of_environment(&[]).into())
+        .unwrap()
     {
         Ok(service) => format!("{} {:?}", service.url, service.key),
         Err(error) => error.to_string(),
@@ -232,7 +233,7 @@ fn address_and_key_come_from_the_settings_and_the_environment() {
     provider `it` has no key; set `OPENAI_API_KEY`
     the key in `OPENAI_API_KEY` has characters that no key has
     provider `it`: `OPENAI_BASE_URL` is not the address of a server: it begins with `ftp:` and not with `https:` or `http:`
-    provider `it`: `OPENAI_BASE_URL` is not the address of a server: a user name or password must not stand in it
+    provider `it`: `OPENAI_BASE_URL` is not the address of a server: it must not contain a user name or password
     provider `it`: `OPENAI_BASE_URL` is not the address of a server: relative URL without a base
     ");
 }

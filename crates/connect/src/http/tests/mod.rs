@@ -2,6 +2,5 @@ mod answers;
 mod conversations;
 mod errors;
 mod requests;
-mod server;
 mod stopping;
 mod support;

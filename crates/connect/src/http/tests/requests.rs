@@ -3,11 +3,11 @@
 use saihai_model::Ask;
 use serde_json::json;
 
-use super::server::{Seen, Server, stream};
 use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World};
+use crate::testing::loopback_server::{LoopbackServer, Seen, stream};
 
 async fn sent(world: &World, answer: &str, ask: Ask) -> Seen {
-    let server = Server::start(vec![stream(answer)]).await;
+    let server = LoopbackServer::start(vec![stream(answer)]).await;
     world.answer(&server, ask).await.0.unwrap();
     server.seen().remove(0)
 }

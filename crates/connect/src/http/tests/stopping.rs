@@ -7,8 +7,8 @@ use saihai_model::{Ask, Millis, Progress, ProviderAnswer};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::server::{HEAD, Piece, Server, stream, written};
 use super::support::{Anthropic, HELLO_ANTHROPIC, HELLO_OPENAI, Openai, World, shown};
+use crate::testing::loopback_server::{HEAD, LoopbackServer, Piece, stream, written};
 
 fn without_end(begun: &str) -> Vec<Piece> {
     vec![Piece::Bytes(format!("{HEAD}{}", written(begun)).into_bytes()), Piece::Hang]
@@ -39,7 +39,7 @@ async fn an_attempt_has_a_deadline_however_busy_it_is() {
     let world = World::new(Anthropic);
     let ping = b"data: {\"type\":\"ping\"}\n\n".to_vec();
     let busy = vec![Piece::Bytes(HEAD.into()), Piece::Forever(ping)];
-    let server = Server::start(vec![busy]).await;
+    let server = LoopbackServer::start(vec![busy]).await;
     let (answer, _) = world.answer(&server, Ask { timeout: Some(Millis(300)), ..world.ask() }).await;
     let refusal = answer.unwrap_err();
     assert_eq!(refusal.failure.message, "timed out after 300 ms");
@@ -48,7 +48,11 @@ async fn an_attempt_has_a_deadline_however_busy_it_is() {
 }
 
 /// Stops an ask at its first progress.
-async fn stopped_at_first_sight(world: &World, server: &Server, ask: Ask) -> (ProviderAnswer, Vec<Progress>) {
+async fn stopped_at_first_sight(
+    world: &World,
+    server: &LoopbackServer,
+    ask: Ask,
+) -> (ProviderAnswer, Vec<Progress>) {
     let stop = CancellationToken::new();
     let seen = Mutex::new(Vec::new());
     let (told, mut heard) = mpsc::unbounded_channel();
@@ -69,7 +73,7 @@ async fn stopped_at_first_sight(world: &World, server: &Server, ask: Ask) -> (Pr
 #[tokio::test]
 async fn a_stopped_ask_closes_its_connection_and_says_what_it_spent() {
     let world = World::new(Anthropic);
-    let server = Server::start(vec![without_end(&begun())]).await;
+    let server = LoopbackServer::start(vec![without_end(&begun())]).await;
     let (answer, progress) = stopped_at_first_sight(&world, &server, world.ask()).await;
     assert_snapshot!(shown(&answer), @r#"
     cancelled: stopped
@@ -83,7 +87,7 @@ async fn a_stopped_ask_closes_its_connection_and_says_what_it_spent() {
 #[tokio::test]
 async fn an_answer_that_is_complete_stands_though_it_was_stopped() {
     let world = World::new(Openai);
-    let server = Server::start(vec![stream(HELLO_OPENAI)]).await;
+    let server = LoopbackServer::start(vec![stream(HELLO_OPENAI)]).await;
     let stop = CancellationToken::new();
     let stopping = stop.clone();
     // The whole answer is one chunk, so its end has arrived when its text is displayed.
@@ -96,7 +100,7 @@ async fn an_answer_that_is_complete_stands_though_it_was_stopped() {
 #[tokio::test]
 async fn an_ask_that_was_stopped_before_it_began_sends_nothing() {
     let world = World::new(Openai);
-    let server = Server::start(vec![stream(HELLO_OPENAI)]).await;
+    let server = LoopbackServer::start(vec![stream(HELLO_OPENAI)]).await;
     let stop = CancellationToken::new();
     stop.cancel();
     let turn = world.service(&server.url()).ask(world.ask());

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 
 use saihai_model::{
-    Ask, CallId, Millis, Permission, Place, Progress, ProviderAnswer, ProviderKind, ProviderSettings, Purpose,
+    Ask, CallId, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings, Purpose,
+    RoundPosition,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::server::{Piece, Server};
-use crate::http::Service;
+use crate::http::ModelService;
 use crate::redact::Redactor;
+use crate::testing::loopback_server::{LoopbackServer, Piece};
 
 pub(super) use ProviderKind::{Anthropic, Openai};
 
@@ -44,11 +45,13 @@ impl World {
             call: CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 },
             stage: "plan".into(),
             turn: Some("plan".into()),
-            place: Place::Main(0),
+            place: RoundPosition::Main(0),
             purpose: Purpose::Work,
             attempt: 1,
             role: None,
             foreign: false,
+            rehearsal: false,
+            program: None,
             directory: place("work"),
             prompt: "Plan it.".into(),
             persona: None,
@@ -68,16 +71,16 @@ impl World {
     }
 
     /// Returns the provider at an address.
-    pub(super) fn service(&self, url: &str) -> Service {
+    pub(super) fn service(&self, url: &str) -> ModelService {
         let settings = ProviderSettings { base_url: Some(url.to_owned()), ..self.settings.clone() };
         let environment: Vec<_> =
             self.environment.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let redactor = Redactor::of_environment(&environment).into();
-        Service::open(&"it".into(), &settings, &environment, &redactor).unwrap().unwrap()
+        ModelService::open(&"it".into(), &settings, &environment, &redactor).unwrap().unwrap()
     }
 
     /// Asks a server and waits for the answer.
-    pub(super) async fn answer(&self, server: &Server, ask: Ask) -> (ProviderAnswer, Vec<Progress>) {
+    pub(super) async fn answer(&self, server: &LoopbackServer, ask: Ask) -> (ProviderAnswer, Vec<Progress>) {
         let seen = Mutex::new(Vec::new());
         let tell = |progress| seen.lock().unwrap().push(progress);
         let turn = self.service(&server.url()).ask(ask);
@@ -87,7 +90,7 @@ impl World {
 
     /// Returns a summary of one ask with these answers.
     pub(super) async fn told(&self, answers: Vec<Vec<Piece>>, ask: Ask) -> String {
-        let server = Server::start(answers).await;
+        let server = LoopbackServer::start(answers).await;
         shown(&self.answer(&server, ask).await.0)
     }
 }

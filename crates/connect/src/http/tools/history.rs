@@ -1,12 +1,21 @@
 //! `git_diff`, `git_log`, `git_show` and `git_blame`: the history of files (R-37).
+//!
+//! An agent that writes project files can also write `.git/config`. So these tools use the hardened git,
+//! which runs no other program (R-38). They only read commits, and no text from a model becomes an option.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::compared::Comparison;
-use super::git::{self, revision};
-use super::{Input, Reach, Tool};
+use super::{LONGEST_PAGE, ModelTool, ToolContext, ToolInput, cut};
 
-pub(super) static DIFF: Tool = Tool {
+pub(super) static DIFF: ModelTool = ModelTool {
     name: "git_diff",
     description: "Shows what differs between two revisions, as a unified diff.",
     schema: || {
@@ -23,11 +32,12 @@ pub(super) static DIFF: Tool = Tool {
     run: |reach, input| {
         let (from, to) = (revision(input.required("from")?)?, revision(input.text("to")?.unwrap_or("HEAD"))?);
         let context = format!("--unified={}", input.number_of("context", 0..=50)?.unwrap_or(3));
-        Comparison { command: "diff", how: &[&context], of: &[from, to] }.told(reach, &paths(reach, input)?)
+        GitComparison { command: "diff", how: &[&context], of: &[from, to] }
+            .told(reach, &paths(reach, input)?)
     },
 };
 
-pub(super) static LOG: Tool = Tool {
+pub(super) static LOG: ModelTool = ModelTool {
     name: "git_log",
     description: "Lists commits, newest first: hash, day, author and subject.",
     schema: || {
@@ -46,11 +56,11 @@ pub(super) static LOG: Tool = Tool {
         let mut arguments = words(&["log", "--no-color", "--no-ext-diff", "--no-textconv", "--no-patch"]);
         arguments.extend(words(&["--format=%H %as %an: %s", &max, "--end-of-options", rev, "--"]));
         arguments.extend(paths(reach, input)?);
-        git::run(reach, &arguments)
+        run_git(reach, &arguments)
     },
 };
 
-pub(super) static SHOW: Tool = Tool {
+pub(super) static SHOW: ModelTool = ModelTool {
     name: "git_show",
     description: "Shows a commit with its changes, or a file as it was in a revision.",
     schema: || {
@@ -67,16 +77,16 @@ pub(super) static SHOW: Tool = Tool {
         let Some(path) = input.text("path")? else {
             let commit = format!("{rev}^{{commit}}");
             let how = ["--format=%H %as %an: %B"];
-            return Comparison { command: "show", how: &how, of: &[&commit] }.told(reach, &[]);
+            return GitComparison { command: "show", how: &how, of: &[&commit] }.told(reach, &[]);
         };
         let file = format!("{rev}:{}", reach.allowed(path)?);
         let mut arguments = words(&["show", "--no-color", "--no-ext-diff", "--no-textconv"]);
         arguments.extend(words(&["--end-of-options", &file, "--"]));
-        git::run(reach, &arguments)
+        run_git(reach, &arguments)
     },
 };
 
-pub(super) static BLAME: Tool = Tool {
+pub(super) static BLAME: ModelTool = ModelTool {
     name: "git_blame",
     description: "Shows for each line of a file in which commit it was last changed, when and by whom.",
     schema: || {
@@ -100,14 +110,14 @@ pub(super) static BLAME: Tool = Tool {
         let mut arguments = words(&["blame", "--no-textconv", "--date=short", "-L", &range]);
         // `blame` has no `--end-of-options`, but a revision never looks like an option.
         arguments.extend(words(&[rev, "--", &path]));
-        git::run(reach, &arguments)
+        run_git(reach, &arguments)
     },
 };
 
 const MOST_LINES: u64 = 100_000_000;
 
 /// Returns the named paths, if a model may see all of them.
-fn paths(reach: &Reach, input: &Input<'_>) -> Result<Vec<String>, String> {
+fn paths(reach: &ToolContext, input: &ToolInput<'_>) -> Result<Vec<String>, String> {
     input.texts("paths")?.into_iter().map(|path| reach.allowed(path)).collect()
 }
 
@@ -119,233 +129,179 @@ fn object(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-    use std::process::Command;
+struct GitComparison<'a> {
+    command: &'a str,
+    /// Flags for the output only.
+    how: &'a [&'a str],
+    of: &'a [&'a str],
+}
 
-    use insta::assert_snapshot;
-    use tempfile::TempDir;
+/// Flags of every diff, which override the configuration. git never runs inside a submodule, which has a
+/// configuration of its own.
+const DIFF_FLAGS: [&str; 5] =
+    ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--relative"];
 
-    use super::*;
-    use crate::http::tools::Halt;
-
-    /// Creates a repository with two commits and an ignored file that contains a key.
-    fn repository() -> TempDir {
-        let place = tempfile::tempdir().unwrap();
-        let git = |arguments: &[&str]| git_in(place.path(), arguments);
-        git(&["init", "--quiet", "--initial-branch=main"]);
-        fs::write(place.path().join(".gitignore"), ".env\n").unwrap();
-        fs::write(place.path().join("a.py"), "one = 1\n").unwrap();
-        git(&["add", "--all"]);
-        git(&["commit", "--quiet", "--message", "the first"]);
-        fs::write(place.path().join("a.py"), "one = 1\ntwo = 2\n").unwrap();
-        git(&["commit", "--quiet", "--all", "--message", "the second"]);
-        fs::write(place.path().join(".env"), "KEY=1\n").unwrap();
-        place
-    }
-
-    fn git_in(place: &Path, arguments: &[&str]) {
-        let done = Command::new("git")
-            .args(["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgSign=false"])
-            .args(arguments)
-            .current_dir(place)
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_AUTHOR_DATE", "2026-02-06T08:56:00Z")
-            .env("GIT_COMMITTER_DATE", "2026-02-06T08:56:00Z")
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{done:?}");
-    }
-
-    fn run(place: &Path, tool: &Tool, input: &Value) -> Result<String, String> {
-        let (halt, _guard) = Halt::after_a_while();
-        let reach = Reach::open(&place.display().to_string(), "", halt).unwrap();
-        tool.run(&reach, input)
-    }
-
-    fn equal(text: &str) -> String {
-        let mut shown = String::new();
-        for word in text.split_inclusive([' ', '\n', '.']) {
-            let bare = word.trim_end_matches([' ', '\n', '.']).trim_start_matches('^');
-            let is_hash = bare.len() >= 7 && bare.chars().all(|c| c.is_ascii_hexdigit());
-            shown.push_str(&if is_hash { word.replace(bare, "<hash>") } else { word.to_owned() });
-        }
-        shown
-    }
-
-    // R-37
-    #[test]
-    fn history_is_told_in_four_ways() {
-        let place = repository();
-        let said = |tool: &Tool, input: Value| equal(&run(place.path(), tool, &input).unwrap());
-        assert!(said(&DIFF, json!({"from": "HEAD~1", "context": 0})).contains("@@ -"));
-        assert_snapshot!(said(&DIFF, json!({"from": "HEAD~1", "paths": ["a.py"], "context": 1})), @"
-    diff --git a/a.py b/a.py
-    index <hash>..<hash> 100644
-    --- a/a.py
-    +++ b/a.py
-    @@ -1 +1,2 @@
-     one = 1
-    +two = 2
-    ");
-        assert_snapshot!(said(&LOG, json!({"max": 1})), @"<hash> 2026-02-06 T: the second");
-        assert_snapshot!(said(&SHOW, json!({"rev": "HEAD~1", "path": "a.py"})), @"one = 1");
-        assert_snapshot!(said(&BLAME, json!({"path": "a.py", "start_line": 2, "end_line": 2})), @"<hash> (T 2026-02-06 2) two = 2");
-        assert_eq!(said(&DIFF, json!({"from": "HEAD"})), "[nothing]\n");
-    }
-
-    // R-38, case 42
-    #[test]
-    fn what_could_write_or_lead_elsewhere_is_refused() {
-        let place = repository();
-        let before = listed(place.path());
-        let refused = |tool: &Tool, input: Value| run(place.path(), tool, &input).unwrap_err();
-        assert_eq!(refused(&DIFF, json!({"from": "--output=f"})), "`--output=f` is no revision");
-        assert_eq!(
-            refused(&DIFF, json!({"from": "HEAD", "to": "HEAD..main"})),
-            "`HEAD..main` is no revision"
-        );
-        assert_eq!(refused(&SHOW, json!({"rev": "HEAD:.env"})), "`HEAD:.env` is no revision");
-        assert!(refused(&SHOW, json!({"rev": "HEAD", "path": ".env"})).contains("ignored by git"));
-        assert!(refused(&BLAME, json!({"path": "../x"})).contains("inside the working directory"));
-        assert!(refused(&LOG, json!({"paths": [".git/config"]})).contains("belongs to git"));
-        assert!(refused(&DIFF, json!({"from": "nowhere"})).contains("nowhere"));
-        assert_eq!(refused(&LOG, json!({"output": "f"})), "`git_log` has no argument `output`");
-        assert_eq!(listed(place.path()), before, "nothing is written");
-    }
-
-    // R-38
-    #[test]
-    fn nothing_a_repository_is_set_to_run_is_run() {
-        let place = repository();
-        let marker = place.path().join("ran");
-        let program = format!("touch {}; cat", marker.display());
-        let config = format!(
-            "[diff]\n\texternal = {program}\n[core]\n\tpager = {program}\n\tfsmonitor = {program}\n[log]\n\tshowSignature = true\n\
-             [gpg]\n\tprogram = {program}\n[diff \"evil\"]\n\ttextconv = {program}\n\tcommand = {program}\n"
-        );
-        let path = place.path().join(".git/config");
-        fs::write(&path, fs::read_to_string(&path).unwrap() + &config).unwrap();
-        fs::write(place.path().join(".git/info/attributes"), "*.py diff=evil\n").unwrap();
-        for (tool, input) in [
-            (&DIFF, json!({"from": "HEAD~1"})),
-            (&LOG, json!({})),
-            (&SHOW, json!({"rev": "HEAD"})),
-            (&SHOW, json!({"rev": "HEAD", "path": "a.py"})),
-            (&BLAME, json!({"path": "a.py"})),
-        ] {
-            run(place.path(), tool, &input).unwrap();
-            assert!(!marker.exists(), "{} ran something", tool.name);
-        }
-    }
-
-    // R-38: a submodule has a configuration of its own, so git must not run inside it.
-    #[test]
-    fn nothing_a_submodule_is_set_to_run_is_run() {
-        let (place, inner) = (repository(), repository());
-        let git = |directory: &Path, arguments: &[&str]| {
-            let mut git = std::process::Command::new("git");
-            git.args([
-                "-c",
-                "user.name=T",
-                "-c",
-                "user.email=t@example.com",
-                "-c",
-                "protocol.file.allow=always",
-            ]);
-            git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-            let done = git.args(arguments).current_dir(directory).output().unwrap();
-            assert!(done.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+impl GitComparison<'_> {
+    /// Returns the diff of the files below these paths. It first lists the changed files: an ignored file may
+    /// have been committed once, and a visible directory may contain a hidden file (R-38).
+    fn told(&self, reach: &ToolContext, paths: &[String]) -> Result<String, String> {
+        let named = self.named(reach, paths)?;
+        let hidden = match named.hidden {
+            0 => String::new(),
+            1 => "[1 file is left out: it is ignored by git or belongs to it]\n".to_owned(),
+            several => format!("[{several} files are left out: they are ignored by git or belong to it]\n"),
         };
-        let from = inner.path().display().to_string();
-        git(place.path(), &["submodule", "--quiet", "add", &from, "sub"]);
-        git(place.path(), &["commit", "--quiet", "--message", "with a submodule"]);
-        let marker = place.path().join("ran");
-        let program = format!("touch {}; cat", marker.display());
-        git(&place.path().join("sub"), &["config", "diff.external", &program]);
-        git(place.path(), &["config", "diff.submodule", "diff"]);
-        for (tool, input) in [(&DIFF, json!({"from": "HEAD~1"})), (&SHOW, json!({"rev": "HEAD"}))] {
-            let said = run(place.path(), tool, &input).unwrap();
-            assert!(said.contains("Subproject commit"), "{said}");
-            assert!(!marker.exists(), "{} ran something", tool.name);
+        let mut arguments = self.arguments(self.how);
+        match named.seen.as_slice() {
+            [] if self.command == "diff" && !hidden.is_empty() => return Ok(hidden),
+            // Without a path git would show all files.
+            [] => arguments.insert(1, "--no-patch".into()),
+            seen => arguments.extend(seen.iter().cloned()),
+        }
+        let cut = if named.is_cut { "[cut; ask for less]\n" } else { "" };
+        Ok(run_git_by_content(reach, &arguments)? + &hidden + cut)
+    }
+
+    /// Lists the changed files. A renamed file has both names, because either may be the name of a secret
+    /// file.
+    fn named(&self, reach: &ToolContext, paths: &[String]) -> Result<ComparedFiles, String> {
+        let mut arguments = self.arguments(&["--name-only", "-z", "--no-renames"]);
+        if self.command == "show" {
+            arguments.insert(1, "--format=".into());
+        }
+        arguments.extend(paths.iter().map(OsString::from));
+        let said = git_output(reach, &arguments)?;
+        // The last name may be incomplete.
+        let whole = if said.len() > LONGEST_PAGE {
+            said.rsplitn(2, |byte| *byte == 0).nth(1)
+        } else {
+            Some(&said[..])
+        };
+        let mut named = ComparedFiles { is_cut: said.len() > LONGEST_PAGE, ..ComparedFiles::default() };
+        let mut length = 0;
+        let names: Vec<&[u8]> =
+            whole.unwrap_or_default().split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect();
+        let shown = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        let hidden = reach.hidden(names.iter().map(|name| shown(name)).collect())?;
+        for name in names {
+            if hidden.contains(&shown(name)) {
+                named.hidden += 1;
+            } else if length <= ROOM {
+                length += name.len();
+                named.seen.push(OsStr::from_bytes(name).to_owned());
+            }
+        }
+        Ok(named)
+    }
+
+    fn arguments(&self, how: &[&str]) -> Vec<OsString> {
+        let options = ["--end-of-options"];
+        let words = [&[self.command], &DIFF_FLAGS[..], how, &options, self.of, &["--"]].concat();
+        words.into_iter().map(OsString::from).collect()
+    }
+}
+
+/// Maximum length of all names. Each file's header contains its name twice, so more names would be cut
+/// anyway.
+const ROOM: usize = LONGEST_PAGE / 2;
+
+#[derive(Default)]
+struct ComparedFiles {
+    /// Files that a model may see, from the working directory.
+    seen: Vec<OsString>,
+    /// Number of files that it may not see.
+    hidden: usize,
+    is_cut: bool,
+}
+
+/// Interval between checks for a stopped tool.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs git in the working directory and cuts its output to the limit.
+fn run_git(reach: &ToolContext, arguments: &[String]) -> Result<String, String> {
+    let said = git_output(reach, arguments)?;
+    Ok(shown(&said, said.len() > LONGEST_PAGE))
+}
+
+/// Runs git without attributes. They are project files and could hide other files from a diff.
+fn run_git_by_content(reach: &ToolContext, arguments: &[impl AsRef<OsStr>]) -> Result<String, String> {
+    let no_files = git_output(reach, &["hash-object", "-t", "tree", "--stdin"])?;
+    let mut git = git_command(reach);
+    git.env("GIT_ATTR_SOURCE", String::from_utf8_lossy(&no_files).trim()).args(arguments);
+    let said = heard(reach, &mut git)?;
+    Ok(shown(&said, said.len() > LONGEST_PAGE))
+}
+
+/// Returns git's unchanged output; longer than [`LONGEST_PAGE`] if there is more.
+fn git_output(reach: &ToolContext, arguments: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, String> {
+    heard(reach, git_command(reach).args(arguments))
+}
+
+fn heard(reach: &ToolContext, git: &mut Command) -> Result<Vec<u8>, String> {
+    reach.stop.check()?;
+    let mut child = git.spawn().map_err(|error| format!("git cannot be started: {error}"))?;
+    let said =
+        child.stdout.take().map(|stdout| listen(stdout, &mut child, reach)).transpose()?.unwrap_or_default();
+    let is_cut = said.len() > LONGEST_PAGE;
+    // The rest of the output is not needed.
+    if is_cut {
+        drop(child.kill());
+    }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if !is_cut && !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        let why = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
+        return Err(cut(why.trim(), 500).to_owned());
+    }
+    Ok(said)
+}
+
+fn shown(said: &[u8], is_cut: bool) -> String {
+    let text = String::from_utf8_lossy(said);
+    match (text.is_empty(), is_cut) {
+        (true, _) => "[nothing]\n".to_owned(),
+        (false, false) => text.into_owned(),
+        (false, true) => format!("{}\n[cut; ask for less]\n", cut(&text, LONGEST_PAGE - 100)),
+    }
+}
+
+/// Reads the output until git ends, the limit is reached, or the tool must stop.
+fn listen(mut stdout: ChildStdout, child: &mut Child, reach: &ToolContext) -> Result<Vec<u8>, String> {
+    let (tell, hear) = mpsc::channel();
+    thread::spawn(move || {
+        let mut said = Vec::new();
+        let heard = stdout.by_ref().take(LONGEST_PAGE as u64 + 1).read_to_end(&mut said);
+        // The receiver may be gone.
+        drop(tell.send(heard.map(|_| said)));
+    });
+    loop {
+        match hear.recv_timeout(STOP_INTERVAL) {
+            Ok(said) => return said.map_err(|error| error.to_string()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err("git was not heard".to_owned()),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                if let Err(stopped) = reach.stop.check() {
+                    drop(child.kill());
+                    drop(child.wait());
+                    return Err(stopped);
+                }
+            }
         }
     }
+}
 
-    // R-38: an ignored file may have been committed once, and stays hidden
-    #[test]
-    fn a_file_that_is_ignored_now_is_not_read_from_the_past() {
-        let place = repository();
-        let git = |arguments: &[&str]| git_in(place.path(), arguments);
-        fs::create_dir(place.path().join("deploy")).unwrap();
-        fs::write(place.path().join("deploy/key.pem"), "SECRET-1\n").unwrap();
-        fs::write(place.path().join("deploy/run.sh"), "run one\n").unwrap();
-        fs::write(place.path().join("token"), "SECRET-2\n").unwrap();
-        git(&["add", "--all"]);
-        git(&["commit", "--quiet", "--message", "with secrets"]);
-        fs::write(place.path().join(".gitignore"), ".env\n*.pem\ntoken\n").unwrap();
-        git(&["rm", "--quiet", "--cached", "deploy/key.pem"]);
-        git(&["mv", "token", "renamed"]);
-        git(&["add", "--all"]);
-        git(&["commit", "--quiet", "--message", "without them"]);
-        fs::write(place.path().join("renamed"), "nothing\n").unwrap();
-        git(&["commit", "--quiet", "--all", "--message", "nothing is left"]);
-        let told = |tool: &Tool, input: Value| run(place.path(), tool, &input).unwrap();
-        for (input, shown) in [
-            (json!({"from": "HEAD~3", "to": "HEAD~2"}), true),
-            (json!({"from": "HEAD~3", "to": "HEAD~2", "paths": ["deploy"]}), true),
-            (json!({"from": "HEAD~2", "to": "HEAD"}), false),
-        ] {
-            let text = told(&DIFF, input.clone());
-            assert!(!text.contains("SECRET") && text.contains("left out"), "{input}: {text}");
-            assert_eq!(text.contains("run one"), shown, "{input}: {text}");
-        }
-        let text = told(&SHOW, json!({"rev": "HEAD~2"}));
-        assert!(text.contains("with secrets") && text.contains("run one"), "{text}");
-        assert!(!text.contains("SECRET") && text.contains("[2 files are left out"), "{text}");
-        git(&["rm", "--quiet", "--cached", "renamed"]);
-        fs::write(place.path().join(".gitignore"), ".env\n*.pem\ntoken\nrenamed\n").unwrap();
-        git(&["commit", "--quiet", "--message", "only what is ignored"]);
-        let text = told(&SHOW, json!({"rev": "HEAD"}));
-        assert!(text.contains("only what is ignored") && !text.contains("nothing"), "{text}");
-        assert_eq!(
-            told(&DIFF, json!({"from": "HEAD~1"})),
-            "[1 file is left out: it is ignored by git or belongs to it]\n"
-        );
-    }
+fn git_command(reach: &ToolContext) -> Command {
+    let mut git = reach.git();
+    git.args(["-c", "log.showSignature=false", "-c", "diff.trustExitCode=false"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    git
+}
 
-    // Attributes are project files: a change could use them to hide its files
-    #[test]
-    fn what_is_text_is_compared_whatever_attributes_say() {
-        let place = repository();
-        fs::write(place.path().join(".gitattributes"), "*.py -diff\n").unwrap();
-        let text = run(place.path(), &DIFF, &json!({"from": "HEAD~1"})).unwrap();
-        assert!(text.contains("+two = 2"), "{text}");
-        let text = run(place.path(), &SHOW, &json!({"rev": "HEAD"})).unwrap();
-        assert!(text.contains("+two = 2"), "{text}");
-    }
-
-    // The output is always limited
-    #[test]
-    fn a_change_of_very_many_files_is_cut() {
-        let place = repository();
-        for number in 0..1_500 {
-            fs::write(place.path().join(format!("{number:0>60}.py")), "x = 1\n").unwrap();
-        }
-        git_in(place.path(), &["add", "--all"]);
-        git_in(place.path(), &["commit", "--quiet", "--message", "many"]);
-        let text = run(place.path(), &DIFF, &json!({"from": "HEAD~1"})).unwrap();
-        assert!(text.len() <= 64 * 1024 && text.ends_with("[cut; ask for less]\n"), "{}", text.len());
-        assert!(text.contains(&format!("{:0>60}.py", 100)), "{}", text.len());
-    }
-
-    fn listed(place: &Path) -> Vec<String> {
-        let names =
-            fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
-    }
+/// Returns the text if it is a single revision, which git cannot take for an option.
+fn revision(text: &str) -> Result<&str, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._/@{}^~+-".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let is_one =
+        begins && text.len() <= 200 && !text.contains("..") && text.chars().all(|c| allowed(c) || c == '_');
+    if is_one { Ok(text) } else { Err(format!("`{}` is no revision", cut(text, 100))) }
 }

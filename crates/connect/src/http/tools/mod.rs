@@ -4,64 +4,56 @@
 //! pull requests and, if allowed, pages of the public web. A model gets no shell, and no tool writes
 //! anything.
 
-mod compared;
-mod excludes;
-mod forge;
-mod git;
-mod grep;
+mod files;
 mod history;
-mod ignored;
-mod list_files;
-mod page;
-mod reach;
-mod read_file;
-mod waiting;
-mod walk;
 mod web;
 
 #[cfg(test)]
 mod tests;
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-pub(super) use reach::{Halt, Reach};
+pub(super) use files::ToolContext;
 
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct ModelTool {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
     /// JSON Schema of the input.
     pub(super) schema: fn() -> Value,
     /// Runs the tool. The model sees an error and may try something else.
-    run: fn(&Reach, &Input<'_>) -> Result<String, String>,
+    run: fn(&ToolContext, &ToolInput<'_>) -> Result<String, String>,
 }
 
 /// Tools for git history; only turns that name them get them.
-static HISTORY: [&Tool; 4] = [&history::DIFF, &history::LOG, &history::SHOW, &history::BLAME];
+static HISTORY: [&ModelTool; 4] = [&history::DIFF, &history::LOG, &history::SHOW, &history::BLAME];
 
 /// Tools for the forge and the web; only turns that name them get them.
-static BEYOND: [&Tool; 3] = [&forge::PR_VIEW, &forge::ISSUE_VIEW, &web::TOOL];
+static BEYOND: [&ModelTool; 3] = [&web::PR_VIEW, &web::ISSUE_VIEW, &web::WEB_FETCH];
 
 /// The web tool, which exists only if the settings allow it.
 const WEB: &str = "web_fetch";
 
 /// Permission to use the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Web {
+pub(crate) enum WebAccess {
     #[default]
     Closed,
     Open,
 }
 
-pub(super) static ALL: [&Tool; 3] = [&read_file::TOOL, &list_files::TOOL, &grep::TOOL];
+pub(super) static ALL: [&ModelTool; 3] = [&files::READ_FILE, &files::LIST_FILES, &files::GREP];
 
 /// Returns the tools of a turn, and the names that are unknown here.
-pub(super) fn named(names: Option<&[String]>, web: Web) -> (Vec<&'static Tool>, Vec<String>) {
+pub(super) fn named(names: Option<&[String]>, web: WebAccess) -> (Vec<&'static ModelTool>, Vec<String>) {
     let Some(names) = names else { return (ALL.to_vec(), Vec::new()) };
     let (known, unknown): (Vec<&String>, Vec<&String>) =
-        names.iter().partition(|name| !ours(name).is_empty() && (web == Web::Open || *name != WEB));
+        names.iter().partition(|name| !ours(name).is_empty() && (web == WebAccess::Open || *name != WEB));
     let wanted: Vec<&str> = known.into_iter().flat_map(|name| ours(name)).copied().collect();
     let tools = ALL.iter().chain(&HISTORY).chain(&BEYOND).copied().filter(|tool| wanted.contains(&tool.name));
     (tools.collect(), unknown.into_iter().cloned().collect())
@@ -87,23 +79,23 @@ fn ours(name: &str) -> &'static [&'static str] {
     }
 }
 
-impl Tool {
+impl ModelTool {
     /// Checks the input and runs the tool.
-    pub(super) fn run(&self, reach: &Reach, input: &Value) -> Result<String, String> {
+    pub(super) fn run(&self, reach: &ToolContext, input: &Value) -> Result<String, String> {
         let Value::Object(fields) = input else { return Err("the arguments are not an object".to_owned()) };
         let schema = (self.schema)();
         let known = &schema["properties"];
         if let Some(other) = fields.keys().find(|name| known[name.as_str()].is_null()) {
             return Err(format!("`{}` has no argument `{other}`", self.name));
         }
-        (self.run)(reach, &Input(fields))
+        (self.run)(reach, &ToolInput(fields))
     }
 }
 
 /// The input of a tool.
-pub(super) struct Input<'a>(&'a Map<String, Value>);
+pub(super) struct ToolInput<'a>(&'a Map<String, Value>);
 
-impl Input<'_> {
+impl ToolInput<'_> {
     /// Returns a text; an empty one counts as absent.
     fn text(&self, name: &str) -> Result<Option<&str>, String> {
         match self.0.get(name) {
@@ -143,4 +135,95 @@ impl Input<'_> {
         let (least, most) = (range.start(), range.end());
         allowed.map(Some).ok_or_else(|| format!("`{name}` must be a whole number from {least} to {most}"))
     }
+}
+
+/// Maximum time of one tool call.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// A stop signal for a tool that cannot be interrupted.
+#[derive(Debug, Clone)]
+pub(super) struct ToolStop {
+    wanted: Arc<AtomicBool>,
+    until: Instant,
+}
+
+impl ToolStop {
+    /// Returns a signal that stops the tool at its time limit, or when the guard is dropped.
+    pub(super) fn after_a_while() -> (Self, StopToolOnDrop) {
+        let wanted = Arc::new(AtomicBool::new(false));
+        (Self { wanted: Arc::clone(&wanted), until: Instant::now() + TIME_LIMIT }, StopToolOnDrop(wanted))
+    }
+
+    /// Returns an error if the tool must stop now.
+    fn check(&self) -> Result<(), String> {
+        if self.wanted.load(Ordering::Relaxed) {
+            return Err("stopped".to_owned());
+        }
+        if Instant::now() >= self.until {
+            return Err(format!("took longer than {} seconds; ask for less", TIME_LIMIT.as_secs()));
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    fn now() -> Self {
+        Self { wanted: Arc::new(AtomicBool::new(true)), until: Instant::now() + TIME_LIMIT }
+    }
+}
+
+/// Stops the tool when it is dropped.
+#[derive(Debug)]
+pub(super) struct StopToolOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopToolOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Maximum length of an answer in bytes, including the note about the cut (C-82).
+const LONGEST_PAGE: usize = 64 * 1024;
+
+/// Space reserved for the note.
+const NOTE: usize = 512;
+
+#[derive(Debug, Default)]
+struct ToolPage {
+    text: String,
+    is_full: bool,
+}
+
+impl ToolPage {
+    /// Adds a line if there is space for it.
+    fn line(&mut self, line: &str) -> bool {
+        if self.is_full || self.text.len() + line.len() + 1 > LONGEST_PAGE - NOTE {
+            self.is_full = true;
+            return false;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        true
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Returns the answer, with a note that tells the model how to continue.
+    fn with_note(mut self, note: &str) -> String {
+        self.text.push('[');
+        self.text.push_str(cut(note, NOTE - 3));
+        self.text.push_str("]\n");
+        self.text
+    }
+
+    fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// Returns the start of a text, of at most `most` bytes.
+fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or_default()]
 }

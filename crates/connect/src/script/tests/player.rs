@@ -2,36 +2,40 @@ use std::collections::BTreeSet;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use saihai_model::{Ask, Failure, FailureClass, Script, ScriptFailure, ScriptReply, ScriptWrite, Times};
+use saihai_model::{
+    Ask, Failure, FailureClass, ProgramExit, Script, ScriptFailure, ScriptReply, ScriptWrite, Times,
+};
 
 use super::say::{ask, reply, script};
-use crate::script::{Asked, Player, Taken};
+use crate::script::{ScriptAsk, ScriptChoice, ScriptPlayer, UnscriptedProgram};
 
-fn asked(ask: &Ask) -> Asked<'_> {
-    Asked {
+fn asked(ask: &Ask) -> ScriptAsk<'_> {
+    ScriptAsk {
         call: &ask.call,
         turn: ask.turn.as_ref(),
         place: ask.place,
         role: ask.role.as_deref(),
         prompt: &ask.prompt,
+        program: ask.program.as_ref().map(|_| UnscriptedProgram::Runs),
     }
 }
 
 /// Summarizes the reply for an ask.
-fn take(player: &mut Player, ask: &Ask) -> String {
+fn take(player: &mut ScriptPlayer, ask: &Ask) -> String {
     match player.take(&asked(ask)) {
-        Taken::Reply { reply, again: false, .. } => reply.text.clone().unwrap_or_default(),
-        Taken::Reply { reply, again: true, .. } => {
+        ScriptChoice::Reply { reply, again: false, .. } => reply.text.clone().unwrap_or_default(),
+        ScriptChoice::Reply { reply, again: true, .. } => {
             format!("{} again", reply.text.clone().unwrap_or_default())
         }
-        Taken::Generic { .. } => "generic".into(),
-        Taken::Missing(missing) => missing.to_string(),
+        ScriptChoice::Generic { .. } => "generic".into(),
+        ScriptChoice::Missing(missing) => missing.to_string(),
+        ScriptChoice::RunProgram => "runs".into(),
     }
 }
 
 /// Plays a script against asks, one per line, and returns each reply and the unused ones.
 fn play(script: Script, asks: &str) -> String {
-    let mut player = Player::new(script).unwrap();
+    let mut player = ScriptPlayer::new(script).unwrap();
     let mut said = Vec::new();
     for (n, line) in (1..).zip(asks.lines().map(str::trim).filter(|line| !line.is_empty())) {
         let ask = ask(line, n);
@@ -63,6 +67,38 @@ fn the_first_reply_whose_conditions_all_hold_is_taken() {
     review 1 fix it: fixes
     strict: true, missing: 0
     ");
+}
+
+// U-9
+#[test]
+fn a_program_takes_only_replies_for_itself_and_runs_without_one() {
+    let mut script = script("tests -> failed\nlook -> agents\nlook/lint -> linted\n -> any");
+    script.replies[0].exit = Some(ProgramExit::Code(1));
+    script.replies[2].exit = Some(ProgramExit::Code(0));
+    let mut player = ScriptPlayer::new(script).unwrap();
+    let mut n = 0;
+    let mut next = |line: &str, program: Option<UnscriptedProgram>| {
+        n += 1;
+        let ask = ask(line, n);
+        let asked = ScriptAsk { program, ..asked(&ask) };
+        match player.take(&asked) {
+            ScriptChoice::Reply { reply, .. } => reply.text.clone().unwrap_or_default(),
+            ScriptChoice::Generic { .. } => "generic".to_owned(),
+            ScriptChoice::Missing(missing) => missing.to_string(),
+            ScriptChoice::RunProgram => "runs".to_owned(),
+        }
+    };
+    let runs = Some(UnscriptedProgram::Runs);
+    assert_eq!(next("look/lint", runs), "linted", "the reply for all turns of `look` is the agents'");
+    assert_eq!(next("look/review", None), "agents");
+    assert_eq!(next("tests", runs), "failed");
+    assert_eq!(next("tests", runs), "runs");
+    assert_eq!(
+        next("tests", Some(UnscriptedProgram::LacksReply)),
+        "the script has no reply for `tests` at visit 1"
+    );
+    assert_eq!(next("tests", None), "any", "an agent takes no reply with an exit code");
+    assert_eq!(player.accounts().left.len(), 0);
 }
 
 // C-75: `for` is a stage, a turn of it, or the questions about it.
@@ -201,15 +237,15 @@ fn a_role_is_an_ordinary_condition_in_a_script() {
 
 #[test]
 fn a_prompt_that_is_no_regular_expression_is_refused_with_its_place() {
-    let bad = Player::new(script("prompt:( -> text")).unwrap_err();
+    let bad = ScriptPlayer::new(script("prompt:( -> text")).unwrap_err();
     assert_eq!(bad.origin, "script:text");
     assert!(bad.to_string().starts_with("script:text: `prompt` is not a regular expression: "), "{bad}");
 }
 
 #[test]
 fn prompts_are_needed_only_where_a_condition_reads_them() {
-    assert!(!Player::new(script("a -> x")).unwrap().reads_prompts());
-    assert!(Player::new(script("a -> x\nprompt:y -> z")).unwrap().reads_prompts());
+    assert!(!ScriptPlayer::new(script("a -> x")).unwrap().reads_prompts());
+    assert!(ScriptPlayer::new(script("a -> x\nprompt:y -> z")).unwrap().reads_prompts());
 }
 
 enum Step<'a> {
@@ -219,7 +255,7 @@ enum Step<'a> {
 }
 
 fn live(script: Script, steps: &[Step<'_>]) -> String {
-    let mut player = Player::new(script).unwrap();
+    let mut player = ScriptPlayer::new(script).unwrap();
     let mut said = Vec::new();
     for step in steps {
         match step {
@@ -304,10 +340,10 @@ fn a_hang_is_used_up_by_whatever_ends_it() {
 #[test]
 fn the_number_of_an_ask_survives_its_repetition() {
     let numbers = |strict| {
-        let mut player = Player::new(Script { strict, ..script("a -> one") }).unwrap();
+        let mut player = ScriptPlayer::new(Script { strict, ..script("a -> one") }).unwrap();
         let mut number = |line| match player.take(&asked(&ask(line, 1))) {
-            Taken::Reply { number, .. } | Taken::Generic { number } => number,
-            Taken::Missing(_) => 0,
+            ScriptChoice::Reply { number, .. } | ScriptChoice::Generic { number } => number,
+            ScriptChoice::Missing(_) | ScriptChoice::RunProgram => 0,
         };
         [number("b"), number("b"), number("a"), number("a")]
     };
@@ -355,17 +391,17 @@ fn asks_of(rounds: &[Vec<(usize, u32)>]) -> Vec<Vec<Ask>> {
     rounds.iter().map(|round| round.iter().map(&mut number).collect()).collect()
 }
 
-fn outcome(taken: &Taken) -> Option<Failure> {
+fn outcome(taken: &ScriptChoice) -> Option<Failure> {
     let fail = match taken {
-        Taken::Reply { reply, .. } => reply.fail.as_ref(),
-        Taken::Generic { .. } | Taken::Missing(_) => None,
+        ScriptChoice::Reply { reply, .. } => reply.fail.as_ref(),
+        ScriptChoice::Generic { .. } | ScriptChoice::Missing(_) | ScriptChoice::RunProgram => None,
     };
     fail.map(|fail| Failure::new(fail.class, ""))
 }
 
 /// Plays all rounds. The calls of a round end in the order of `shuffle`.
-fn play_rounds(script: &Script, rounds: &[Vec<Ask>], shuffle: u64) -> (Vec<Taken>, Player) {
-    let mut player = Player::new(script.clone()).unwrap();
+fn play_rounds(script: &Script, rounds: &[Vec<Ask>], shuffle: u64) -> (Vec<ScriptChoice>, ScriptPlayer) {
+    let mut player = ScriptPlayer::new(script.clone()).unwrap();
     let mut all = Vec::new();
     for round in rounds {
         let mut taken: Vec<_> = round.iter().map(|ask| (&ask.call, player.take(&asked(ask)))).collect();
@@ -403,8 +439,8 @@ proptest! {
         script.replies.iter_mut().for_each(|reply| reply.hang = false);
         let rounds = asks_of(&rounds);
         let (expected, uninterrupted) = play_rounds(&script, &rounds, 1);
-        let mut old = Player::new(script.clone()).unwrap();
-        let mut new = Player::new(script).unwrap();
+        let mut old = ScriptPlayer::new(script.clone()).unwrap();
+        let mut new = ScriptPlayer::new(script).unwrap();
         let mut index = 0;
         for round in &rounds {
             // The crash comes during the calls of one round: each is repeated, in reverse order.
@@ -433,7 +469,7 @@ proptest! {
     fn every_use_of_a_reply_is_accounted_for(script in any_script(), rounds in any_rounds()) {
         let rounds = asks_of(&rounds);
         let (taken, player) = play_rounds(&script, &rounds, 1);
-        let used = taken.iter().filter(|taken| matches!(taken, Taken::Reply { .. })).count();
+        let used = taken.iter().filter(|taken| matches!(taken, ScriptChoice::Reply { .. })).count();
         let bounded = script.replies.iter().all(|reply| reply.times != Times::Always);
         let total: u32 = script.replies.iter().map(|reply| match reply.times {
             Times::Exactly(times) => times,
@@ -446,18 +482,19 @@ proptest! {
             prop_assert!(left <= total);
         }
         let numbers: BTreeSet<_> = taken.iter().filter_map(|taken| match taken {
-            Taken::Reply { number, .. } | Taken::Generic { number } => Some(*number),
-            Taken::Missing(_) => None,
+            ScriptChoice::Reply { number, .. } | ScriptChoice::Generic { number } => Some(*number),
+            ScriptChoice::Missing(_) | ScriptChoice::RunProgram => None,
         }).collect();
-        let answered = taken.iter().filter(|taken| !matches!(taken, Taken::Missing(_))).count();
+        let answered = taken.iter().filter(|taken| !matches!(taken, ScriptChoice::Missing(_))).count();
         prop_assert_eq!(numbers.len(), answered);
     }
 }
 
-fn same(taken: &Taken) -> String {
+fn same(taken: &ScriptChoice) -> String {
     match taken {
-        Taken::Reply { reply, number, .. } => format!("{number} {reply:?}"),
-        Taken::Generic { number } => format!("{number} generic"),
-        Taken::Missing(missing) => missing.to_string(),
+        ScriptChoice::Reply { reply, number, .. } => format!("{number} {reply:?}"),
+        ScriptChoice::Generic { number } => format!("{number} generic"),
+        ScriptChoice::Missing(missing) => missing.to_string(),
+        ScriptChoice::RunProgram => "runs".into(),
     }
 }

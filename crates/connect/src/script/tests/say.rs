@@ -1,8 +1,8 @@
 //! Scripts and asks in one line each, for tests.
 
 use saihai_model::{
-    Ask, CallId, Permission, Place, ProviderName, Purpose, Script, ScriptReply, ScriptTarget, StageId, Times,
-    TurnId, Visits,
+    Ask, CallId, Permission, ProviderName, Purpose, RoundPosition, Script, ScriptReply, ScriptTarget,
+    StageId, Times, TurnId, Visits,
 };
 
 /// Parses `reviewers/security#judge visit:2.. times:* role:coder prompt:word -> text`; everything except `->`
@@ -49,15 +49,17 @@ pub(crate) fn ask(line: &str, n: u32) -> Ask {
         call: CallId { stage: stage.clone(), visit, round: 1, n },
         turn: turn.or_else(|| Some(TurnId(stage.0.clone()))),
         stage,
-        place: if judge { Place::Check(0) } else { Place::Main(0) },
+        place: if judge { RoundPosition::Check(0) } else { RoundPosition::Main(0) },
         purpose: if judge { Purpose::Question } else { Purpose::Work },
         attempt: 1,
         role,
         foreign: false,
+        rehearsal: false,
         directory: "/nowhere".into(),
         prompt,
         persona: None,
         provider: ProviderName::from("script"),
+        program: None,
         model: None,
         permission: Permission::Edit { commands: true },
         tools: None,

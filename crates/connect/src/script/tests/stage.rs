@@ -12,15 +12,15 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::say::ask;
+use crate::clock::GracePeriod;
 use crate::clock::NoTime;
-use crate::process::Grace;
 use crate::providers::Connections;
-use crate::script::Scripted;
+use crate::script::ScriptProvider;
 
 /// A run of a script in a temporary directory.
 pub(super) struct Stage {
     directory: TempDir,
-    pub(super) scripted: Scripted,
+    pub(super) scripted: ScriptProvider,
     seen: Mutex<Vec<String>>,
 }
 
@@ -34,8 +34,8 @@ impl Stage {
         };
         adjust(&mut with);
         let directory = tempfile::tempdir().unwrap();
-        let grace = Grace::new(with.grace);
-        Self { directory, scripted: Scripted::open(with, &grace).unwrap(), seen: Mutex::default() }
+        let grace = GracePeriod::new(with.grace);
+        Self { directory, scripted: ScriptProvider::open(with, &grace).unwrap(), seen: Mutex::default() }
     }
 
     pub(super) fn ask(&self, permission: Permission) -> Ask {
@@ -49,7 +49,8 @@ impl Stage {
     pub(super) async fn answer_or_stop(&mut self, ask: Ask, stop: CancellationToken) -> ProviderAnswer {
         let seen = &self.seen;
         let progress = |progress| seen.lock().unwrap().push(shown(progress));
-        self.scripted.ask(ask).answer(&progress, stop).await
+        let Ok(asked) = self.scripted.ask(ask) else { panic!("the script answers") };
+        asked.answer(&progress, stop).await
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -36,7 +36,7 @@ async fn parallel_turns_get_their_replies_in_the_order_of_the_asks() {
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut turns = Vec::new();
         for (n, turn) in ["reviewers/a", "reviewers/b"].into_iter().enumerate() {
-            let asking = stage.scripted.ask(ask(turn, u32::try_from(n).unwrap() + 1));
+            let asking = stage.scripted.ask(ask(turn, u32::try_from(n).unwrap() + 1)).ok().unwrap();
             let order = Arc::clone(&order);
             turns.push(tokio::spawn(async move {
                 let answer = asking.answer(&|_| {}, CancellationToken::new()).await;
@@ -61,7 +61,7 @@ async fn a_hang_ends_when_it_is_stopped() {
     let said = ScriptReply { hang: true, ..ScriptReply::default() };
     let mut stage = Stage::new(vec![said], |with| with.clock = Arc::new(RealTime));
     let stop = CancellationToken::new();
-    let asking = stage.scripted.ask(stage.ask(EDIT));
+    let asking = stage.scripted.ask(stage.ask(EDIT)).ok().unwrap();
     let token = stop.clone();
     let turn = tokio::spawn(async move { asking.answer(&|_| {}, token).await });
     tokio::task::yield_now().await;

@@ -1,40 +1,27 @@
 //! Builds workflows from short texts, for tests.
 
 use indexmap::IndexMap;
+pub(super) use saihai_model::testing::target;
 use saihai_model::{
-    Activity, AnswerForm, Choice, Completion, Exit, Holds, Label, Limits, Method, Offer, OnFailure,
-    Permission, Prompt, Question, QuestionSession, Reads, Retry, Rounds, Rule, SessionPolicy, Stage, StageId,
-    Target, Turn, Workflow,
+    Activity, AnswerForm, Choice, Exit, ExitRule, Label, Limits, Method, Offer, Prompt, Question,
+    QuestionSession, Reads, RuleCondition, Stage, Target, Turn, Workflow, testing,
 };
 
 /// One stage a line: `name [turn turn] = condition -> target | condition -> target`.
 /// Conditions: `label`, `all a b`, `any a b`, `?answer`, `always`. Targets: a stage, `COMPLETE`, `ABORT`.
 pub(super) fn flow(limit: u32, lines: &str) -> Workflow {
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
-    let stages: IndexMap<StageId, Stage> = lines.map(stage).collect();
-    Workflow {
-        name: "rehearsed".into(),
-        entry: stages.keys().next().unwrap().clone(),
-        stages,
-        topics: None,
-        monitors: Vec::new(),
-        completion: Completion::Flow,
-        limits: Limits { rounds: Some(limit), ..Limits::default() },
-        retry: Retry::default(),
-        afterwards: None,
-        provider: None,
-        log: None,
-        issue: None,
-        words: IndexMap::new(),
-    }
+    let limits = Limits { rounds: Some(limit), ..Limits::default() };
+    let workflow = testing::workflow(lines.map(stage).collect());
+    Workflow { name: "rehearsed".into(), limits, words: IndexMap::new(), ..workflow }
 }
 
-fn stage(line: &str) -> (StageId, Stage) {
+fn stage(line: &str) -> (&str, Stage) {
     let (head, rules) = line.split_once(" = ").unwrap();
     let mut names = head.split([' ', '[', ']']).filter(|name| !name.is_empty());
-    let id: StageId = names.next().unwrap().into();
+    let id = names.next().unwrap();
     let turns: Vec<_> = names.collect();
-    let turns = if turns.is_empty() { vec![id.as_str()] } else { turns };
+    let turns = if turns.is_empty() { vec![id] } else { turns };
     let rules: Vec<_> = rules.split('|').map(rule).collect();
     let (labels, asked) = offered(&rules);
     let turns = turns.iter().map(|name| turn(name, choice(&labels))).collect();
@@ -44,55 +31,38 @@ fn stage(line: &str) -> (StageId, Stage) {
 }
 
 pub(super) fn asking(turns: Vec<Turn>, exit: Exit) -> Stage {
-    let does = Activity::Turns { turns, at_once: None, on_failure: OnFailure::Park, between: "\n".into() };
-    standing(does, exit)
+    standing(testing::asks(turns, "\n"), exit)
 }
 
 pub(super) fn standing(does: Activity, exit: Exit) -> Stage {
-    Stage {
-        title: String::new(),
-        does,
-        exit,
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
+    testing::stage_of("", does, exit)
 }
 
-fn rule(text: &str) -> Rule {
+fn rule(text: &str) -> ExitRule {
     let (when, then) = text.split_once("->").unwrap();
     let words: Vec<_> = when.split_whitespace().collect();
     let labels = |words: &[&str]| words.iter().map(|word| Label::from(*word)).collect();
     let when = match words.as_slice() {
-        ["always"] => Holds::Always,
-        ["all", rest @ ..] => Holds::All(labels(rest)),
-        ["any", rest @ ..] => Holds::Any(labels(rest)),
+        ["always"] => RuleCondition::Always,
+        ["all", rest @ ..] => RuleCondition::All(labels(rest)),
+        ["any", rest @ ..] => RuleCondition::Any(labels(rest)),
         [one] => one
             .strip_prefix('?')
-            .map_or_else(|| Holds::Is((*one).into()), |label| Holds::Answered(label.into())),
+            .map_or_else(|| RuleCondition::Is((*one).into()), |label| RuleCondition::Answered(label.into())),
         other => panic!("not a condition: {other:?}"),
     };
-    Rule { when, then: target(then.trim()) }
-}
-
-pub(super) fn target(text: &str) -> Target {
-    match text {
-        "COMPLETE" => Target::Complete,
-        "ABORT" => Target::failed("abort"),
-        stage => Target::Stage(stage.into()),
-    }
+    ExitRule { when, then: target(then.trim()) }
 }
 
 /// Returns the labels for the turns, and those for the exit's own question.
-fn offered(rules: &[Rule]) -> (Vec<Label>, Vec<Label>) {
+fn offered(rules: &[ExitRule]) -> (Vec<Label>, Vec<Label>) {
     let (mut labels, mut asked) = (Vec::new(), Vec::new());
     for rule in rules {
         match &rule.when {
-            Holds::Always => {}
-            Holds::Is(label) => labels.push(label.clone()),
-            Holds::Answered(label) => asked.push(label.clone()),
-            Holds::All(some) | Holds::Any(some) => labels.extend(some.iter().cloned()),
+            RuleCondition::Always => {}
+            RuleCondition::Is(label) => labels.push(label.clone()),
+            RuleCondition::Answered(label) => asked.push(label.clone()),
+            RuleCondition::All(some) | RuleCondition::Any(some) => labels.extend(some.iter().cloned()),
         }
     }
     labels.sort();
@@ -120,25 +90,6 @@ pub(super) fn question(answer: AnswerForm) -> Question {
 }
 
 pub(super) fn turn(name: &str, choice: Option<Choice>) -> Turn {
-    Turn {
-        id: name.into(),
-        title: name.into(),
-        description: None,
-        persona: None,
-        role: None,
-        prompt: Prompt::default(),
-        provider: "script".into(),
-        model: None,
-        permission: Permission::ReadOnly,
-        asked_permission: None,
-        tools: None,
-        session: SessionPolicy::Fresh,
-        timeout: None,
-        within: None,
-        max_calls: None,
-        price: None,
-        needs: Vec::new(),
-        heading: String::new(),
-        reads: Reads { choice, ..Reads::default() },
-    }
+    let reads = Reads { choice, ..Reads::default() };
+    Turn { title: name.into(), reads, ..testing::turn(name, Vec::new()) }
 }

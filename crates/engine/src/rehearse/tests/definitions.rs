@@ -2,18 +2,18 @@
 
 use insta::assert_snapshot;
 use saihai_config::{
-    Area, Definition, Diagnostics, Dialect, Document, Format, Language, MemorySource, Options, Places,
+    Area, Definition, Diagnostics, Dialect, Document, Format, Language, MemorySource, Options, ProjectPaths,
     Settings, find, list, load, read_script,
 };
 use saihai_model::{Script, Workflow};
 
-use super::replay::again;
-use super::{path, rehearsed, tour};
+use crate::rehearse::tests::replay::again;
+use crate::rehearse::tests::{path, rehearsed, tour};
 use crate::rehearse::way_to_completion;
 use saihai_config::script_file;
 
-fn places() -> Places {
-    Places { current: "/p".into(), root: "/p".into(), user: None, home: None }
+fn places() -> ProjectPaths {
+    ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None }
 }
 
 /// Lowers a definition: a built-in one by its name, or a text.
@@ -147,7 +147,13 @@ fn printed(text: &str) -> String {
         0 => format!("{} runs, every exit taken", rehearsal.runs.len()),
         untaken => format!("{} runs, {untaken} exits never taken", rehearsal.runs.len()),
     }];
-    lines.extend(rehearsal.ends().iter().map(|reached| format!("  {:>3}  {}", reached.runs, reached.end)));
+    for reached in rehearsal.ends() {
+        lines.push(format!("  {:>3}  {}", reached.runs, reached.end));
+        lines.push(format!(
+            "       {}",
+            reached.path.iter().map(|stage| stage.as_str()).collect::<Vec<_>>().join(" → ")
+        ));
+    }
     if !rehearsal.untaken.is_empty() {
         lines.push("never taken:".to_owned());
         lines.extend(rehearsal.untaken.iter().map(|one| format!("  {one}")));

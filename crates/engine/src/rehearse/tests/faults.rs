@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 use saihai_model::{FailureClass, Workflow};
 
-use super::build::flow;
-use super::replay::again;
-use crate::rehearse::{End, Rehearsal, Rehearse, rehearse};
+use crate::rehearse::tests::build::flow;
+use crate::rehearse::tests::replay::again;
+use crate::rehearse::{Rehearsal, RehearsalEnd};
+use crate::rehearse::{Rehearse, rehearse};
 
 fn workflow() -> Workflow {
     flow(
@@ -49,7 +50,7 @@ proptest! {
     fn every_troubled_run_ends_or_is_held_and_can_be_played_again(seed: u64) {
         let workflow = workflow();
         for run in &troubled(seed).runs {
-            prop_assert!(run.end != End::Endless);
+            prop_assert!(run.end != RehearsalEnd::Endless);
             let (decisions, left) = again(&workflow, seed, run);
             prop_assert_eq!(&decisions, &run.decisions);
             prop_assert_eq!(left, 0);

@@ -1,9 +1,10 @@
 use insta::assert_snapshot;
-use saihai_model::{Alarm, Exit, Holds, Monitor, Target, Watch};
+use saihai_model::{Alarm, Exit, Monitor, RuleCondition, Target, Watch};
 
-use super::build::flow;
-use super::{path, rehearsed, tour};
-use crate::rehearse::{End, way_to_completion};
+use crate::rehearse::RehearsalEnd;
+use crate::rehearse::tests::build::flow;
+use crate::rehearse::tests::{path, rehearsed, tour};
+use crate::rehearse::way_to_completion;
 
 // C-77, P-60: the rehearsal takes every rule, and "none of these".
 #[test]
@@ -68,7 +69,7 @@ fn a_rule_that_can_never_hold_is_listed() {
     ");
     // A rule that this run does not offer is not an exit.
     if let Exit::Rules { rules, .. } = &mut workflow.stages[0].exit {
-        rules[1].when = Holds::Any(Vec::new());
+        rules[1].when = RuleCondition::Any(Vec::new());
     }
     assert_snapshot!(tour(&workflow), @"
     a:0 b:0 | completed: complete
@@ -157,7 +158,7 @@ fn a_workflow_without_end_and_limit_is_not_rehearsed_for_ever() {
     );
     workflow.limits.rounds = None;
     let rehearsal = rehearsed(&workflow);
-    assert_eq!(rehearsal.runs.iter().map(|run| &run.end).collect::<Vec<_>>(), [&End::Endless]);
+    assert_eq!(rehearsal.runs.iter().map(|run| &run.end).collect::<Vec<_>>(), [&RehearsalEnd::Endless]);
     assert_eq!(rehearsal.untaken, []);
 }
 
@@ -205,5 +206,5 @@ fn no_more_runs_are_made_than_allowed() {
     let rehearsal = rehearsed(&flow(400, &stages.join("\n")));
     assert_eq!(rehearsal.runs.len(), crate::rehearse::MOST_RUNS);
     assert_eq!(rehearsal.untaken.len(), 100);
-    assert!(rehearsal.untaken.iter().all(|untaken| untaken.why == crate::rehearse::Why::NotTried));
+    assert!(rehearsal.untaken.iter().all(|untaken| untaken.why == crate::rehearse::UntakenReason::NotTried));
 }

@@ -3,9 +3,11 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use saihai_model::{Decision, StageId};
 
-use super::build::flow;
-use super::replay::again;
-use crate::rehearse::{End, MOST_RUNS, Rehearse, Way, Why, rehearse, way_to_completion};
+use crate::rehearse::routes::ExitPath;
+use crate::rehearse::tests::build::flow;
+use crate::rehearse::tests::replay::again;
+use crate::rehearse::{MOST_RUNS, Rehearse, rehearse, way_to_completion};
+use crate::rehearse::{RehearsalEnd, UntakenReason};
 
 /// Workflows of four stages with rules of every kind, loops and ends: the limit and the lines.
 fn any_flow() -> impl Strategy<Value = (u32, String)> {
@@ -45,7 +47,7 @@ proptest! {
         prop_assert!(rehearsal.runs.len() <= MOST_RUNS);
         let taken: BTreeSet<_> = rehearsal.runs.iter().flat_map(|run| taken(&run.decisions)).collect();
         let listed = rehearsal.untaken.iter().filter_map(|untaken| {
-            let Way::Rule(rule) = untaken.way else { return None };
+            let ExitPath::Rule(rule) = untaken.way else { return None };
             Some((untaken.stage.clone(), rule))
         });
         let listed: BTreeSet<_> = listed.collect();
@@ -66,7 +68,7 @@ proptest! {
             let (decisions, left) = again(&workflow, seed, run);
             prop_assert_eq!(&decisions, &run.decisions);
             prop_assert_eq!(left, 0);
-            prop_assert!(run.end != End::Endless);
+            prop_assert!(run.end != RehearsalEnd::Endless);
         }
     }
 
@@ -96,10 +98,10 @@ proptest! {
     fn what_no_reply_can_reach_never_happens((limit, lines) in any_flow()) {
         let workflow = flow(limit, &lines);
         let rehearsal = rehearse(&workflow, Rehearse { seed: 0, faults: true });
-        let dead = rehearsal.untaken.iter().filter(|untaken| untaken.why == Why::NoReply);
+        let dead = rehearsal.untaken.iter().filter(|untaken| untaken.why == UntakenReason::NoReply);
         let dead: Vec<_> = dead.map(|untaken| (untaken.stage.clone(), untaken.way.clone())).collect();
         for (stage, rule) in rehearsal.runs.iter().flat_map(|run| taken(&run.decisions)) {
-            prop_assert!(!dead.contains(&(stage.clone(), Way::Rule(rule))), "{stage} {rule}");
+            prop_assert!(!dead.contains(&(stage.clone(), ExitPath::Rule(rule))), "{stage} {rule}");
         }
     }
 }

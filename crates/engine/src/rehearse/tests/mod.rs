@@ -10,7 +10,8 @@ mod values;
 
 use saihai_model::{Decision, Destination, Verdict, Workflow};
 
-use super::{Rehearsal, Rehearse, rehearse};
+use crate::rehearse::Rehearsal;
+use crate::rehearse::{Rehearse, rehearse};
 
 /// Summarises a rehearsal in a few lines: the path and the end of each run, and the exits not taken.
 fn tour(workflow: &Workflow) -> String {

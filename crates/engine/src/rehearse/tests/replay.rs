@@ -2,49 +2,58 @@
 
 use std::collections::VecDeque;
 
-use crate::Run;
-use saihai_connect::{Asked, Player, Taken};
+use crate::run::Run;
+use saihai_connect::{ScriptAsk, ScriptChoice, ScriptPlayer, UnscriptedProgram};
 use saihai_model::{
-    Decision, FailureClass, Label, OpenGate, Performance, Place, Request, ScriptFailure, Workflow,
+    Decision, FailureClass, Label, OpenGate, Performance, ProgramExit, Request, RoundPosition, ScriptFailure,
+    Workflow,
 };
 
 use crate::rehearse::Rehearsed;
-use crate::rehearse::simulation::{self, Cast};
-use crate::rehearse::speech::Speech;
+use crate::rehearse::replies::RehearsedReply;
+use crate::rehearse::simulation;
+use crate::rehearse::simulation::Cast;
 
 struct Again {
-    player: Player,
+    player: ScriptPlayer,
     answers: VecDeque<Label>,
     results: VecDeque<Option<Label>>,
 }
 
 impl Cast for Again {
-    fn reply(&mut self, _: &Run, request: &Request, place: Place) -> Result<Speech, ScriptFailure> {
-        let asked = Asked {
+    fn reply(
+        &mut self,
+        _: &Run,
+        request: &Request,
+        place: RoundPosition,
+    ) -> Result<RehearsedReply, ScriptFailure> {
+        let asked = ScriptAsk {
             call: &request.call,
             turn: request.turn.as_ref(),
             place,
             role: request.role.as_deref(),
             prompt: "",
+            program: request.program.as_ref().map(|_| UnscriptedProgram::LacksReply),
         };
         let taken = self.player.take(&asked);
         // The reply is recorded at once, so that a retry takes the next one.
         self.player.ended(&request.call, None);
         match taken {
-            Taken::Reply { reply, .. } => match &reply.fail {
+            ScriptChoice::Reply { reply, .. } => match &reply.fail {
                 Some(fail) => Err(fail.clone()),
-                None => Ok(Speech {
+                None => Ok(RehearsedReply {
                     text: reply.text.clone().unwrap_or_default(),
                     structured: reply.structured.clone(),
+                    exit: request.program.as_ref().map(|_| reply.exit.unwrap_or(ProgramExit::Code(0))),
                 }),
             },
-            Taken::Missing(missing) => Err(ScriptFailure {
+            ScriptChoice::Missing(missing) => Err(ScriptFailure {
                 class: FailureClass::BadRequest,
                 message: missing.to_string(),
                 retry_after: None,
                 until: None,
             }),
-            Taken::Generic { .. } => panic!("generated scripts are strict"),
+            ScriptChoice::Generic { .. } | ScriptChoice::RunProgram => panic!("generated scripts are strict"),
         }
     }
 
@@ -52,7 +61,7 @@ impl Cast for Again {
         self.answers.pop_front().unwrap()
     }
 
-    fn perform(&mut self, _: &Run, _: &Performance, _: Place) -> Option<Label> {
+    fn perform(&mut self, _: &Run, _: &Performance, _: RoundPosition) -> Option<Label> {
         self.results.pop_front().unwrap()
     }
 
@@ -62,7 +71,7 @@ impl Cast for Again {
 /// Replays the script of a run. Returns the engine's decisions and the number of unused replies.
 pub(super) fn again(workflow: &Workflow, seed: u64, run: &Rehearsed) -> (Vec<Decision>, usize) {
     let mut cast = Again {
-        player: Player::new(run.script.clone()).unwrap(),
+        player: ScriptPlayer::new(run.script.clone()).unwrap(),
         answers: run.answers.iter().map(|(_, label)| label.clone()).collect(),
         results: run.results.iter().map(|(_, label)| label.clone()).collect(),
     };

@@ -1,7 +1,7 @@
 use insta::assert_snapshot;
 
-use super::build::flow;
-use super::rehearsed;
+use crate::rehearse::tests::build::flow;
+use crate::rehearse::tests::rehearsed;
 use saihai_config::script_file;
 
 // C-77: `--write-script` saves the replies as a script that parses back.

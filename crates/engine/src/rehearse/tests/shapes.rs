@@ -1,20 +1,25 @@
 //! Every kind of stage and exit in the model.
 
+use std::collections::BTreeSet;
+
 use insta::assert_snapshot;
 use saihai_model::{
-    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Checked, Choice, Completion,
-    Directives, EndWord, Ending, Exit, Gate, GateMode, Holds, How, Keyword, Label, Method, Once, Output,
-    OutputSchema, Pointed, Prompt, Report, Route, Rule, Stage, StillWrong, Target, Topics, Wants, Workflow,
+    Action, ActionSpec, Activity, Again, AnswerForm, BlockUse, Blocks, Choice, Completion, Directives,
+    EndWord, Ending, Exit, ExitCodeLabel, ExitRule, Gate, GateMode, InvalidOutputPolicy, Keyword, Label,
+    LabelField, Method, Offer, Once, Output, OutputCheck, OutputSchema, ProgramExitRange, Prompt, Report,
+    ReportClue, Route, RuleCondition, Stage, Target, Topics, Wants, Workflow,
 };
 use serde_json::json;
 
-use super::build::{asking, choice, flow, question, standing, target, turn};
-use super::{rehearsed, tour};
-use crate::rehearse::{End, way_to_completion};
+use crate::rehearse::RehearsalEnd;
+use crate::rehearse::tests::build::{asking, choice, flow, question, standing, target, turn};
+use crate::rehearse::tests::{rehearsed, tour};
+use crate::rehearse::way_to_completion;
 
 fn rules(list: &[(&str, Target)]) -> Exit {
-    let rules =
-        list.iter().map(|(label, then)| Rule { when: Holds::Is((*label).into()), then: then.clone() });
+    let rules = list
+        .iter()
+        .map(|(label, then)| ExitRule { when: RuleCondition::Is((*label).into()), then: then.clone() });
     Exit::Rules { rules: rules.collect(), question: None, otherwise: Target::failed("no_match") }
 }
 
@@ -156,7 +161,7 @@ fn topics_words_and_silence_are_taken() {
     ");
 }
 
-fn with_output(still_wrong: StillWrong) -> Workflow {
+fn with_output(still_wrong: InvalidOutputPolicy) -> Workflow {
     let mut workflow = flow(20, "a = done -> b\nb = done -> COMPLETE");
     let schema = json!({
         "type": "object",
@@ -166,14 +171,15 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
     });
     let labels = ["next".into(), "stop".into()];
     let mut by_field = choice(&labels).unwrap();
-    by_field.found_by = vec![Method::Field(Pointed { pointer: "/intent".into(), ..Pointed::default() })];
+    by_field.found_by =
+        vec![Method::Field(LabelField { pointer: "/intent".into(), ..LabelField::default() })];
     let mut turn = turn("a", Some(by_field));
     turn.reads.output = Some(Output {
         schema: OutputSchema { schema, required: true },
         corrections: 1,
         correction: Prompt::default(),
         still_wrong,
-        checked: Checked::BySchema,
+        checked: OutputCheck::BySchema,
         shaping: Default::default(),
         kept_as: None,
         names: None,
@@ -186,13 +192,13 @@ fn with_output(still_wrong: StillWrong) -> Workflow {
 // C-77: the smallest valid value with the deciding field, and a value that stays invalid.
 #[test]
 fn outputs_decide_name_stages_and_stay_wrong() {
-    assert_snapshot!(tour(&with_output(StillWrong::Go(Target::failed("output")))), @"
+    assert_snapshot!(tour(&with_output(InvalidOutputPolicy::Go(Target::failed("output")))), @"
     a:0 a:1 | failed: abort
     a:output | failed: output
     a:0 b:0 | completed: complete
     a:0 b:nomatch | failed: no_match
     ");
-    let rehearsal = rehearsed(&with_output(StillWrong::Go(Target::failed("output"))));
+    let rehearsal = rehearsed(&with_output(InvalidOutputPolicy::Go(Target::failed("output"))));
     let values = rehearsal
         .runs
         .iter()
@@ -241,10 +247,10 @@ fn every_report_gets_a_block_that_is_found() {
 
     [STEP:0]
     ");
-    let wanted = workflow.wanted(&"plan".into(), saihai_model::Place::Main(0)).unwrap();
-    let reading = saihai_judge::read(wanted, "", saihai_judge::Said { text, structured: None });
+    let wanted = workflow.wanted(&"plan".into(), saihai_model::RoundPosition::Main(0)).unwrap();
+    let reading = saihai_judge::read(wanted, "", saihai_judge::ReplyText { text, structured: None });
     let found: Vec<_> = reading.reports.iter().map(|found| (found.file.as_str(), found.how)).collect();
-    assert_eq!(found, [("00-plan.md", How::Clue), ("01-risks.md", How::Clue)]);
+    assert_eq!(found, [("00-plan.md", ReportClue::Clue), ("01-risks.md", ReportClue::Clue)]);
     assert_eq!(reading.warnings, Vec::<String>::new());
 }
 
@@ -260,7 +266,7 @@ fn there_is_a_way_to_every_kind_of_completion() {
     let ends = |workflow: &Workflow| {
         let rehearsal = rehearsed(workflow);
         assert_eq!(rehearsal.untaken, []);
-        rehearsal.runs.iter().any(|run| matches!(run.end, End::Ended(Ending::Completed(_))))
+        rehearsal.runs.iter().any(|run| matches!(run.end, RehearsalEnd::Ended(Ending::Completed(_))))
     };
     let keyword = Keyword { word: "FINISHED".into(), whole_line: true };
     let mut word = completing(Completion::Keyword(keyword.clone()));
@@ -306,8 +312,8 @@ fn a_flow_of_checked_steps_is_walked_to_all_its_ends() {
     ends.sort();
     ends.dedup();
     assert_eq!(ends, ["completed: Flow completed at quote", "failed: step_failed",]);
-    let exhausted = Ending::Failed("retries_exhausted quote 2".to_owned());
-    assert!(rehearsal.runs.iter().any(|run| run.end == End::Ended(exhausted.clone())));
+    let exhausted = Ending::Failed("retries_exhausted quote 2".into());
+    assert!(rehearsal.runs.iter().any(|run| run.end == RehearsalEnd::Ended(exhausted.clone())));
 }
 
 // S-63
@@ -330,8 +336,40 @@ fn there_is_a_way_through_the_phases() {
     let rehearsal = rehearsed(&workflow);
     assert_eq!(rehearsal.untaken, []);
     let ends = rehearsal.runs.iter().map(|run| &run.end);
-    assert!(
-        ends.into_iter()
-            .any(|end| matches!(end, End::Ended(Ending::Completed(reason)) if reason == "phase end"))
+    assert!(ends.into_iter().any(
+        |end| matches!(end, RehearsalEnd::Ended(Ending::Completed(reason)) if reason.text() == "phase end")
+    ));
+}
+
+// U-9: a rehearsal takes every exit code that a rule names, and one that none does.
+#[test]
+fn a_program_ends_in_every_way_its_rules_know() {
+    let codes = |first, last| ProgramExitRange::Codes { first, last };
+    let ranges = [ProgramExitRange::Timeout, codes(0, Some(0)), codes(1, Some(9)), codes(5, Some(12))];
+    let labels = ranges.map(|exits| ExitCodeLabel { label: exits.to_string().into(), exits });
+    let options = labels.iter().enumerate().map(|(number, one)| Offer { number, label: one.label.clone() });
+    let choice =
+        Choice { options: options.collect(), found_by: vec![Method::ExitCode(labels.clone().into())] };
+    let mut program = turn("next", Some(choice));
+    program.program = Some(Box::default());
+    let exit = rules(&[
+        ("timeout", target("ABORT")),
+        ("exit(0)", target("end")),
+        ("exit(1..9)", target("ask")),
+        ("exit(5..12)", target("end")),
+    ]);
+    let workflow = before_end(asking(vec![program], exit));
+    assert_snapshot!(tour(&workflow), @"
+    ask:0 next:1 end:0 | completed: complete
+    ask:0 next:2 ask:0 next:3 end:nomatch | failed: no_match
+    ask:nomatch | failed: no_match
+    ask:0 next:0 | failed: abort
+    ask:0 next:nomatch | failed: no_match
+    ");
+    let exits = rehearsed(&workflow).runs.into_iter().flat_map(|run| run.script.replies);
+    let exits: BTreeSet<String> = exits.filter_map(|reply| reply.exit).map(|exit| exit.to_string()).collect();
+    assert_eq!(
+        exits.into_iter().collect::<Vec<_>>(),
+        ["exit code 0", "exit code 1", "exit code 10", "exit code 13", "timed out"]
     );
 }

@@ -1,9 +1,11 @@
 use proptest::prelude::*;
-use saihai_judge::Said;
-use saihai_model::{Checked, Json, Output, OutputSchema, Prompt, Reads, StillWrong, Wanted};
+use saihai_judge::ReplyText;
+use saihai_model::{
+    ExpectedReply, InvalidOutputPolicy, Json, Output, OutputCheck, OutputSchema, Prompt, Reads,
+};
 use serde_json::json;
 
-use crate::rehearse::smallest::smallest;
+use crate::rehearse::replies::smallest;
 
 /// Returns the real validator's violations for the smallest value.
 fn violations(schema: &Json, value: &Json) -> Vec<String> {
@@ -11,14 +13,15 @@ fn violations(schema: &Json, value: &Json) -> Vec<String> {
         schema: OutputSchema { schema: schema.clone(), required: true },
         corrections: 0,
         correction: Prompt::default(),
-        still_wrong: StillWrong::KeepValidItems,
-        checked: Checked::BySchema,
+        still_wrong: InvalidOutputPolicy::KeepValidItems,
+        checked: OutputCheck::BySchema,
         shaping: Default::default(),
         kept_as: None,
         names: None,
     };
     let reads = Reads { output: Some(output), ..Reads::default() };
-    saihai_judge::read(Wanted::Work(&reads), "", Said { text: "", structured: Some(value) }).violations
+    saihai_judge::read(ExpectedReply::Work(&reads), "", ReplyText { text: "", structured: Some(value) })
+        .violations
 }
 
 fn check(schema: Json, expected: Json) {

@@ -5,10 +5,11 @@
 //! A stage's turns all offer the labels that its rules name. `?label` is a rule on the exit's own question.
 
 use indexmap::IndexMap;
+pub(crate) use saihai_model::testing::target;
 use saihai_model::*;
 
 pub(crate) fn flow(text: &str) -> Workflow {
-    let mut stages: IndexMap<StageId, Stage> = IndexMap::new();
+    let mut stages: Vec<(&str, Stage)> = Vec::new();
     let mut limits = Limits { rounds: Some(10), ..Limits::default() };
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         if let Some(max) = part.strip_prefix("max ") {
@@ -20,24 +21,9 @@ pub(crate) fn flow(text: &str) -> Workflow {
             Some((name, turns)) => (name, turns.trim_end_matches(']').split(' ').collect()),
             None => (head, vec![head]),
         };
-        stages.insert(name.trim().into(), stage(name.trim(), &turns, rules));
+        stages.push((name.trim(), stage(name.trim(), &turns, rules)));
     }
-    let entry = stages.keys().next().expect("a stage").clone();
-    Workflow {
-        name: "test".to_owned(),
-        entry,
-        stages,
-        topics: None,
-        monitors: Vec::new(),
-        completion: Completion::Flow,
-        limits,
-        retry: Retry::default(),
-        afterwards: None,
-        provider: None,
-        log: None,
-        issue: None,
-        words: IndexMap::new(),
-    }
+    Workflow { name: "test".to_owned(), limits, words: IndexMap::new(), ..testing::workflow(stages) }
 }
 
 fn stage(name: &str, turns: &[&str], rules: &str) -> Stage {
@@ -52,49 +38,31 @@ fn stage(name: &str, turns: &[&str], rules: &str) -> Stage {
             Some(inner.split(' ').map(Label::from).collect())
         };
         let when = if when == "always" {
-            Holds::Always
+            RuleCondition::Always
         } else if let Some(all) = inner("all(") {
-            Holds::All(all)
+            RuleCondition::All(all)
         } else if let Some(any) = inner("any(") {
-            Holds::Any(any)
+            RuleCondition::Any(any)
         } else if let Some(label) = when.strip_prefix('?') {
             asked.push(label.to_owned());
-            Holds::Answered(label.into())
+            RuleCondition::Answered(label.into())
         } else {
-            Holds::Is(when.into())
+            RuleCondition::Is(when.into())
         };
         match &when {
-            Holds::All(some) | Holds::Any(some) => labels.extend(some.iter().map(|label| label.0.clone())),
-            Holds::Is(label) => labels.push(label.0.clone()),
-            Holds::Always | Holds::Answered(_) => {}
+            RuleCondition::All(some) | RuleCondition::Any(some) => {
+                labels.extend(some.iter().map(|label| label.0.clone()))
+            }
+            RuleCondition::Is(label) => labels.push(label.0.clone()),
+            RuleCondition::Always | RuleCondition::Answered(_) => {}
         }
-        list.push(Rule { when, then: target(to) });
+        list.push(ExitRule { when, then: target(to) });
     }
     labels.dedup();
     let turns = turns.iter().map(|id| turn(id, &labels)).collect();
     let question = (!asked.is_empty()).then(|| choice(&asked));
-    Stage {
-        title: name.to_owned(),
-        does: Activity::Turns {
-            turns,
-            at_once: None,
-            on_failure: OnFailure::Park,
-            between: "\n\n".to_owned(),
-        },
-        exit: Exit::Rules { rules: list, question, otherwise: Target::failed("no_match") },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
-}
-
-pub(crate) fn target(text: &str) -> Target {
-    match text {
-        "COMPLETE" => Target::Complete,
-        "ABORT" => Target::failed("abort"),
-        stage => Target::Stage(stage.into()),
-    }
+    let exit = Exit::Rules { rules: list, question, otherwise: Target::failed("no_match") };
+    testing::stage_of(name, testing::asks(turns, "\n\n"), exit)
 }
 
 pub(crate) fn choice(labels: &[String]) -> Choice {
@@ -105,7 +73,10 @@ pub(crate) fn choice(labels: &[String]) -> Choice {
 
 fn judge() -> Question {
     Question {
-        prompt: says(&[Part::Fixed("judge: ".into()), Part::Value(Variable::Combined, Form::Plain)]),
+        prompt: says(&[
+            PromptPart::Fixed("judge: ".into()),
+            PromptPart::Value(Variable::Combined, ValueForm::Plain),
+        ]),
         provider: None,
         model: None,
         session: QuestionSession::Fresh,
@@ -116,77 +87,44 @@ fn judge() -> Question {
     }
 }
 
-pub(crate) fn says(parts: &[Part]) -> Prompt {
-    let sections = parts.iter().map(|part| Section { body: vec![part.clone()], when: When::Filled });
-    let mut sections: Vec<Section> = sections.collect();
+pub(crate) fn says(parts: &[PromptPart]) -> Prompt {
+    let sections =
+        parts.iter().map(|part| PromptSection { body: vec![part.clone()], when: SectionCondition::Filled });
+    let mut sections: Vec<PromptSection> = sections.collect();
     if let Some(first) = sections.first_mut() {
-        first.when = When::Always;
+        first.when = SectionCondition::Always;
     }
     Prompt { sections, join: Join::Paragraphs }
 }
 
 pub(crate) fn turn(id: &str, labels: &[String]) -> Turn {
-    let reads = Reads { choice: (!labels.is_empty()).then(|| choice(labels)), ..Reads::default() };
-    Turn {
-        id: id.into(),
-        title: id.to_owned(),
-        description: None,
-        persona: None,
-        role: None,
-        prompt: says(&[
-            Part::Fixed(id.into()),
-            Part::Value(Variable::Task, Form::Plain),
-            Part::Value(Variable::Previous, Form::Plain),
-            Part::Value(Variable::Inputs, Form::Bullets),
-            Part::Value(Variable::Note, Form::Plain),
-        ]),
-        provider: "script".into(),
-        model: None,
-        permission: Permission::ReadOnly,
-        asked_permission: None,
-        tools: None,
-        session: SessionPolicy::Fresh,
-        timeout: None,
-        within: None,
-        max_calls: None,
-        price: None,
-        needs: Vec::new(),
-        heading: String::new(),
-        reads,
-    }
+    let choice = (!labels.is_empty()).then(|| choice(labels));
+    let prompt = says(&[
+        PromptPart::Fixed(id.into()),
+        PromptPart::Value(Variable::Task, ValueForm::Plain),
+        PromptPart::Value(Variable::Previous, ValueForm::Plain),
+        PromptPart::Value(Variable::Inputs, ValueForm::Bullets),
+        PromptPart::Value(Variable::Note, ValueForm::Plain),
+    ]);
+    let reads = Reads { choice, ..Reads::default() };
+    Turn { title: id.to_owned(), prompt, reads, ..testing::turn(id, Vec::new()) }
 }
 
 pub(crate) fn gate(to: &str, wants: Wants) -> Stage {
-    let rule = |label: &str, then: Target| Rule { when: Holds::Is(label.into()), then };
+    let rule = |label: &str, then: Target| ExitRule { when: RuleCondition::Is(label.into()), then };
     let rules = match wants {
         Wants::YesNo => vec![rule("yes", target(to)), rule("no", Target::End(Ending::Declined))],
         Wants::Text { .. } => vec![rule("answered", target(to))],
     };
-    Stage {
-        title: "gate".to_owned(),
-        does: Activity::Gate(Gate {
-            question: says(&[Part::Fixed("go on?".into())]),
-            wants,
-            mode: GateMode::Person,
-            timeout: None,
-        }),
-        exit: Exit::Rules { rules, question: None, otherwise: Target::failed("no_match") },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
+    let question = says(&[PromptPart::Fixed("go on?".into())]);
+    let gate = Gate { question, wants, mode: GateMode::Person, timeout: None };
+    testing::stage_of("gate", Activity::Gate(gate), testing::leaves(rules))
 }
 
 pub(crate) fn action(does: Action, once: Once, rules: &[(&str, &str)]) -> Stage {
-    let rules = rules.iter().map(|(label, to)| Rule { when: Holds::Is((*label).into()), then: target(to) });
-    Stage {
-        title: "action".to_owned(),
-        does: Activity::Action(ActionSpec { does, inputs: Vec::new(), once, poll: None }),
-        exit: Exit::Rules { rules: rules.collect(), question: None, otherwise: Target::failed("no_match") },
-        rounds: Rounds::default(),
-        visits: None,
-        aside: false,
-        description: None,
-    }
+    let rules = rules
+        .iter()
+        .map(|(label, to)| ExitRule { when: RuleCondition::Is((*label).into()), then: target(to) });
+    let action = ActionSpec { does, inputs: Vec::new(), once, poll: None };
+    testing::stage_of("action", Activity::Action(action), testing::leaves(rules.collect()))
 }

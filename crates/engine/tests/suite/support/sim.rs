@@ -63,6 +63,7 @@ impl Sim {
             patience,
             directory: "/project".to_owned(),
             head: None,
+            uncommitted: Vec::new(),
             report_directory: "/reports".to_owned(),
             subject: BTreeMap::new(),
             delivery: None,
@@ -77,10 +78,10 @@ impl Sim {
     pub(crate) fn fact(&mut self, fact: Fact) {
         let event = Event { at: Moment(self.at), fact: fact.clone() };
         let effects = self.run.apply(&self.workflow, &event);
-        self.record(Entry::Fact(fact));
+        self.record(RecordEntry::Fact(fact));
         for effect in &effects {
             if let Effect::Record(decision) = effect {
-                self.record(Entry::Decision(decision.clone()));
+                self.record(RecordEntry::Decision(decision.clone()));
             }
         }
         self.prove(&effects);
@@ -100,15 +101,15 @@ impl Sim {
     pub(crate) fn record_only(&mut self, fact: Fact) {
         let event = Event { at: Moment(self.at), fact: fact.clone() };
         let effects = self.run.apply(&self.workflow, &event);
-        self.record(Entry::Fact(fact));
+        self.record(RecordEntry::Fact(fact));
         for effect in effects {
             if let Effect::Record(decision) = effect {
-                self.record(Entry::Decision(decision));
+                self.record(RecordEntry::Decision(decision));
             }
         }
     }
 
-    fn record(&mut self, entry: Entry) {
+    fn record(&mut self, entry: RecordEntry) {
         let seq = self.records.len() as u64 + 1;
         self.records.push(Record { seq, at: Moment(self.at), entry });
     }
@@ -154,7 +155,7 @@ impl Sim {
         let rounds = self
             .records
             .iter()
-            .filter(|record| matches!(record.entry, Entry::Decision(Decision::Round { .. })));
+            .filter(|record| matches!(record.entry, RecordEntry::Decision(Decision::Round { .. })));
         assert_eq!(self.run.iteration() as usize, rounds.count(), "one iteration per round");
         if *self.run.phase() == Phase::Running && self.run.busy().next().is_none() {
             let waits = self.run.visit().is_some_and(|visit| {
@@ -163,7 +164,8 @@ impl Sim {
             assert!(waits || self.run.hold().is_some(), "a running run waits for something");
         }
         let budget = &self.run.limits().budget;
-        if effects.iter().any(|effect| matches!(effect, Effect::Ask(_))) {
+        // Programs cost nothing.
+        if effects.iter().any(|effect| matches!(effect, Effect::Ask(request) if request.program.is_none())) {
             assert!(budget.turns.is_none_or(|most| self.run.spent().turns < most), "asked beyond the budget");
         }
     }
@@ -178,7 +180,7 @@ impl Sim {
         let mut live = Run::new();
         let mut prefix = 0;
         for (index, record) in self.records.iter().enumerate() {
-            let Entry::Fact(fact) = &record.entry else { continue };
+            let RecordEntry::Fact(fact) = &record.entry else { continue };
             let replayed =
                 replay(&self.workflow, &self.records[..index]).expect("the same engine decides the same");
             assert_eq!(replayed, live, "after {prefix} records");
@@ -313,7 +315,7 @@ impl Sim {
 
     pub(crate) fn outcome(&self) -> String {
         match (self.run.ending(), self.run.hold()) {
-            (Some(Ending::Failed(reason)), _) => format!("failed: {reason}"),
+            (Some(Ending::Failed(reason)), _) => format!("failed: {}", reason.text()),
             (Some(ending), _) => format!("{}: {}", ending.outcome(), ending.reason()),
             (None, Some(hold)) if self.run.is_parked() => format!("parked: {}", hold.reason()),
             (None, Some(hold)) => format!("holding: {}", hold.reason()),
@@ -323,8 +325,8 @@ impl Sim {
 
     pub(crate) fn decisions(&self) -> Vec<&Decision> {
         let decisions = self.records.iter().filter_map(|record| match &record.entry {
-            Entry::Decision(decision) => Some(decision),
-            Entry::Fact(_) => None,
+            RecordEntry::Decision(decision) => Some(decision),
+            RecordEntry::Fact(_) => None,
         });
         decisions.collect()
     }
@@ -351,7 +353,7 @@ impl Sim {
 pub(crate) fn text_of(draft: &Draft) -> String {
     let section = |splices: &Vec<Splice>| {
         let parts = splices.iter().map(|splice| match splice {
-            Splice::Text(Text::Inline(text), Form::Bullets) => format!("- {text}"),
+            Splice::Text(Text::Inline(text), ValueForm::Bullets) => format!("- {text}"),
             Splice::Text(Text::Inline(text), _) => text.clone(),
             Splice::Text(Text::Blob { hash, .. }, _) => format!("<{hash}>"),
             Splice::ReportFile { file, .. } => format!("<{file}>"),

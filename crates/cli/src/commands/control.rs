@@ -1,0 +1,403 @@
+//! Commands that continue, answer, cancel or fork an existing run.
+
+use std::sync::Arc;
+
+use clap::Args;
+use saihai::{
+    ActionExecutor, Clock, Driver, GateAnswer, ReplayedRun, RequestDelivery, RunDirectory, names_run,
+};
+use saihai_delivery::IssueRun;
+use saihai_model::{Budget, ExitStatus, Limits, Millis, Raise, Wants, Workflow};
+use saihai_review::changed_files;
+use saihai_view::RunState;
+use serde::Serialize;
+
+use crate::checkout::{lock_issue_again, restored_worktree};
+use crate::commands::flags::{LimitFlags, PresenceFlags, RunArgument, parse_event};
+use crate::commands::review;
+use crate::commands::work::single_run as one;
+use crate::completion::{complete_runs, completer};
+use crate::definitions::{connections, read_stdin, untrusted_programs, unusable};
+use crate::driving::{DisplayOptions, RunKeeping, block_on, drive};
+use crate::error::CommandError;
+use crate::issue_actions::{issue_executor, with_executor};
+use crate::issue_tracker::with_forge;
+use crate::project::Project;
+use crate::quantities::count;
+use crate::terminal::{Streams, visible_line};
+
+/// Continue a parked or interrupted run
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Saihai repeats no finished turn. Limits are new totals for the whole run.
+For a run that has ended, the command prints the result and returns its exit code.
+
+Examples:
+  saihai resume
+  saihai resume --budget usd=10
+  saihai resume 20260206-0856 --wait")]
+pub(crate) struct ResumeCommand {
+    #[command(flatten)]
+    run: RunArgument,
+
+    #[command(flatten)]
+    limits: LimitFlags,
+
+    #[command(flatten)]
+    presence: PresenceFlags,
+
+    /// Ask the provider now, even if it said to wait
+    #[arg(long)]
+    now: bool,
+
+    /// Print every event and the result as JSON, one object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl ResumeCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        let project = Project::find()?;
+        project.insist_on_person("a run is resumed by a person")?;
+        let past = ReplayedRun::read(&self.run.find(&project)?)?;
+        let Self { limits, presence, now, json, .. } = self;
+        let continuation = RunContinuation {
+            rounds: limits.max_iterations,
+            budget: limits.budget.unwrap_or_default(),
+            runtime: limits.run_timeout,
+            auto: presence.auto,
+            wait: presence.wait,
+            now,
+            json,
+        };
+        continuation.execute(past, &project, streams)
+    }
+}
+
+/// How to continue a run: the raised limits, and what to do at waits and gates.
+#[derive(Debug, Default)]
+struct RunContinuation {
+    rounds: Option<u32>,
+    budget: Budget,
+    runtime: Option<Millis>,
+    auto: bool,
+    wait: bool,
+    now: bool,
+    json: bool,
+}
+
+impl RunContinuation {
+    fn execute(
+        self,
+        past: ReplayedRun,
+        project: &Project,
+        streams: &mut Streams,
+    ) -> Result<ExitStatus, CommandError> {
+        let (directory, workflow) = (past.directory().clone(), past.workflow().clone());
+        let settings = project.settings(false, streams)?;
+        let raised = Workflow {
+            limits: Limits {
+                budget: workflow.limits.budget.replaced_by(&self.budget),
+                ..workflow.limits.clone()
+            },
+            ..workflow.clone()
+        };
+        let mut found = unusable(&raised, &settings);
+        // Check trust again: a program may have changed since the run started.
+        found.append(untrusted_programs(project, &workflow, false));
+        streams.diagnose(&found, settings.strict)?;
+        review::check_out_again(&directory, &workflow)?;
+        say_changes(&directory, streams)?;
+        let patience = if self.wait { workflow.retry.max_wait } else { settings.short_wait };
+        let raise = Raise {
+            rounds: self.rounds,
+            budget: self.budget,
+            runtime: self.runtime,
+            patience,
+            now: self.now,
+        };
+        let showing = DisplayOptions {
+            json: self.json,
+            interactive: streams.can_ask() && !self.json,
+            auto: self.auto,
+            keeping: RunKeeping::Kept,
+            completed: ExitStatus::Done,
+        };
+        let mut with = connections(&settings);
+        block_on(async {
+            let mut _of_the_branch = None;
+            let outside = match past.state() {
+                RunState::Ended { .. } => None,
+                RunState::Running { .. }
+                | RunState::Interrupted
+                | RunState::Ready
+                | RunState::Parked { .. } => match IssueRun::of_view(&directory, &workflow, past.view()) {
+                    Some(run) => Some(Arc::new(one::again(run, project, &settings, &mut with).await?)
+                        as Arc<dyn ActionExecutor>),
+                    None => {
+                        _of_the_branch = lock_issue_again(&directory, &workflow, &settings)?;
+                        let beyond = issue_executor(&workflow, project, &settings, &with, streams).await?;
+                        restored_worktree(&directory, project, &settings, beyond)?
+                    }
+                },
+            };
+            let with = with_forge(with, &workflow, project, &settings, streams).await?;
+            let driver = Driver::resume_replayed(past, raise, with, Clock::system())?;
+            drive(with_executor(driver, outside), &workflow, showing, streams).await
+        })
+    }
+}
+
+/// Warns about files that changed since the review started. R-57: a resumed review keeps its original input.
+fn say_changes(directory: &RunDirectory, streams: &mut Streams) -> Result<(), CommandError> {
+    let changed = changed_files(directory)?;
+    if let Some(first) = changed.first() {
+        let more = match changed.len() {
+            1 => String::new(),
+            files => format!(" and {} more", count(files as u64 - 1, "file")),
+        };
+        streams.note(&format!(
+            "`{first}`{more} changed since the review started; the review continues with the earlier content"
+        ));
+    }
+    Ok(())
+}
+
+/// Answer a question that a run waits for, and continue the run
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "saihai answer [OPTIONS] [RUN] [yes|no|TEXT] [TEXT]",
+    after_help = "\
+A gate takes `yes` or `no` with an optional text, or a text of 1 to 10,000 characters.
+Without an answer, Saihai asks the question on the terminal.
+The first argument is a run if it is `last` or starts with the date of a run id.
+If another process drives the run, that process continues. `saihai work` continues its own runs.
+
+Examples:
+  saihai answer yes
+  saihai answer no \"keep the old parser\"
+  saihai answer 20260206-0856 \"the login page\" --no-resume"
+)]
+pub(crate) struct AnswerCommand {
+    /// Run id, a unique beginning of it, or `last` [default: last]
+    #[arg(value_name = "RUN", add = completer(complete_runs))]
+    run: Option<String>,
+
+    /// `yes`, `no`, or the text that the gate asks for; `-` reads the text from stdin
+    #[arg(value_name = "ANSWER")]
+    answer: Option<String>,
+
+    /// Comment on a `yes` or `no`
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+
+    /// Record the answer and leave the run parked
+    #[arg(long)]
+    no_resume: bool,
+
+    /// Print JSON, one object per line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct AnsweredObject<'a> {
+    run: &'a str,
+    gate: &'a str,
+}
+
+impl AnswerCommand {
+    pub(crate) fn execute(mut self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        if !self.run.as_deref().is_none_or(names_run) {
+            if let Some(extra) = &self.text {
+                let error = CommandError::usage(format!("`{extra}` is one argument too many"));
+                return Err(error.hint("put quotes around a text with spaces"));
+            }
+            (self.run, self.answer, self.text) = (None, self.run, self.answer);
+        }
+        let project = Project::find()?;
+        project.insist_on_person("a gate is answered by a person")?;
+        let directory = project.runs().find(self.run.as_deref().unwrap_or("last"))?;
+        let continuation = RunContinuation { json: self.json, ..RunContinuation::default() };
+        let Some(answer) = &self.answer else {
+            let past = ReplayedRun::read(&directory)?;
+            let Some(gate) = past.view().open_gate(past.workflow()) else {
+                let (run, state) = (directory.id().to_owned(), Box::new(past.state()));
+                return Err(saihai::DriverError::NoGate { run, state }.into());
+            };
+            if streams.can_ask() && !self.json && !self.no_resume {
+                return continuation.execute(past, &project, streams);
+            }
+            return Err(Self::no_answer(&directory, gate.wants)?);
+        };
+        let mut words = String::new();
+        let given = |wants| {
+            let given = self.given(answer, wants)?;
+            words = match &given {
+                GateAnswer::Yes(None) => "yes".to_owned(),
+                GateAnswer::No(None) => "no".to_owned(),
+                GateAnswer::Yes(Some(text)) => format!("yes, {text}"),
+                GateAnswer::No(Some(text)) => format!("no, {text}"),
+                GateAnswer::Text(text) => text.clone(),
+            };
+            Ok(given)
+        };
+        let (gate, reached) = block_on(saihai::answer_with(&directory, given, Clock::system()))?;
+        if reached == RequestDelivery::Unread {
+            let why = format!("the process that drives run `{}` does not read the answer", directory.id());
+            return Err(CommandError::usage(why)
+                .hint("nothing was recorded: let that process continue, or end it, and answer again"));
+        }
+        if self.json {
+            streams
+                .out
+                .json("answered", AnsweredObject { run: directory.id(), gate: gate.stage.as_str() })?;
+        } else {
+            // Print the journaled text: it does not contain the secrets of our environment (C-55).
+            let words = saihai_connect::Connections::default().redactor().text(&words).into_owned();
+            let (gate, words) = (visible_line(gate.stage.as_str()), visible_line(&words));
+            streams.out.data(&format!("`{gate}` of run `{}` is answered: {words}", directory.id()))?;
+            streams.out.flush()?;
+        }
+        match reached {
+            RequestDelivery::Owner => streams.note("the process that drives the run continues with it"),
+            RequestDelivery::Journal | RequestDelivery::Unread if self.no_resume => {
+                streams.note(&format!("continue with `saihai resume {}`", directory.short_name()));
+            }
+            // `work` knows the budget and the merge order of all its issues, so it continues their runs.
+            RequestDelivery::Journal | RequestDelivery::Unread
+                if IssueRun::read(&directory)?.is_some_and(|run| run.delivers) =>
+            {
+                streams.note("continue with `saihai work`");
+            }
+            RequestDelivery::Journal | RequestDelivery::Unread => {
+                return continuation.execute(ReplayedRun::read(&directory)?, &project, streams);
+            }
+        }
+        Ok(ExitStatus::Done)
+    }
+
+    /// Builds the error for a missing answer. It shows the question.
+    fn no_answer(directory: &RunDirectory, wants: Wants) -> Result<CommandError, CommandError> {
+        let (_, question, _) = saihai::open_gate(directory)?;
+        let form = match wants {
+            Wants::YesNo => "yes",
+            Wants::Text { .. } => "TEXT",
+        };
+        let error = CommandError::usage(format!("no answer given to: {question}"));
+        Ok(error.hint(format!("answer with `saihai answer {} {form}`", directory.short_name())))
+    }
+
+    fn given(&self, answer: &str, wants: Wants) -> Result<GateAnswer, CommandError> {
+        match (wants, answer, &self.text) {
+            (Wants::YesNo, "yes", text) => Ok(GateAnswer::Yes(text.clone())),
+            (Wants::YesNo, "no", text) => Ok(GateAnswer::No(text.clone())),
+            (Wants::YesNo, other, _) => {
+                Err(CommandError::usage(format!("the gate takes `yes` or `no`, not `{other}`")))
+            }
+            (Wants::Text { .. }, _, Some(_)) => {
+                Err(CommandError::usage("the gate takes one text")
+                    .hint("put quotes around a text with spaces"))
+            }
+            (Wants::Text { .. }, "-", None) => read_stdin("the answer").map(GateAnswer::Text),
+            (Wants::Text { .. }, text, None) => Ok(GateAnswer::Text(text.to_owned())),
+        }
+    }
+}
+
+/// Cancel a run for good
+#[derive(Debug, Args)]
+#[command(after_help = "\
+You can fork a cancelled run, but not resume it. To pause a run, press Ctrl-C in its terminal.
+
+Examples:
+  saihai cancel
+  saihai cancel 20260206-0856")]
+pub(crate) struct CancelCommand {
+    #[command(flatten)]
+    run: RunArgument,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct CancelledObject<'a> {
+    run: &'a str,
+}
+
+impl CancelCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        let project = Project::find()?;
+        project.insist_on_person("a run is cancelled by a person")?;
+        let directory = self.run.find(&project)?;
+        let reached =
+            block_on(async { Ok(saihai::cancel(&directory, "saihai cancel", Clock::system()).await?) })?;
+        // A cancelled review is never resumed, so this is the last chance to delete its checkout.
+        if reached == RequestDelivery::Journal {
+            review::clean_up(&directory, &directory.workflow()?, streams)?;
+        }
+        if self.json {
+            streams.out.json("cancelled", CancelledObject { run: directory.id() })?;
+        }
+        let whose = match reached {
+            RequestDelivery::Owner => "its process ends it",
+            RequestDelivery::Unread => "its process has not read the request yet",
+            RequestDelivery::Journal => "no process was driving it",
+        };
+        streams.note(&format!("run `{}` is cancelled; {whose}", directory.id()));
+        Ok(ExitStatus::Done)
+    }
+}
+
+/// Create a new run from the first part of another
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The new run is parked until `saihai resume`. The old run does not change.
+
+Examples:
+  saihai fork
+  saihai fork 20260206-0856 --at 43")]
+pub(crate) struct ForkCommand {
+    #[command(flatten)]
+    run: RunArgument,
+
+    /// Last event to copy, by its number in `saihai log` [default: the entry of the last stage]
+    #[arg(long, value_name = "SEQ", value_parser = parse_event)]
+    at: Option<u64>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct ForkedObject<'a> {
+    run: &'a str,
+    from: &'a str,
+    at: u64,
+}
+
+impl ForkCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        let project = Project::find()?;
+        let settings = project.settings(false, streams)?;
+        let runs = project.runs();
+        let from = self.run.find(&project)?;
+        let forked = saihai::fork(&runs, &from, self.at, &settings.reports_dir, Clock::system())?;
+        let run = forked.directory.id();
+        if self.json {
+            streams.out.json("forked", ForkedObject { run, from: &forked.from, at: forked.at })?;
+        } else {
+            streams.out.data(run)?;
+        }
+        streams.note(&format!(
+            "forked from `{}` at event {}; files are not restored; continue with `saihai resume {}`",
+            forked.from,
+            forked.at,
+            forked.directory.short_name()
+        ));
+        Ok(ExitStatus::Done)
+    }
+}

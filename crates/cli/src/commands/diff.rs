@@ -1,0 +1,284 @@
+//! `saihai diff`: the changes that a run made.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::Args;
+use saihai::{LoadedRun, TurnFileChanges};
+use saihai_delivery::{IssueRun, Placement};
+use saihai_model::{ExitStatus, RoundPosition, SubjectFile, SubjectOmission};
+use saihai_review::subject::changes_between;
+use serde::Serialize;
+
+use super::show_stage::StageTarget;
+use crate::commands::flags::RunAndStage;
+use crate::error::{CommandError, sentence};
+use crate::project::Project;
+use crate::quantities::count;
+use crate::terminal::{Stream, Streams, style, visible_line, visible_text};
+
+/// Print the changes that a run made
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Compares the commit at the start of the run with the current files of its directory or worktree.
+For a stage, prints the files that its agents wrote and edited with their tools.
+Changes by commands are not recorded for each stage; a warning names such turns.
+
+Examples:
+  saihai diff
+  saihai diff implement
+  saihai diff 20260206-0856 | less -R")]
+pub(crate) struct DiffCommand {
+    #[command(flatten)]
+    target: RunAndStage,
+
+    /// Print JSON, one object per line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct FileDiffObject<'a> {
+    run: &'a str,
+    /// Commit that the files are compared with.
+    from: &'a str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<&'a str>,
+    diff: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<SubjectOmission>,
+    /// True if the file had uncommitted changes when the run started; the diff contains them.
+    changed_before: bool,
+}
+
+#[derive(Serialize)]
+struct TurnChangesObject<'a> {
+    run: &'a str,
+    stage: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<&'a str>,
+    visit: u32,
+    diff: &'a str,
+    /// False if the turn may have changed more files, for example by commands.
+    complete: bool,
+}
+
+impl DiffCommand {
+    pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        let project = Project::find()?;
+        let (directory, stage) = self.target.find(&project)?;
+        let run = LoadedRun::read(&directory)?;
+        match stage {
+            Some(stage) => self.stage_diff(&run, stage, streams)?,
+            None => self.run_diff(&run, &project, streams)?,
+        }
+        Ok(ExitStatus::Done)
+    }
+
+    fn run_diff(
+        &self,
+        run: &LoadedRun,
+        project: &Project,
+        streams: &mut Streams,
+    ) -> Result<(), CommandError> {
+        let (id, uncommitted) = (run.directory.id(), &run.view.start.uncommitted);
+        let compared = ComparedTrees::of(run, project)?;
+        let mut files = changes_between(&compared.root, &compared.from, compared.to.as_deref())
+            .map_err(|error| CommandError::unavailable(sentence(&error)))?;
+        // The run did not change a file that differed before and was not written since.
+        files.retain(|file| {
+            !uncommitted.contains(&file.path) || was_written_since(&compared.root.join(&file.path), run)
+        });
+        for file in &files {
+            if self.json {
+                let changed_before = uncommitted.contains(&file.path);
+                let SubjectFile { path, previous, text, left_out, .. } = file;
+                let object = FileDiffObject {
+                    run: id,
+                    from: &compared.from,
+                    path,
+                    previous: previous.as_deref(),
+                    diff: text,
+                    left_out: *left_out,
+                    changed_before,
+                };
+                streams.out.json("file_diff", object)?;
+            } else {
+                print_file(file, &mut streams.out)?;
+            }
+        }
+        if files.is_empty() {
+            streams.note("the run changed no files");
+            return Ok(());
+        }
+        let before: Vec<&str> = files
+            .iter()
+            .map(|file| file.path.as_str())
+            .filter(|path| uncommitted.iter().any(|one| one == path))
+            .collect();
+        if let Some(first) = before.first() {
+            let more = match before.len() {
+                1 => String::new(),
+                all => format!(" and {}", count(all as u64 - 1, "other file")),
+            };
+            streams.warning(&format!(
+                "`{}`{more} had uncommitted changes when the run started; the diff contains them",
+                visible_line(first)
+            ));
+        }
+        if compared.to.is_none() && run.state.is_over() {
+            streams.note("the diff also contains changes that were made after the run ended");
+        }
+        Ok(())
+    }
+
+    fn stage_diff(&self, run: &LoadedRun, stage: &str, streams: &mut Streams) -> Result<(), CommandError> {
+        let target = StageTarget::find(run, Some(stage), None)?;
+        let changes: Vec<TurnFileChanges> =
+            run.file_changes()?.into_iter().filter(|changed| target.has_call(run, changed)).collect();
+        let mut has_changes = false;
+        for changed in &changes {
+            let turns =
+                run.workflow.stage(&changed.call.stage).map(|stage| stage.turns()).unwrap_or_default();
+            let turn = match changed.place {
+                RoundPosition::Main(index) if turns.len() > 1 => {
+                    turns.get(index).map(|turn| turn.id.as_str())
+                }
+                _ => None,
+            };
+            let text = turn_diff(changed);
+            has_changes |= !text.is_empty();
+            let (stage, visit) = (changed.call.stage.as_str(), changed.call.visit);
+            if self.json {
+                let complete = !changed.is_partial;
+                let run = run.directory.id();
+                let object = TurnChangesObject { run, stage, turn, visit, diff: &text, complete };
+                streams.out.json("turn_diff", object)?;
+                continue;
+            }
+            print_diff(&text, &mut streams.out)?;
+            if changed.is_partial {
+                let turn = turn.map(|turn| format!("/{turn}")).unwrap_or_default();
+                streams.warning(&format!(
+                    "`{stage}{turn}` may have changed more files in visit {visit}: commands are not recorded"
+                ));
+            }
+        }
+        if !has_changes {
+            streams.note("no recorded edits; `saihai diff` compares the files of the whole run");
+        }
+        Ok(())
+    }
+}
+
+/// The two states to compare.
+struct ComparedTrees {
+    /// Directory with the files.
+    root: PathBuf,
+    from: String,
+    /// Commit to compare with instead of the files, if the worktree is gone.
+    to: Option<String>,
+}
+
+impl ComparedTrees {
+    fn of(run: &LoadedRun, project: &Project) -> Result<Self, CommandError> {
+        let start = &run.view.start;
+        let root = PathBuf::from(&start.directory);
+        let from = match Placement::of(start) {
+            Some(Placement::Issue(assignment)) => Some(assignment.base.commit.clone()),
+            Some(Placement::Own { own_tree }) => Some(own_tree.commit),
+            None => start.head.clone(),
+        };
+        let Some(from) = from else {
+            let id = run.directory.id();
+            let error = CommandError::usage(format!("run `{id}` did not record the commit it started from"));
+            return Err(error
+                .hint(
+                    "it ran outside a git repository, as a rehearsal, as a review, or with an older version",
+                )
+                .hint("`saihai diff STAGE` prints the recorded edits of a stage"));
+        };
+        if root.is_dir() {
+            return Ok(Self { root, from, to: None });
+        }
+        let delivered = IssueRun::read(&run.directory)?.and_then(|run| run.commit().map(str::to_owned));
+        match delivered {
+            Some(commit) => Ok(Self { root: project.places.root.clone(), from, to: Some(commit) }),
+            None => Err(gone(&root)),
+        }
+    }
+}
+
+/// Returns true if a file was written after the run started. A missing file does not tell.
+fn was_written_since(file: &Path, run: &LoadedRun) -> bool {
+    let written = std::fs::symlink_metadata(file).and_then(|metadata| metadata.modified()).ok();
+    let written = written.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    written.is_none_or(|written| written.as_millis() >= u128::from(run.view.started.0))
+}
+
+fn gone(root: &Path) -> CommandError {
+    CommandError::usage(format!("the directory of the run is gone: `{}`", root.display()))
+        .hint("`saihai diff STAGE` prints the recorded edits of a stage")
+}
+
+/// Formats the edits of a turn like a diff. Line numbers are not known.
+fn turn_diff(changed: &TurnFileChanges) -> String {
+    let mut text = String::new();
+    let mut add = |sign: char, lines: &str| {
+        for line in lines.lines() {
+            text.push(sign);
+            text.push_str(line);
+            text.push('\n');
+        }
+    };
+    for write in &changed.writes {
+        add(' ', "");
+        add('+', &format!("++ {} (written whole)", write.path));
+        add('+', &write.content);
+    }
+    for edit in &changed.edits {
+        add('-', &format!("-- {}", edit.path));
+        add('+', &format!("++ {}", edit.path));
+        add('@', "@ @@");
+        add('-', &edit.find);
+        add('+', &edit.replace);
+    }
+    text
+}
+
+fn print_file(file: &SubjectFile, out: &mut Stream) -> Result<(), CommandError> {
+    match file.left_out {
+        None => print_diff(&file.text, out),
+        Some(why) => {
+            let why = match why {
+                SubjectOmission::Binary => "binary file",
+                SubjectOmission::Submodule => "submodule",
+                SubjectOmission::TooLarge => "too large to compare",
+            };
+            out.data(&format!("{}: {why}, not shown", visible_line(&file.path)))?;
+            Ok(())
+        }
+    }
+}
+
+/// Prints a diff. A pipe gets the exact text, so that `git apply` can read it.
+fn print_diff(text: &str, out: &mut Stream) -> Result<(), CommandError> {
+    if !out.is_styled() {
+        let text = if out.is_terminal() { visible_text(text) } else { text.into() };
+        out.raw(text.as_bytes())?;
+        return Ok(());
+    }
+    for line in visible_text(text).lines() {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => style::ADDED,
+            Some(b'-') => style::REMOVED,
+            Some(b'@') => style::HUNK,
+            Some(b' ') | None => style::PLAIN,
+            Some(_) => style::STRONG,
+        };
+        let line = out.paint(style, line);
+        out.data(&line)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,321 @@
+//! Control of a run from another process: the owner of a run reads requests in its `inbox/`, and without an owner a
+//! request goes directly into the journal.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use saihai_connect::Connections;
+use saihai_model::{Answer, AnsweredBy, CallId, Fact, Label, Wants};
+use serde::{Deserialize, Serialize};
+
+use crate::error::AnswerProblem;
+use crate::lock::Lock;
+use crate::prompts::{PromptError, PromptRenderer};
+use crate::replay::{BlobCheck, ReplayedRun};
+use crate::run_session::{EffectMode, RunSession};
+use crate::secrets::SecretRedactor;
+use crate::{Clock, Disk, DriverError, RunDirectory, StoreError};
+
+/// An answer of a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateAnswer {
+    /// Yes, with an optional text.
+    Yes(Option<String>),
+    /// No, with an optional text.
+    No(Option<String>),
+    Text(String),
+}
+
+/// The receiver of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestDelivery {
+    /// The living owner, which continues by itself.
+    Owner,
+    /// This process. The run continues when it is resumed.
+    Journal,
+    /// No process. An owner lives and does not read, for example because it is stopped. A cancellation stays
+    /// in its inbox; an answer was withdrawn.
+    Unread,
+}
+
+/// Maximum length of the text with a yes or a no.
+const MOST_CHARACTERS: u32 = 10_000;
+/// Poll interval while waiting for the owner.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time to wait for an owner, which polls four times a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Returns the open gate of a run: its call, its question and the accepted answer.
+pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), DriverError> {
+    let run = ReplayedRun::read_checking(directory, BlobCheck::Length)?;
+    let Some(gate) = run.open_gate() else { return Err(no_gate(&run)) };
+    let (blobs, start) = (directory.blobs(), run.start());
+    let renderer = PromptRenderer {
+        blobs: &blobs,
+        directory: &start.directory,
+        head: start.head.as_deref(),
+        report_directory: &start.report_directory,
+    };
+    let rendered = renderer.render(&gate.question).map_err(|failed| match failed {
+        PromptError::Blob { text, why } => directory.bad_text(&text, &why).into(),
+        PromptError::Changes(error) => {
+            DriverError::io("look at", Path::new(&start.directory))(std::io::Error::other(error))
+        }
+        PromptError::Report { file, source } => {
+            DriverError::io("read", &Path::new(&start.report_directory).join(file))(source)
+        }
+    })?;
+    Ok((gate.call.clone(), rendered.text.trim_end().to_owned(), gate.wants))
+}
+
+/// Builds the error for a run without an open gate.
+fn no_gate(run: &ReplayedRun) -> DriverError {
+    DriverError::NoGate { run: run.directory().id().to_owned(), state: Box::new(run.state()) }
+}
+
+pub async fn answer(
+    directory: &RunDirectory,
+    answer: GateAnswer,
+    clock: Clock,
+) -> Result<(CallId, RequestDelivery), DriverError> {
+    answer_with(directory, |_| Ok::<_, DriverError>(answer), clock).await
+}
+
+/// Answers the open gate with what `ask` returns for the kind of answer that the gate accepts.
+pub async fn answer_with<E: From<DriverError>>(
+    directory: &RunDirectory,
+    ask: impl FnOnce(Wants) -> Result<GateAnswer, E>,
+    clock: Clock,
+) -> Result<(CallId, RequestDelivery), E> {
+    let run = ReplayedRun::read(directory)?;
+    let gate = run.open_gate().ok_or_else(|| no_gate(&run))?;
+    let (call, wants) = (gate.call.clone(), gate.wants);
+    let (label, text) = fitting(ask(wants)?, wants).map_err(DriverError::from)?;
+    // A request to a living owner is a file of the run too, so redact it.
+    let secrets = SecretRedactor::of(&Connections::default());
+    let text = text.map(|text| secrets.text(text));
+    let answer = Answer { call: call.clone(), by: AnsweredBy::Person, label, text };
+    let reached = tell(run, InboxRequest::Answer(answer), clock).await?;
+    Ok((call, reached))
+}
+
+/// Cancels the run for good.
+pub async fn cancel(
+    directory: &RunDirectory,
+    by: &str,
+    clock: Clock,
+) -> Result<RequestDelivery, DriverError> {
+    let run = ReplayedRun::read(directory)?;
+    if let Some(ending) = run.run().ending().cloned() {
+        return Err(DriverError::Over { run: directory.id().to_owned(), ending });
+    }
+    tell(run, InboxRequest::Cancel { by: by.to_owned() }, clock).await
+}
+
+/// Returns the label and text of an answer, if the gate accepts it.
+fn fitting(answer: GateAnswer, wants: Wants) -> Result<(Label, Option<String>), AnswerProblem> {
+    let (label, text, most) = match (answer, wants) {
+        (GateAnswer::Yes(text), Wants::YesNo) => ("yes", text, MOST_CHARACTERS),
+        (GateAnswer::No(text), Wants::YesNo) => ("no", text, MOST_CHARACTERS),
+        (GateAnswer::Text(text), Wants::Text { max_chars }) => ("answered", Some(text), max_chars),
+        (GateAnswer::Yes(_) | GateAnswer::No(_), Wants::Text { .. }) => return Err(AnswerProblem::NeedsText),
+        (GateAnswer::Text(_), Wants::YesNo) => return Err(AnswerProblem::NeedsYesNo),
+    };
+    match text.as_ref().map(|text| text.chars().count()) {
+        Some(0) => Err(AnswerProblem::Empty),
+        Some(characters) if characters > most as usize => Err(AnswerProblem::TooLong { characters, most }),
+        Some(_) | None => Ok((label.into(), text)),
+    }
+}
+
+/// Brings a request to the owner of the run, or records it if there is none.
+async fn tell(
+    mut run: ReplayedRun,
+    request: InboxRequest,
+    clock: Clock,
+) -> Result<RequestDelivery, DriverError> {
+    let directory = run.directory().clone();
+    let inbox = Inbox::new(directory.inbox(), directory.disk());
+    let mut was_posted = false;
+    loop {
+        match directory.lock() {
+            Ok(lock) => {
+                run.catch_up()?;
+                // A killed owner may have recorded the request without removing it.
+                if !(was_posted && is_recorded(&run, &request)) {
+                    record(run, lock, request, clock)?;
+                }
+                return Ok(RequestDelivery::Journal);
+            }
+            Err(StoreError::Owned { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let file = inbox.put(&request).map_err(DriverError::io("write", &directory.inbox()))?;
+        was_posted = true;
+        let waited = tokio::time::timeout(PATIENCE, taken(&directory, &file)).await;
+        match (&waited, &request) {
+            (Ok(true), _) => return read_by_owner(run, &request),
+            (Err(_), InboxRequest::Cancel { .. }) => return Ok(RequestDelivery::Unread),
+            (Ok(false), _) | (Err(_), InboxRequest::Answer(_)) => {}
+        }
+        // The owner is gone or unresponsive. If the request is gone too, the owner has read it.
+        if !inbox.remove(&file).map_err(DriverError::io("remove", &file))? {
+            return read_by_owner(run, &request);
+        }
+        if waited.is_err() {
+            return Ok(RequestDelivery::Unread);
+        }
+    }
+}
+
+/// Checks that the owner accepted a request. It records a request before removing it, or rejects it.
+fn read_by_owner(mut run: ReplayedRun, request: &InboxRequest) -> Result<RequestDelivery, DriverError> {
+    if let InboxRequest::Answer(answer) = request {
+        run.catch_up()?;
+        if run.run().open_gate() == Some(&answer.call) {
+            return Err(DriverError::NotTaken { run: run.directory().id().to_owned() });
+        }
+    }
+    Ok(RequestDelivery::Owner)
+}
+
+/// Returns true if the journal has the request.
+fn is_recorded(run: &ReplayedRun, request: &InboxRequest) -> bool {
+    match request {
+        InboxRequest::Answer(answer) => run.view().answers.contains(answer),
+        InboxRequest::Cancel { .. } => run.view().cancelled,
+    }
+}
+
+/// Waits until a request file is gone, or its reader.
+async fn taken(directory: &RunDirectory, file: &Path) -> bool {
+    loop {
+        if !file.exists() {
+            return true;
+        }
+        if directory.owner().is_none() {
+            return false;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Records a request in place of an owner. Resuming the run performs the effects.
+fn record(replayed: ReplayedRun, lock: Lock, request: InboxRequest, clock: Clock) -> Result<(), DriverError> {
+    let (run, id) = (replayed.run(), replayed.directory().id());
+    if let Some(ending) = run.ending().cloned() {
+        return Err(DriverError::Over { run: id.to_owned(), ending });
+    }
+    let dead = run.busy().next().is_some().then_some(Fact::Reopened);
+    let facts: Vec<_> = match request {
+        InboxRequest::Answer(answer) => {
+            if run.open_gate() != Some(&answer.call) {
+                drop(lock);
+                return Err(no_gate(&replayed));
+            }
+            // Do not record a late answer. Resuming and replaying both see that the gate timed out.
+            if run.gate_closes().is_some_and(|closes| closes <= clock.now()) {
+                return Err(DriverError::GateClosed {
+                    run: id.to_owned(),
+                    gate: answer.call.stage.to_string(),
+                });
+            }
+            dead.into_iter().chain([Fact::Answered(answer)]).collect()
+        }
+        // Cancel first, so that dead calls are not restarted.
+        InboxRequest::Cancel { by } => [Fact::Cancelled { by }].into_iter().chain(dead).collect(),
+    };
+    let mut session = RunSession::of_replay(replayed.into_parts()?, lock, clock)?;
+    match session.settle(facts, EffectMode::RecordOnly) {
+        Ok(_) => Ok(()),
+        Err(broken) => Err(broken.into_error()),
+    }
+}
+
+/// A request from another process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum InboxRequest {
+    Answer(Answer),
+    Cancel { by: String },
+}
+
+/// A request file in an inbox.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct InboxFile {
+    pub(crate) path: PathBuf,
+    /// The content, or the reason why it is unreadable.
+    pub(crate) request: Result<InboxRequest, String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Inbox {
+    directory: PathBuf,
+    disk: Disk,
+}
+
+impl Inbox {
+    /// Upper limit for the size of a request file. Every real answer is shorter.
+    const MOST: u64 = 256 * 1024;
+
+    pub(crate) fn new(directory: PathBuf, disk: &Disk) -> Self {
+        Self { directory, disk: disk.clone() }
+    }
+
+    /// Leaves a request for the owner and returns the path of its file.
+    pub(crate) fn put(&self, request: &InboxRequest) -> io::Result<PathBuf> {
+        let bytes = serde_json::to_vec(request).expect("a request has text keys only");
+        // One process can write several files, and several processes can write at once.
+        for number in 0_u32.. {
+            let name = format!("{}-{number}.json", std::process::id());
+            let path = self.directory.join(name);
+            if !path.exists() {
+                self.disk.replace(&path, &bytes)?;
+                return Ok(path);
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    /// Lists the waiting requests in the order of their names. Files still being written do not appear yet.
+    pub(crate) fn look(&self) -> io::Result<Vec<InboxFile>> {
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        Ok(paths.into_iter().map(InboxFile::open).collect())
+    }
+
+    /// Removes a request file and returns true if it still existed.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<bool> {
+        match self.disk.remove(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl InboxFile {
+    fn open(path: PathBuf) -> Self {
+        let request = Self::read(&path);
+        Self { path, request }
+    }
+
+    fn read(path: &Path) -> Result<InboxRequest, String> {
+        let metadata = std::fs::symlink_metadata(path).map_err(|error| error.to_string())?;
+        if !metadata.is_file() || metadata.len() > Inbox::MOST {
+            return Err("it is not a request file".to_owned());
+        }
+        let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Tests of the fold on short journals.
+
+use saihai_model::{
+    CallId, Decision, FORKED, Fact, Hold, Moment, Purpose, Record, RecordEntry, Replied, RoundPosition,
+    Start, Usd,
+};
+use serde_json::json;
+
+use crate::{RunState, RunView};
+
+fn start(forked_from: Option<&str>) -> Box<Start> {
+    let start = json!({
+        "definition": "small", "dialect": "piece", "task": {"inline": "x"}, "seed": 7, "interactive": false,
+        "rehearsal": false, "patience": 0, "directory": "/", "report_directory": "/", "workflow": "", "version": "",
+        "forked_from": forked_from,
+    });
+    serde_json::from_value(start).expect("a start")
+}
+
+fn call(stage: &str) -> CallId {
+    CallId { stage: stage.into(), visit: 1, round: 1, n: 1 }
+}
+
+fn replied(stage: &str) -> RecordEntry {
+    let reply: Replied = serde_json::from_value(json!({
+        "call": call(stage), "text": {"inline": "done"}, "cost": 1_000_000, "duration": 5,
+        "usage": {"input": 10, "output": 5}, "reading": {"digest": ""},
+    }))
+    .expect("a reply");
+    RecordEntry::Fact(Fact::Replied(Box::new(reply)))
+}
+
+/// Folds a start and these entries, one second each.
+fn view(start: Box<Start>, entries: Vec<RecordEntry>) -> RunView {
+    let all = std::iter::once(RecordEntry::Fact(Fact::Started(start))).chain(entries);
+    let mut records = (1..).zip(all).map(|(seq, entry)| Record { seq, at: Moment(seq * 1000), entry });
+    let mut view = RunView::begin(&records.next().expect("a start")).expect("a start");
+    records.for_each(|record| view.apply(record));
+    view
+}
+
+fn one_turn() -> Vec<RecordEntry> {
+    let decisions = [
+        Decision::Entered { stage: "plan".into(), visit: 1, consecutive: 1 },
+        Decision::Round { round: 1, iteration: 1 },
+        Decision::Called { call: call("plan"), place: RoundPosition::Main(0), purpose: Some(Purpose::Work) },
+    ];
+    let mut entries: Vec<RecordEntry> = decisions.map(RecordEntry::Decision).into();
+    entries.push(RecordEntry::Fact(Fact::Asked { call: call("plan"), attempt: 1, prompt: None }));
+    entries.push(replied("plan"));
+    entries
+}
+
+// U-4: a process that waits for an answer does not run
+#[test]
+fn a_live_run_at_a_gate_waits_for_a_person() {
+    let mut entries = one_turn();
+    let working = view(start(None), entries.clone());
+    assert_eq!(working.state(Some(Some(7))), RunState::Running { owner: Some(7), gate: None });
+    entries.push(RecordEntry::Decision(Decision::Parked { hold: Hold::Person(call("ask")) }));
+    let waiting = view(start(None), entries);
+    let state = waiting.state(Some(Some(7)));
+    assert_eq!(state, RunState::Running { owner: Some(7), gate: Some(call("ask")) });
+    assert_eq!((state.name(), state.reason(), state.exit_code()), ("parked", Some("person"), 6));
+    assert_eq!(waiting.state(None).name(), "parked");
+}
+
+#[test]
+fn a_fork_starts_at_its_own_time_and_does_not_pay_for_the_original() {
+    let mut entries = one_turn();
+    entries.push(RecordEntry::Fact(Fact::Interrupted { by: FORKED.to_owned() }));
+    let fork = view(start(Some("original")), entries.clone());
+    assert_eq!((fork.started, fork.turns, fork.cost, fork.usage.tokens()), (Moment(7000), 0, None, 0));
+    assert_eq!((fork.iterations, fork.inherited_visits), (1, 1));
+    entries.push(replied("plan"));
+    let continued = view(start(Some("original")), entries);
+    assert_eq!((continued.turns, continued.cost), (1, Some(Usd(1_000_000))));
+    // A run that is not a fork was only interrupted.
+    let mut entries = one_turn();
+    entries.push(RecordEntry::Fact(Fact::Interrupted { by: "ctrl-c".to_owned() }));
+    let other = view(start(None), entries);
+    assert_eq!((other.started, other.turns), (Moment(1000), 1));
+}
