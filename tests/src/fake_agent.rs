@@ -55,10 +55,8 @@ impl<'a> FakeAgent<'a> {
     pub fn wait_for_call(&self) -> FakeCall {
         let (file, begun) = (self.place().join("calls/0000.json"), Instant::now());
         loop {
-            // The file exists shortly before its content is complete.
-            let call = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            if let Some(call) = call {
-                return FakeCall(call);
+            if let Ok(bytes) = fs::read(&file) {
+                return FakeCall(serde_json::from_slice(&bytes).expect("JSON"));
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "it was not called");
             thread::sleep(Duration::from_millis(5));

@@ -21,7 +21,7 @@ impl Home {
     /// Returns the fault of the next call. It is read before the call is taken, because it may
     /// affect the reading of the input.
     pub(crate) fn next_fault(&self) -> Option<Fault> {
-        let taken = fs::read_dir(self.0.join("calls")).map_or(0, Iterator::count);
+        let taken = fs::read_dir(self.0.join("claims")).map_or(0, Iterator::count);
         self.answers().into_iter().nth(taken)?.fault
     }
 
@@ -40,8 +40,7 @@ impl Home {
             "directory": std::env::current_dir().ok(), "process": std::process::id(),
             "lingering": lingering::is_there(),
         });
-        fs::write(self.0.join(format!("calls/{number:04}.json")), call.to_string())
-            .expect("the call is kept");
+        self.record(number, &call);
         let answer = self.answers().into_iter().nth(number);
         let answer = answer.unwrap_or_else(|| panic!("the script has no answer to call {number}"));
         for (path, content) in &answer.writes {
@@ -50,11 +49,19 @@ impl Home {
         answer
     }
 
-    fn claim(&self) -> usize {
-        let calls = self.0.join("calls");
+    /// Stores a call as a whole or not at all: some faults get this process killed at any moment.
+    fn record(&self, number: usize, call: &Value) {
+        let (calls, unfinished) = (self.0.join("calls"), self.0.join(format!("call-{number:04}")));
         fs::create_dir_all(&calls).expect("calls can be kept");
+        fs::write(&unfinished, call.to_string()).expect("the call is kept");
+        fs::rename(unfinished, calls.join(format!("{number:04}.json"))).expect("the call is kept");
+    }
+
+    fn claim(&self) -> usize {
+        let claims = self.0.join("claims");
+        fs::create_dir_all(&claims).expect("calls can be kept");
         for number in 0.. {
-            match fs::File::create_new(calls.join(format!("{number:04}.json"))) {
+            match fs::File::create_new(claims.join(number.to_string())) {
                 Ok(_) => return number,
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => panic!("a call could not be kept: {error}"),

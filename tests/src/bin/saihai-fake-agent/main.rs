@@ -2,7 +2,7 @@
 //! arguments of the program whose name it bears. The script can also demand faults.
 //!
 //! Its state lies below `$HOME/.fake-agent`. `script.json` holds the answers in call order,
-//! `calls/` records the input of each call, and `sessions/` holds the cost of each session. Nothing
+//! `claims/` counts the calls, `calls/` records their input, and `sessions/` holds the cost of each session. Nothing
 //! else controls it, so Saihai starts it exactly like the real program.
 
 mod acp;
