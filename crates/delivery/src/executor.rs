@@ -299,7 +299,7 @@ impl DeliveryError {
                 (RepositoryErrorDuration::AWhile, remedy) => {
                     failed(FailureClass::Transient, &with_remedy(message, remedy))
                 }
-                (RepositoryErrorDuration::UntilMended, remedy) => {
+                (RepositoryErrorDuration::UntilFixed, remedy) => {
                     waiting(DeliveryHold::Git { message, remedy })
                 }
                 (RepositoryErrorDuration::ForGood, remedy) => {

@@ -257,7 +257,7 @@ pub fn failed_result(error: WorkError) -> IssueResult {
     let outcome = match &error {
         WorkError::Repository(error) => match error.lasts() {
             RepositoryErrorDuration::AWhile => WorkOutcome::Provider,
-            RepositoryErrorDuration::UntilMended => WorkOutcome::Waiting,
+            RepositoryErrorDuration::UntilFixed => WorkOutcome::Waiting,
             RepositoryErrorDuration::ForGood => WorkOutcome::Failed,
         },
         WorkError::Forge(

@@ -107,7 +107,7 @@ pub enum RepositoryErrorDuration {
     /// It may be gone at the next try: a lock file, a full disk, an unreachable server, a locked key.
     AWhile,
     /// A person must change something.
-    UntilMended,
+    UntilFixed,
     /// The request is fixed and can never succeed.
     ForGood,
 }
@@ -215,7 +215,7 @@ impl RepositoryError {
             | Self::RefLocked { .. }
             | Self::NotTaken { .. }
             | Self::NotADirectory { .. }
-            | Self::TemporaryInside { .. } => RepositoryErrorDuration::UntilMended,
+            | Self::TemporaryInside { .. } => RepositoryErrorDuration::UntilFixed,
             Self::NotARepository { .. }
             | Self::NotText { .. }
             | Self::Bare { .. }

@@ -40,7 +40,7 @@ pub(crate) fn with_reasons(head: &str, reasons: &[TransitionReason]) -> Vec<Stri
     }
 }
 
-/// Describes a transition: `review → fix: tests: "Something has to be remedied" — the empty name fails`. If several
+/// Describes a transition: `review → fix: tests: "Something to fix" — the empty name fails`. If several
 /// turns decided, each has a line of its own below the first.
 pub(crate) fn transition_lines(
     stage: &StageId,

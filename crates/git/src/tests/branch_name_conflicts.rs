@@ -32,7 +32,7 @@ fn merge(scene: &Scene) -> (Result<GitMergeOutcome, RepositoryError>, usize) {
 #[track_caller]
 fn told(error: &RepositoryError, scene: &Scene) -> String {
     let told = format!("{error}; {}", error.remedy().unwrap());
-    assert_eq!(error.lasts(), RepositoryErrorDuration::UntilMended, "{told}");
+    assert_eq!(error.lasts(), RepositoryErrorDuration::UntilFixed, "{told}");
     told.replace(scene.made.root().to_str().unwrap(), "REPOSITORY")
 }
 

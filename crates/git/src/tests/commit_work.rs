@@ -250,7 +250,7 @@ fn a_file_in_a_form_that_git_does_not_take_is_named_and_waits_for_a_person() {
         fs::write(&file, content).unwrap();
         let error = work.try_finalize(&[]).unwrap_err();
         assert_eq!(format!("{error}; {}", error.remedy().unwrap()), expected);
-        assert_eq!(error.lasts(), RepositoryErrorDuration::UntilMended);
+        assert_eq!(error.lasts(), RepositoryErrorDuration::UntilFixed);
         assert_eq!(fs::read(&file).unwrap(), content);
         // Once fixed, it is delivered.
         fs::write(&file, "").unwrap();

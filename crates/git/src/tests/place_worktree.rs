@@ -104,7 +104,7 @@ fn a_file_in_the_place_of_the_directory_of_worktrees_is_named() {
     let repository = scene.repository();
     let said = |root: &str| {
         let error = repository.check_worktree_root(Path::new(root)).unwrap_err();
-        assert_eq!(error.lasts(), RepositoryErrorDuration::UntilMended);
+        assert_eq!(error.lasts(), RepositoryErrorDuration::UntilFixed);
         format!("{error}; {}", error.remedy().unwrap())
     };
     let expected = format!(

@@ -307,12 +307,12 @@ fn the_demo_shows_how_a_false_claim_is_found() {
               review/tests replied in SOME TIME
               saved report `03-review-tests.md`
               review → supervise:
-                correctness: "Nothing has to be remedied" — Nothing: `greet.sh` line 3
+                correctness: "Nothing to fix" — Nothing: `greet.sh` line 3
                   greets the world without a name and with an empty one.
-                tests: "Nothing has to be remedied" — Nothing: `test.sh` line 15 would fail
+                tests: "Nothing to fix" — Nothing: `test.sh` line 15 would fail
                   without the change. The report of the work calls the checks fine before
                   they were; the process ran them, and they pass now.
-                security: "Nothing has to be remedied" — Nothing: the name is printed and
+                security: "Nothing to fix" — Nothing: the name is printed and
                   never executed.
             iteration 7 of 30: supervise
               supervise replied in SOME TIME
@@ -345,11 +345,11 @@ fn the_demo_shows_how_a_false_claim_is_found() {
               review/tests replied in SOME TIME
               saved report `03-review-tests.md`
               review → supervise:
-                correctness: "Nothing has to be remedied" — Nothing: `greet.sh` line 3 greets the world without a name and with an
+                correctness: "Nothing to fix" — Nothing: `greet.sh` line 3 greets the world without a name and with an
                   empty one.
-                tests: "Nothing has to be remedied" — Nothing: `test.sh` line 15 would fail without the change. The report of the
+                tests: "Nothing to fix" — Nothing: `test.sh` line 15 would fail without the change. The report of the
                   work calls the checks fine before they were; the process ran them, and they pass now.
-                security: "Nothing has to be remedied" — Nothing: the name is printed and never executed.
+                security: "Nothing to fix" — Nothing: the name is printed and never executed.
             iteration 7 of 30: supervise
               supervise replied in SOME TIME
               saved report `04-result.md`

@@ -57,7 +57,7 @@ pub(super) fn reason_words(reason: &IssueReason) -> String {
         IssueReason::UnreadableRun { message } => format!("cannot read one of its runs: {message}"),
         IssueReason::Error(error) => {
             let (prefix, refused) = match &**error {
-                WorkError::Repository(error) if error.lasts() == RepositoryErrorDuration::UntilMended => {
+                WorkError::Repository(error) if error.lasts() == RepositoryErrorDuration::UntilFixed => {
                     ("git: ", refused_by_git(error))
                 }
                 error => ("", CommandError::from(error)),
