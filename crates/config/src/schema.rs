@@ -18,7 +18,7 @@ pub const SCHEMAS: [(&str, &str); 9] = [
     ("hats", "hats, as in `orch.yml`"),
     ("agent", "a step agent, as in `.agent/NAME/agent.json`"),
     ("steps-registry", "the steps of an agent, as in `.agent/NAME/steps_registry.json`"),
-    ("steps-config", "what differs on one machine, as in `.agent/NAME/config.json`"),
+    ("steps-config", "settings of an agent for one machine, as in `.agent/NAME/config.json`"),
     ("review-agent", "a review agent, as in `.saihai/agents/NAME.toml`"),
     ("settings", "settings, as in `.saihai/config.toml`"),
     ("script", "a script file, or a mock scenario of TAKT"),

@@ -61,11 +61,11 @@ pub struct Settings {
 settings_table! {
     pub struct LimitSettings = LIMITS("`limits`") {
         hard_iterations: u32 = Integer { min: 1, max: 100_000 }, default "100",
-            "upper limit for the iterations of step agents";
+            "maximum iterations of a step agent";
         run_timeout: Option<Millis> = Duration { zero: false },
-            "how long a run may be driven; also ends the turn under way";
+            "maximum active run time; also ends running turns";
         concurrency: Option<u32> = Integer { min: 1, max: 1024 },
-            "how many turns of one stage are asked at the same time";
+            "maximum number of turns of one stage in parallel";
     }
 }
 

@@ -16,60 +16,60 @@ pub static ORCH: Object = Object {
     title: "a hats file",
     fields: &[
         Field::new("hats", ValueKind::Map(&ValueKind::Object(&HAT)))
-            .about("the hats by id; their order is their priority"),
-        Field::new("backend", BACKEND_FORMS).about("who answers every turn: a provider, or `{type, model}`"),
-        Field::new("model", ValueKind::Text).about("the model; absent: from the settings"),
+            .about("hats by id, in order of priority"),
+        Field::new("backend", BACKEND_FORMS).about("provider of every turn: a name, or `{type, model}`"),
+        Field::new("model", ValueKind::Text).about("model; absent: from the settings"),
         Field::new("preset", ValueKind::Text).default("\"simple\"").about(
-            "what the file stands on: `simple`, `tdd`, `spec-driven`, or the name of `presets/NAME.yml` in the project",
+            "base of this file: `simple`, `tdd`, `spec-driven`, or the name of `presets/NAME.yml` in the project",
         ),
         Field::new("max_iterations", FROM_ONE)
             .default("100")
-            .about("how many turns a run may take; `--max-iterations` wins"),
+            .about("maximum turns of a run; `--max-iterations` overrides it"),
         Field::new("completion_keyword", ValueKind::Text)
             .default("\"LOOP_COMPLETE\"")
-            .about("the word on a line of its own that completes the run"),
+            .about("word that completes the run, alone on a line"),
         Field::new("auto", ValueKind::Bool).about(
-            "`false`: a person is asked at every gate that is not set to `false`; `true`: every gate is approved; absent: only the gates listed ask",
+            "`false`: ask at every gate that is not set to `false`; `true`: approve every gate; absent: ask only at the listed gates",
         ),
         Field::new("gates", GATES_FORMS).about(
-            "where a person is asked: `pre-loop`, `post-completion`, `before-pr`, or a topic before it is routed",
+            "gates that ask a person: `pre-loop`, `post-completion`, `before-pr`, or a topic before it is routed",
         ),
         Field::new("create_pr", ValueKind::Bool).about(
-            "open a pull request for the work on an issue; absent: as the flags of `saihai work` say; `saihai run` delivers nothing",
+            "open a pull request for the work on an issue; absent: from the flags of `saihai work`; `saihai run` delivers nothing",
         ),
-        Field::new("worktree", ValueKind::Object(&WORKTREE)).about("the working tree of the work on an issue"),
-        Field::new("labels", ValueKind::Object(&LABELS)).about("the labels of the work on an issue"),
-        Field::new("dependency", ValueKind::Object(&DEPENDENCY)).about("what an issue depends on"),
-        Field::new("loop", ValueKind::Object(&LOOP)).about("another place of three of these keys"),
-        Field::new("state", ValueKind::Object(&STATE)).about("another place of `labels`"),
+        Field::new("worktree", ValueKind::Object(&WORKTREE)).about("worktree for the work on an issue"),
+        Field::new("labels", ValueKind::Object(&LABELS)).about("labels for the work on an issue"),
+        Field::new("dependency", ValueKind::Object(&DEPENDENCY)).about("dependencies of an issue"),
+        Field::new("loop", ValueKind::Object(&LOOP)).about("alternative location of three of these keys"),
+        Field::new("state", ValueKind::Object(&STATE)).about("alternative location of `labels`"),
         Field::new("session", ValueKind::Object(&SESSION)).about("has no effect"),
         Field::idle("version"),
         Field::new("starting_event", ValueKind::Text)
             .default("\"task.start\"")
-            .about("the first topic of a run"),
-        Field::new("base_prompt", ValueKind::Text).about("stands at the head of every prompt"),
+            .about("first topic of a run"),
+        Field::new("base_prompt", ValueKind::Text).about("text that starts every prompt"),
         Field::new("required_events", TOPICS)
             .default("[]")
-            .about("topics that must have been published before the run can complete"),
+            .about("topics that must be published before the run can complete"),
         Field::new("enforce_hat_scope", ValueKind::Bool)
             .default("false")
-            .about("whether a topic that a hat does not list in `publishes` is refused"),
+            .about("refuse topics that a hat does not list in `publishes`"),
         Field::new("stall_after", FROM_ONE)
             .default("3")
-            .about("after so many replies in a row that report nothing the run stops"),
-        Field::new("max_activations", FROM_ONE).about("how often each hat may be activated in one run"),
+            .about("replies in a row without an event before the run stops"),
+        Field::new("max_activations", FROM_ONE).about("maximum activations of each hat in one run"),
         Field::new("max_consecutive_failures", FROM_ONE)
             .default("5")
-            .about("after so many failed attempts in a row the run stops"),
+            .about("failed attempts in a row before the run stops"),
         Field::new("idle_timeout_secs", SECONDS)
-            .about("maximum time without output of an agent; absent: from the settings"),
-        Field::new("max_runtime_seconds", SECONDS).about("how long a run may be driven"),
+            .about("maximum time without output from an agent; absent: from the settings"),
+        Field::new("max_runtime_seconds", SECONDS).about("maximum active run time"),
         Field::new("max_cost_usd", ValueKind::Number { min: 0.0, above: true }).about("budget for a run"),
         Field::new("language", ValueKind::OneOf(&["ja", "en"])).about(
-            "the language of everything that is added to prompts; absent: Japanese if a text of the file contains kana, else English",
+            "language of text that Saihai adds to prompts; absent: Japanese if a text of the file contains kana, else English",
         ),
         Field::refused_because("tmux", FOLLOWED),
-        Field::refused_because("quality", "is not supported: let a hat run the checks and report what came of them"),
+        Field::refused_because("quality", "is not supported: let a hat run the checks and report the result"),
         Field::refused_all(&["auto_issue", "memories"]),
         Field::refused_because("tasks", "is not supported: `saihai work` takes tasks from issues"),
         Field::refused_because("backends", "is not supported: providers are described in `.saihai/config.toml`"),
@@ -84,11 +84,11 @@ const GATES_FORMS: ValueKind =
 pub(super) static HAT: Object = Object {
     title: "a hat",
     fields: &[
-        Field::required("name", ValueKind::Text).about("its display name"),
+        Field::required("name", ValueKind::Text).about("display name"),
         Field::required("triggers", TOPICS).about(
-            "the topics that activate it; `*` matches one whole segment, a lone `*` every topic; may be empty for `default` only",
+            "topics that activate it; `*` matches one whole segment, a lone `*` every topic; may be empty for `default` only",
         ),
-        Field::required("publishes", TOPICS).about("the topics it may publish"),
+        Field::required("publishes", TOPICS).about("topics it may publish"),
         Field::required("instructions", ValueKind::Text).about("instructions for the agent in this role"),
         Field::refused_because("model", ONE_MODEL).slug("removed-key"),
         Field::refused_because("backend", ONE_BACKEND).slug("removed-key"),
@@ -102,7 +102,7 @@ pub(super) static HAT: Object = Object {
 pub(super) static BACKEND: Object = Object {
     title: "`backend`",
     fields: &[
-        Field::required("type", ValueKind::Text).about("the provider"),
+        Field::required("type", ValueKind::Text).about("provider"),
         Field::new("model", ValueKind::Text).about("the same as `model` at the top of the file"),
     ],
 };
@@ -111,26 +111,24 @@ pub(super) static WORKTREE: Object = Object {
     title: "`worktree`",
     fields: &[
         Field::new("enabled", ValueKind::Bool).about("use a separate worktree for the work on an issue"),
-        Field::new("base_dir", ValueKind::Text).default("\".worktrees\"").about("where it is made"),
+        Field::new("base_dir", ValueKind::Text).default("\".worktrees\"").about("directory of the worktrees"),
         Field::new("copy_files", ValueKind::List(&ValueKind::Text))
             .default("[]")
-            .about("files that are copied into it"),
+            .about("files to copy into the worktree"),
     ],
 };
 
 pub(super) static LABELS: Object = Object {
     title: "`labels`",
     fields: &[
-        Field::new("enabled", ValueKind::Bool).about("whether the state of the work is shown by labels"),
-        Field::new("prefix", ValueKind::Text).about("what they begin with"),
+        Field::new("enabled", ValueKind::Bool).about("show the state of the work with labels"),
+        Field::new("prefix", ValueKind::Text).about("prefix of these labels"),
     ],
 };
 
 pub(super) static DEPENDENCY: Object = Object {
     title: "`dependency`",
-    fields: &[
-        Field::new("resolve", ValueKind::Bool).about("whether what an issue depends on is worked on first")
-    ],
+    fields: &[Field::new("resolve", ValueKind::Bool).about("work on the dependencies of an issue first")],
 };
 
 /// `loop`, an alternative location of three keys.
@@ -172,12 +170,11 @@ pub(super) static RALPH: Object = Object {
     title: "a hat collection",
     fields: &[
         Field::new("hats", ValueKind::Map(&ValueKind::Object(&RALPH_HAT)))
-            .about("the hats by id; their order is their priority"),
+            .about("hats by id, in order of priority"),
         Field::new("events", ValueKind::Map(&ValueKind::Object(&EVENT))).about("descriptions of topics"),
-        Field::new("event_loop", ValueKind::Object(&EVENT_LOOP))
-            .about("how far a run may go, and when it is done"),
-        Field::new("cli", ValueKind::Object(&CLI)).about("who answers"),
-        Field::new("core", ValueKind::Object(&CORE)).about("what every prompt begins with"),
+        Field::new("event_loop", ValueKind::Object(&EVENT_LOOP)).about("limits and completion of a run"),
+        Field::new("cli", ValueKind::Object(&CLI)).about("provider of every turn"),
+        Field::new("core", ValueKind::Object(&CORE)).about("text that starts every prompt"),
         Field::idle("adapters"),
         Field::idle("tui"),
         Field::idle("memories"),
@@ -185,8 +182,8 @@ pub(super) static RALPH: Object = Object {
         Field::idle("skills"),
         Field::idle("features"),
         Field::idle("backpressure"),
-        Field::new("hooks", ValueKind::Any).about("refused unless it is off"),
-        Field::new("RObot", ValueKind::Any).about("refused unless it is off"),
+        Field::new("hooks", ValueKind::Any).about("must be off"),
+        Field::new("RObot", ValueKind::Any).about("must be off"),
         Field::refused_because("agent", "belongs into `cli` now: write `cli: {backend: NAME}`"),
         Field::refused_because("agent_priority", "is not supported: write `cli: {backend: NAME}`"),
         Field::refused_because(
@@ -212,17 +209,18 @@ pub(super) static RALPH: Object = Object {
 pub(super) static RALPH_HAT: Object = Object {
     title: "a hat",
     fields: &[
-        Field::required("name", ValueKind::Text).about("its display name"),
-        Field::new("description", ValueKind::Text).about("what it is for; shown to people only"),
-        Field::required("triggers", TOPICS).about("the topics that activate it"),
-        Field::new("publishes", TOPICS).default("[]").about("the topics it may publish"),
+        Field::required("name", ValueKind::Text).about("display name"),
+        Field::new("description", ValueKind::Text).about("purpose; shown to people only"),
+        Field::required("triggers", TOPICS).about("topics that activate it"),
+        Field::new("publishes", TOPICS).default("[]").about("topics it may publish"),
         Field::new("instructions", ValueKind::Text).about("instructions for the agent in this role"),
-        Field::new("extra_instructions", ValueKind::TEXTS).about("more of the same, behind it"),
+        Field::new("extra_instructions", ValueKind::TEXTS)
+            .about("additional instructions, after `instructions`"),
         Field::new("default_publishes", ValueKind::Text)
-            .about("what is published when a reminded turn reports nothing either"),
-        Field::new("max_activations", FROM_ONE).about("how often it may be activated"),
-        Field::new("timeout", FROM_ONE).about("the deadline of a turn, in seconds"),
-        Field::new("concurrency", FROM_ONE).about("`1`; more is refused"),
+            .about("topic to publish if a reminded turn also reports none"),
+        Field::new("max_activations", FROM_ONE).about("maximum activations"),
+        Field::new("timeout", FROM_ONE).about("timeout of a turn, in seconds"),
+        Field::new("concurrency", FROM_ONE).about("must be `1`"),
         Field::idle("scratchpad"),
         Field::refused_because("backend", RALPH_ONE_BACKEND).slug("removed-key"),
         Field::refused_because("backend_args", RALPH_ONE_BACKEND).slug("removed-key"),
@@ -231,7 +229,7 @@ pub(super) static RALPH_HAT: Object = Object {
         Field::refused("aggregate").unless_off(),
         Field::refused_because(
             "disallowed_tools",
-            "is not supported: it could not be kept; `--max-permission` bounds what agents may do",
+            "is not supported: Saihai cannot enforce it; `--max-permission` limits all agents",
         )
         .unless_off(),
         Field::refused("import").unless_off(),
@@ -242,7 +240,7 @@ pub(super) static EVENT: Object = Object {
     title: "an event",
     fields: &[
         Field::new("description", ValueKind::Text)
-            .about("its meaning; part of the prompts of hats that can publish it"),
+            .about("meaning; part of the prompts of hats that can publish it"),
         Field::new("on_publish", ValueKind::Text).about("part of the prompts of hats that can publish it"),
         Field::new("on_trigger", ValueKind::Text).about("part of the prompts of hats that it activates"),
     ],
@@ -251,49 +249,51 @@ pub(super) static EVENT: Object = Object {
 pub(super) static EVENT_LOOP: Object = Object {
     title: "`event_loop`",
     fields: &[
-        Field::new("prompt", ValueKind::Text).about("the task, where the command line gives none"),
-        Field::new("prompt_file", ValueKind::Text).about("a file with the task"),
+        Field::new("prompt", ValueKind::Text).about("task if the command line has none"),
+        Field::new("prompt_file", ValueKind::Text).about("file with the task"),
         Field::new("completion_promise", ValueKind::Text)
             .default("\"LOOP_COMPLETE\"")
-            .about("the word that completes the run"),
-        Field::new("cancellation_promise", ValueKind::Text).about("the word that cancels the run"),
-        Field::new("max_iterations", FROM_ONE).default("100").about("how many turns a run may take"),
-        Field::new("starting_event", ValueKind::Text)
-            .default("\"task.start\"")
-            .about("the first topic of a run"),
+            .about("word that completes the run"),
+        Field::new("cancellation_promise", ValueKind::Text).about("word that cancels the run"),
+        Field::new("max_iterations", FROM_ONE).default("100").about("maximum turns of a run"),
+        Field::new("starting_event", ValueKind::Text).default("\"task.start\"").about("first topic of a run"),
         Field::new("required_events", TOPICS)
             .default("[]")
-            .about("topics that must have been published first"),
-        Field::new("max_runtime_seconds", FROM_ONE).about("how long a run may be driven"),
+            .about("topics that must be published before the run can complete"),
+        Field::new("max_runtime_seconds", FROM_ONE).about("maximum active run time"),
         Field::new("max_cost_usd", ValueKind::Number { min: 0.0, above: true }).about("budget for a run"),
         Field::new("max_consecutive_failures", FROM_ONE)
             .default("5")
-            .about("so many failed attempts stop the run"),
+            .about("failed attempts in a row before the run stops"),
         Field::new("enforce_hat_scope", ValueKind::Bool)
             .default("false")
-            .about("whether undeclared topics are refused"),
-        Field::new("idle_timeout_secs", FROM_ONE).about("maximum time without output of an agent"),
-        Field::new("persistent", ValueKind::Bool).about("`false`; `true` is refused"),
+            .about("refuse topics that a hat does not list in `publishes`"),
+        Field::new("idle_timeout_secs", FROM_ONE).about("maximum time without output from an agent"),
+        Field::new("persistent", ValueKind::Bool).about("must be `false`"),
         Field::idle("checkpoint_interval"),
         Field::idle("cooldown_delay_seconds"),
         Field::idle("context_window_tokens"),
         Field::idle("mutation_score_warn_threshold"),
-        Field::refused_because("starting_hat", "is not supported: `starting_event` says where a run begins")
-            .unless_off(),
+        Field::refused_because(
+            "starting_hat",
+            "is not supported: `starting_event` sets the first topic of a run",
+        )
+        .unless_off(),
     ],
 };
 
 pub(super) static CLI: Object = Object {
     title: "`cli`",
     fields: &[
-        Field::new("backend", ValueKind::Text).about("who answers; `auto` leaves it to the settings"),
-        Field::new("command", ValueKind::Text).about("the program of `backend: custom`"),
-        Field::new("args", ValueKind::List(&ValueKind::Text)).about("its arguments"),
+        Field::new("backend", ValueKind::Text).about("provider; `auto`: from the settings"),
+        Field::new("command", ValueKind::Text).about("program of `backend: custom`"),
+        Field::new("args", ValueKind::List(&ValueKind::Text)).about("arguments of the program"),
         Field::new("prompt_mode", ValueKind::OneOf(&["arg", "stdin"]))
             .default("\"arg\"")
-            .about("whether it is given the prompt as its last argument or on its input"),
-        Field::new("prompt_flag", ValueKind::Text).about("the argument before that"),
-        Field::new("default_mode", ValueKind::OneOf(&["autonomous", "interactive"])).about("`autonomous`"),
+            .about("pass the prompt as the last argument, or on standard input"),
+        Field::new("prompt_flag", ValueKind::Text).about("argument before the prompt"),
+        Field::new("default_mode", ValueKind::OneOf(&["autonomous", "interactive"]))
+            .about("must be `autonomous`"),
         Field::idle("idle_timeout_secs"),
         Field::idle("pty_mode"),
         Field::idle("pty_interactive"),
@@ -303,8 +303,7 @@ pub(super) static CLI: Object = Object {
 pub(super) static CORE: Object = Object {
     title: "`core`",
     fields: &[
-        Field::new("guardrails", ValueKind::List(&ValueKind::Text))
-            .about("a list at the head of every prompt"),
+        Field::new("guardrails", ValueKind::List(&ValueKind::Text)).about("list that starts every prompt"),
         Field::idle("scratchpad"),
         Field::idle("specs_dir"),
     ],

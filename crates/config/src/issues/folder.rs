@@ -327,19 +327,17 @@ const ID: ValueKind = ValueKind::Integer { min: 1, max: IssueNumber::LARGEST as 
 pub static ISSUE: Object = Object {
     title: "an issue",
     fields: &[
-        Field::new("id", ID).about("its number; else the digits its file's name begins with"),
-        Field::new("title", ValueKind::Text).about("its title; else the first `# ` heading"),
-        Field::new("labels", ValueKind::List(&ValueKind::Text)).default("[]").about("its labels"),
-        Field::new("depends_on", ValueKind::List(&ID))
-            .default("[]")
-            .about("the issues that must be done before it"),
+        Field::new("id", ID).about("number; absent: the digits at the start of the file name"),
+        Field::new("title", ValueKind::Text).about("title; absent: the first `# ` heading"),
+        Field::new("labels", ValueKind::List(&ValueKind::Text)).default("[]").about("labels"),
+        Field::new("depends_on", ValueKind::List(&ID)).default("[]").about("issues that must be done first"),
         Field::new("state", ValueKind::OneOf(&["open", "closed"]))
             .default("\"open\"")
-            .about("whether it is still to be done"),
-        Field::new("definition", ValueKind::Text).about("the definition it is worked on with"),
-        Field::new("base", ValueKind::Text).about("the branch its changes go to"),
+            .about("state of the issue"),
+        Field::new("definition", ValueKind::Text).about("definition for the work on this issue"),
+        Field::new("base", ValueKind::Text).about("base branch of its changes"),
         Field::new("priority", ValueKind::Integer { min: -1_000_000, max: 1_000_000 })
             .default("0")
-            .about("higher comes first"),
+            .about("priority; higher values come first"),
     ],
 };

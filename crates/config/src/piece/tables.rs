@@ -8,23 +8,23 @@ pub(super) const ITERATIONS: ValueKind = ValueKind::Integer { min: 1, max: 100_0
 pub static PIECE: Object = Object {
     title: "a piece",
     fields: &[
-        Field::required("name", ValueKind::Text).about("its name, shown to agents"),
-        Field::new("description", ValueKind::Text).about("what it is for; shown by `list` and `graph`, never in a prompt"),
+        Field::required("name", ValueKind::Text).about("name shown to agents"),
+        Field::new("description", ValueKind::Text).about("purpose; shown by `list` and `graph`, never in a prompt"),
         Field::new("language", ValueKind::OneOf(&["ja", "en"])).about(
-            "the language of everything that is added to prompts; absent: Japanese if a text of the piece or of its files contains kana, else English",
+            "language of text that Saihai adds to prompts; absent: Japanese if a text of the piece or of its files contains kana, else English",
         ),
         // The reader checks the value itself, because `max_steps: infinite` exists.
         Field::new("max_iterations", ValueKind::Any)
             .form(ITERATIONS)
             .aliases(&["max_steps"])
             .default("10")
-            .about("how many movements a run may execute; `--max-iterations` wins"),
-        Field::new("initial_movement", ValueKind::Text).aliases(&["initial_step"]).about("the first movement of a run; absent: the first one in the list"),
+            .about("maximum movements in a run; `--max-iterations` overrides it"),
+        Field::new("initial_movement", ValueKind::Text).aliases(&["initial_step"]).about("first movement of a run; absent: the first one in the list"),
         Field::required("movements", ValueKind::Filled(&ValueKind::Object(&MOVEMENT)))
             .aliases(&["steps"])
             .synonyms(&["agents", "stages", "tasks"])
-            .about("the movements, in order"),
-        Field::new("loop_monitors", ValueKind::List(&ValueKind::Object(&MONITOR))).about("watches over cycles"),
+            .about("movements in order"),
+        Field::new("loop_monitors", ValueKind::List(&ValueKind::Object(&MONITOR))).about("monitors of cycles"),
         Field::new("personas", TEXTS_BY_NAME).synonyms(&["agents", "roles"]).about("role texts or files by name"),
         Field::new("policies", TEXTS_BY_NAME).about("policy texts or files by name"),
         Field::new("knowledge", TEXTS_BY_NAME).about("knowledge texts or files by name"),
@@ -41,69 +41,65 @@ pub(super) static MOVEMENT: Object = Object {
     title: "a movement",
     fields: &[
         Field::required("name", ValueKind::Text)
-            .about("its name: up to 80 characters without `/`; `COMPLETE` and `ABORT` are taken"),
-        Field::new("description", ValueKind::Text)
-            .about("what it is for; shown by `graph`, never in a prompt"),
+            .about("name: up to 80 characters without `/`; not `COMPLETE` or `ABORT`"),
+        Field::new("description", ValueKind::Text).about("purpose; shown by `graph`, never in a prompt"),
         Field::new("agent", ValueKind::Text)
             .aliases(&["persona"])
             .synonyms(&["agents", "role"])
-            .about("the role, a file or a name; its whole text stands at the head of the prompt"),
+            .about("role: a file or a name; its whole text starts the prompt"),
         Field::new("agent_name", ValueKind::Text)
             .aliases(&["persona_name"])
-            .about("the role's display name; absent: the stem of `agent`, else the movement's name"),
-        Field::new("edit", ValueKind::Bool).default("false").about("whether the agent may change files"),
+            .about("display name of the role; absent: the stem of `agent`, else the movement's name"),
+        Field::new("edit", ValueKind::Bool).default("false").about("allow the agent to change files"),
         Field::new("permission_mode", ValueKind::OneOf(&["readonly", "edit", "full"]))
             .aliases(&["required_permission_mode"])
-            .about("the permission in more detail; absent: from `edit`"),
+            .about("detailed permission; absent: from `edit`"),
         // The reader checks the value itself, because newer versions allow a list.
         Field::new("instruction_template", ValueKind::Any)
             .form(ValueKind::Text)
             .aliases(&["instruction"])
             .synonyms(&["prompt", "task", "text"])
-            .about("what to do: a text with variables, a file or a name"),
+            .about("instruction: a text with variables, a file or a name"),
         Field::new("pass_previous_response", ValueKind::Bool)
             .default("true")
-            .about("whether the output of the movement before is added"),
-        Field::new("report", ValueKind::Any).form(REPORTS).about("what the agent must write down"),
+            .about("add the output of the previous movement"),
+        Field::new("report", ValueKind::Any).form(REPORTS).about("reports that the agent must write"),
         Field::new("output_contracts", ValueKind::Object(&OUTPUT_CONTRACTS))
-            .about("the newer place of `report`"),
+            .about("newer location of `report`"),
         Field::new("rules", ValueKind::List(&ValueKind::Object(&RULE)))
-            .about("what follows; at least one, except in sub-movements"),
+            .about("rules that select the next movement; at least one, except in sub-movements"),
         Field::new("parallel", ValueKind::Any)
             .synonyms(&["agents"])
             .form(ValueKind::Filled(&ValueKind::Object(&MOVEMENT)))
-            .about("sub-movements, all asked at once"),
+            .about("sub-movements, run in parallel"),
         // The reader checks the value itself, because newer versions have `compact`.
         Field::new("session", ValueKind::Any)
             .form(ValueKind::OneOf(&["refresh", "continue"]))
             .default("\"refresh\"")
-            .about("start a new session, or continue the last one of its key"),
+            .about("start a new session, or continue the last one with the same key"),
         Field::new("session_key", ValueKind::Text)
-            .about("under which name a session is continued; absent: `agent`, else the movement's name"),
+            .about("name of the session to continue; absent: `agent`, else the movement's name"),
         Field::new("allowed_tools", ValueKind::List(&ValueKind::Text))
-            .about("the only tools the agent may see; it never grants what the permission forbids"),
-        Field::new("provider", ValueKind::Text).about("the provider; absent: from the settings"),
-        Field::new("model", ValueKind::Text).about("the model; absent: from the settings"),
-        Field::new("policy", ValueKind::TEXTS)
-            .about("names of texts that are added to the prompt as policies"),
-        Field::new("knowledge", ValueKind::TEXTS)
-            .about("names of texts that are added to the prompt as knowledge"),
-        Field::new("reviewer", ValueKind::Text)
-            .about("the review agent that does it, by name; it looks at what has changed"),
+            .about("tools that the agent may see; never grants what the permission forbids"),
+        Field::new("provider", ValueKind::Text).about("provider; absent: from the settings"),
+        Field::new("model", ValueKind::Text).about("model; absent: from the settings"),
+        Field::new("policy", ValueKind::TEXTS).about("names of texts to add to the prompt as policies"),
+        Field::new("knowledge", ValueKind::TEXTS).about("names of texts to add to the prompt as knowledge"),
+        Field::new("reviewer", ValueKind::Text).about("name of a review agent that reviews the changes"),
         // The reader checks the value itself, to suggest `shell` for a text.
         Field::new("run", ValueKind::Any)
             .synonyms(&["command", "commands", "exec", "program"])
             .form(ValueKind::Filled(&ValueKind::Text))
-            .about("the program that does it instead of an agent, with its arguments"),
+            .about("program to run instead of an agent, with its arguments"),
         Field::new("shell", ValueKind::Text)
             .synonyms(&["bash", "sh"])
-            .about("the same as a line for `sh`; `{checks}` stands for the checks of the settings"),
+            .about("line for `sh` instead of `run`; `{checks}` inserts the checks of the settings"),
         Field::new("timeout", ValueKind::Duration { zero: false })
             .default("\"60m\"")
-            .about("the time limit of the program"),
-        Field::new("env", ValueKind::Map(&ValueKind::Text)).about("variables set for the program"),
+            .about("time limit of the program"),
+        Field::new("env", ValueKind::Map(&ValueKind::Text)).about("environment variables of the program"),
         Field::new("cwd", ValueKind::Path)
-            .about("the directory of the program, below the working directory; absent: that one"),
+            .about("directory of the program below the working directory; absent: the working directory"),
         Field::refused_all(&[
             "uses",
             "with",
@@ -146,7 +142,7 @@ pub(super) const PARALLEL_KEYS: [&str; 4] = ["name", "description", "parallel", 
 
 pub(super) static OUTPUT_CONTRACTS: Object = Object {
     title: "`output_contracts`",
-    fields: &[Field::new("report", ValueKind::Any).form(REPORTS).about("reports the turn must output")],
+    fields: &[Field::new("report", ValueKind::Any).form(REPORTS).about("reports that the agent must write")],
 };
 
 /// Forms of reports: a file, a report, or a list of reports and of `Label: file` (P-21).
@@ -159,8 +155,8 @@ const REPORTS: ValueKind = ValueKind::Either(&[
 pub(super) static REPORT: Object = Object {
     title: "a report",
     fields: &[
-        Field::required("name", ValueKind::Text).about("its file, inside the report directory"),
-        Field::new("format", ValueKind::Text).about("what it must look like: a text or a file"),
+        Field::required("name", ValueKind::Text).about("file inside the report directory"),
+        Field::new("format", ValueKind::Text).about("required form: a text or a file"),
         Field::refused_all(&["order", "use_judge"]),
     ],
 };
@@ -173,18 +169,18 @@ pub(super) static RULE: Object = Object {
     fields: &[
         Field::required("condition", ValueKind::Text)
             .synonyms(CONDITION_WORDS)
-            .about("when it holds, in one line"),
+            .about("condition in one line"),
         Field::new("next", ValueKind::Text).synonyms(NEXT_WORDS).about(
             "`COMPLETE`, `ABORT` or a movement; required, except in sub-movements, where it has no effect",
         ),
         Field::new("requires_user_input", ValueKind::Bool)
             .default("false")
-            .about("whether a person is asked for a text first; it joins the prompts that follow"),
+            .about("ask a person for a text first; following prompts contain it"),
         Field::new("interactive_only", ValueKind::Bool)
             .default("false")
-            .about("not offered where no person can be asked; the numbers of the other rules stay"),
+            .about("offer the rule only if a person can answer; rule numbers stay the same"),
         Field::new("appendix", ValueKind::Text)
-            .about("what the agent must also output if it chooses this rule"),
+            .about("additional output required from the agent if it chooses this rule"),
         Field::refused("return"),
     ],
 };
@@ -192,12 +188,11 @@ pub(super) static RULE: Object = Object {
 pub(super) static MONITOR: Object = Object {
     title: "a loop monitor",
     fields: &[
-        Field::required("cycle", ValueKind::Filled(&ValueKind::Text))
-            .about("the movements watched, in order"),
+        Field::required("cycle", ValueKind::Filled(&ValueKind::Text)).about("movements to watch, in order"),
         Field::new("threshold", ValueKind::Integer { min: 1, max: 100_000 })
             .default("3")
-            .about("how many complete cycles in a row"),
-        Field::required("judge", ValueKind::Object(&JUDGE)).about("the agent that decides how to continue"),
+            .about("number of complete cycles in a row"),
+        Field::required("judge", ValueKind::Object(&JUDGE)).about("agent that decides how to continue"),
         Field::refused("ignore_steps"),
     ],
 };
@@ -205,22 +200,23 @@ pub(super) static MONITOR: Object = Object {
 pub(super) static JUDGE: Object = Object {
     title: "a judge",
     fields: &[
-        Field::new("agent", ValueKind::Text).aliases(&["persona"]).about("the role: a file or a facet"),
+        Field::new("agent", ValueKind::Text).aliases(&["persona"]).about("role: a file or a facet"),
         Field::new("instruction_template", ValueKind::Any)
             .form(ValueKind::Text)
             .aliases(&["instruction"])
             .synonyms(&["prompt"])
-            .about("what to judge, `{cycle_count}` among its variables; absent: a sentence that names cycle and count"),
-        Field::required("rules", ValueKind::Filled(&ValueKind::Object(&JUDGE_RULE))).about("what follows"),
-        Field::new("provider", ValueKind::Text).about("who answers"),
-        Field::new("model", ValueKind::Text).about("with which model"),
+            .about("question to the judge, with `{cycle_count}` as a variable; absent: a sentence with cycle and count"),
+        Field::required("rules", ValueKind::Filled(&ValueKind::Object(&JUDGE_RULE)))
+            .about("rules that select the next movement"),
+        Field::new("provider", ValueKind::Text).about("provider of the judge"),
+        Field::new("model", ValueKind::Text).about("model of the judge"),
     ],
 };
 
 pub(super) static JUDGE_RULE: Object = Object {
     title: "a judge's rule",
     fields: &[
-        Field::required("condition", ValueKind::Text).synonyms(CONDITION_WORDS).about("when it holds"),
+        Field::required("condition", ValueKind::Text).synonyms(CONDITION_WORDS).about("condition"),
         Field::required("next", ValueKind::Text)
             .synonyms(NEXT_WORDS)
             .about("`COMPLETE`, `ABORT` or a movement"),

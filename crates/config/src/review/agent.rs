@@ -148,7 +148,7 @@ impl OutputSchema {
             Self::MultiDimensionalAnalysis => "a reviewer's reply: issues, and scores of several dimensions",
             Self::ScoredIssues => "a reviewer's reply: issues and one score",
             Self::SeverityClassified => "a reviewer's reply: issues in lists by severity",
-            Self::TestGapAssessment => "a reviewer's reply: issues, and what tests leave out",
+            Self::TestGapAssessment => "a reviewer's reply: issues, and gaps in the tests",
         }
     }
 

@@ -284,42 +284,41 @@ const TEXTS: ValueKind = ValueKind::List(&ValueKind::Text);
 pub static AGENT: Object = Object {
     title: "a review agent",
     fields: &[
-        Field::required("name", ValueKind::Text).about("its identity: `a`–`z`, `0`–`9` and `-`"),
+        Field::required("name", ValueKind::Text).about("id: `a`–`z`, `0`–`9` and `-`"),
         Field::required("description", ValueKind::Text).about("one line for lists and reports"),
         Field::required("model", ValueKind::Text)
-            .about("the model, `PROVIDER:MODEL`, or `default` for the provider's own"),
-        Field::required("output_schema", ValueKind::Text)
-            .about("the name of the schema its reply must match"),
-        Field::required("system_prompt", ValueKind::Text).about("its role, sent as it stands"),
+            .about("model as `PROVIDER:MODEL`, or `default` for the provider's own"),
+        Field::required("output_schema", ValueKind::Text).about("name of the schema for its reply"),
+        Field::required("system_prompt", ValueKind::Text).about("role, sent unchanged"),
         Field::new("allowed_tools", TEXTS)
             .default("[]")
-            .about("what it may use: `file_read`, `git_read`, `gh_read`, `web_fetch`, or single tools"),
+            .about("allowed tools: `file_read`, `git_read`, `gh_read`, `web_fetch`, or single tools"),
         Field::new("phase", ValueKind::OneOf(&["early", "main", "final"]))
             .default("\"main\"")
-            .about("when in a review it is asked"),
-        Field::new("timeout", ValueKind::Integer { min: 1, max: 86_400 }).about("its deadline in seconds"),
+            .about("phase of the review in which it runs"),
+        Field::new("timeout", ValueKind::Integer { min: 1, max: 86_400 }).about("timeout in seconds"),
         Field::new("max_turns", ValueKind::Integer { min: 1, max: 1000 })
-            .about("the most model calls inside its one turn"),
+            .about("maximum model calls in its turn"),
         Field::new("applicability", ValueKind::Object(&APPLICABILITY))
-            .about("which changes it is for; without it: all of them"),
+            .about("changes that it reviews; absent: all"),
     ],
 };
 
 static APPLICABILITY: Object = Object {
     title: "`applicability`",
     fields: &[
-        Field::new("always", ValueKind::Bool).default("false").about("it is for every change"),
+        Field::new("always", ValueKind::Bool).default("false").about("review every change"),
         Field::new("file_patterns", TEXTS)
             .default("[]")
-            .about("patterns of file names, without their directories: `*.py`, `test_?.rs`, `[!_]*`"),
+            .about("patterns of file names without directories: `*.py`, `test_?.rs`, `[!_]*`"),
         Field::new("content_patterns", TEXTS)
             .default("[]")
-            .about("regular expressions of Python, searched in the diff, or in whole files"),
+            .about("Python regular expressions, searched in the diff, or in whole files"),
         Field::new("path_patterns", TEXTS)
             .default("[]")
             .about("patterns of paths from the project's root, with `**` and `{a,b}`"),
         Field::new("exclude_patterns", TEXTS)
             .default("[]")
-            .about("the same, of files that count for nothing and are not shown to it"),
+            .about("path patterns of files that it does not see and that do not select it"),
     ],
 };

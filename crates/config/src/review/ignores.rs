@@ -35,19 +35,19 @@ pub struct FindingIgnore {
 pub static IGNORES: Object = Object {
     title: "`review-ignore.toml`",
     fields: &[
-        Field::new("ignore", ValueKind::List(&ValueKind::Object(&IGNORE))).about("findings not to hear of")
+        Field::new("ignore", ValueKind::List(&ValueKind::Object(&IGNORE))).about("findings to suppress")
     ],
 };
 
 pub static IGNORE: Object = Object {
     title: "an entry of `ignore`",
     fields: &[
-        Field::new("fingerprint", ValueKind::Text).about("the finding of this name"),
-        Field::new("agent", ValueKind::Text).about("what this agent finds"),
+        Field::new("fingerprint", ValueKind::Text).about("fingerprint of a finding"),
+        Field::new("agent", ValueKind::Text).about("agent whose findings to suppress"),
         Field::new("path", ValueKind::Text)
-            .about("what is found in files this pattern takes, with `**` and `{a,b}`"),
-        Field::required("reason", ValueKind::Text).about("why"),
-        Field::new("expires", ValueKind::Text).about("the last day on which it holds, as `YYYY-MM-DD`"),
+            .about("pattern of files whose findings to suppress, with `**` and `{a,b}`"),
+        Field::required("reason", ValueKind::Text).about("reason"),
+        Field::new("expires", ValueKind::Text).about("last day of the suppression, as `YYYY-MM-DD`"),
     ],
 };
 

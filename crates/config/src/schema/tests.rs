@@ -33,7 +33,7 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
       "description": "a loop monitor",
       "properties": {
         "cycle": {
-          "description": "the movements watched, in order",
+          "description": "movements to watch, in order",
           "items": {
             "type": "string"
           },
@@ -42,11 +42,11 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
         },
         "judge": {
           "$ref": "#/$defs/judge",
-          "description": "the agent that decides how to continue"
+          "description": "agent that decides how to continue"
         },
         "threshold": {
           "default": 3,
-          "description": "how many complete cycles in a row",
+          "description": "number of complete cycles in a row",
           "maximum": 100000,
           "minimum": 1,
           "type": "integer"
@@ -65,7 +65,7 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
         movement["persona"],
         json!({
             "type": "string",
-            "description": "another spelling of `agent`: the role, a file or a name; its whole text stands at the head of the prompt",
+            "description": "another spelling of `agent`: role: a file or a name; its whole text starts the prompt",
         })
     );
     assert_eq!(movement["team_leader"], Json::Null, "what is refused is no key");

@@ -12,19 +12,20 @@ const TOKENS: ValueKind = ValueKind::Integer { min: 0, max: i64::MAX };
 pub static SCRIPT: Object = Object {
     title: "a script",
     fields: &[
-        Field::required("script", ValueKind::Integer { min: 1, max: 1 }).about("the version of the format"),
+        Field::required("script", ValueKind::Integer { min: 1, max: 1 }).about("version of the format"),
         Field::new("strict", ValueKind::Bool)
             .default("true")
-            .about("a missing reply fails its turn, an unused one the command"),
+            .about("fail turns without a reply, and the command if replies are unused"),
         Field::required("replies", ValueKind::List(&ValueKind::Object(&REPLY)))
-            .about("the replies, tried in this order"),
-        Field::new("task", ValueKind::Text).about("the task, where none is given"),
-        Field::new("expect", ValueKind::Object(&EXPECT)).about("the expected outcome of a run that plays it"),
+            .about("replies, tried in this order"),
+        Field::new("task", ValueKind::Text).about("task if the command line has none"),
+        Field::new("expect", ValueKind::Object(&EXPECT))
+            .about("expected outcome of a run that plays the script"),
         Field::new("answers", ValueKind::List(&ValueKind::Object(&ANSWER))).about("answers at gates"),
         Field::new("interactive", ValueKind::Bool)
-            .about("play with or without a person at the terminal; absent: as the terminal is"),
+            .about("play with or without a person at the terminal; absent: depends on the terminal"),
         Field::new("recorded", ValueKind::Text)
-            .about("the run it was recorded from; `rehearse` leaves its edits uncompared"),
+            .about("run it was recorded from; `rehearse` ignores its edits"),
     ],
 };
 
@@ -35,29 +36,28 @@ pub(super) const OUTCOMES: [&str; 6] =
 pub(super) static EXPECT: Object = Object {
     title: "an expectation",
     fields: &[
-        Field::new("outcome", ValueKind::OneOf(&OUTCOMES)).about("how the run ends"),
-        Field::new("stages", ValueKind::List(&ValueKind::Text)).about("the stages it enters, in order"),
-        Field::new("prompts", ValueKind::List(&ValueKind::Object(&PROMPT))).about("what it asks"),
+        Field::new("outcome", ValueKind::OneOf(&OUTCOMES)).about("outcome of the run"),
+        Field::new("stages", ValueKind::List(&ValueKind::Text)).about("stages that the run enters, in order"),
+        Field::new("prompts", ValueKind::List(&ValueKind::Object(&PROMPT))).about("prompts of the run"),
     ],
 };
 
 pub(super) static ANSWER: Object = Object {
     title: "an answer",
     fields: &[
-        Field::required("for", ValueKind::Text).about("the gate: a stage, such as `plan/input[1]`"),
+        Field::required("for", ValueKind::Text).about("gate: a stage, such as `plan/input[1]`"),
         Field::new("visit", ValueKind::Any)
             .form(ValueKind::Either(&[COUNT, ValueKind::Filled(&COUNT), ValueKind::Text]))
-            .about("a visit of the gate, a list of them, or `\"2..\"`; absent: any"),
-        Field::new("answer", ValueKind::OneOf(&["yes", "no"])).about("at a gate that takes yes or no"),
-        Field::new("text", ValueKind::Text)
-            .about("the text of the answer; required if the gate takes a text"),
+            .about("visit of the gate, a list of visits, or `\"2..\"`; absent: any"),
+        Field::new("answer", ValueKind::OneOf(&["yes", "no"])).about("answer at a yes/no gate"),
+        Field::new("text", ValueKind::Text).about("text of the answer; required at a text gate"),
     ],
 };
 
 pub(super) static PROMPT: Object = Object {
     title: "an expected prompt",
     fields: &[
-        Field::required("call", ValueKind::Text).about("of which call: `stage.visit.round.number`"),
+        Field::required("call", ValueKind::Text).about("call of the prompt: `stage.visit.round.number`"),
         Field::required("sha256", ValueKind::Text)
             .about("SHA-256 of the prompt, as `saihai record` writes it"),
     ],
@@ -69,59 +69,58 @@ pub(super) static REPLY: Object = Object {
         Field::new("for", ValueKind::Text).about("`stage`, `stage/turn` or `stage#judge`; absent: any"),
         Field::new("visit", ValueKind::Any)
             .form(ValueKind::Either(&[COUNT, ValueKind::Filled(&COUNT), ValueKind::Text]))
-            .about("a visit of the stage, a list of them, or `\"2..\"`; absent: any"),
-        Field::new("prompt", ValueKind::Text).about("a regular expression the prompt must match"),
+            .about("visit of the stage, a list of visits, or `\"2..\"`; absent: any"),
+        Field::new("prompt", ValueKind::Text).about("regular expression that the prompt must match"),
         Field::new("times", ValueKind::Either(&[COUNT, ValueKind::OneOf(&["*"])]))
             .default("1")
-            .about("how often it may be used; `\"*\"`: always"),
-        Field::new("text", ValueKind::Text).about("the text of the reply"),
-        Field::new("structured", ValueKind::Any).about("a structured value; alone it also fills the text"),
+            .about("maximum uses; `\"*\"`: unlimited"),
+        Field::new("text", ValueKind::Text).about("text of the reply"),
+        Field::new("structured", ValueKind::Any).about("structured value; alone, it is also the text"),
         Field::new("exit", ValueKind::Any)
             .form(ValueKind::Either(&[EXIT_CODE, ValueKind::OneOf(&["timeout"])]))
-            .about("the exit code of a program that the reply stands for, or `timeout`; absent: 0"),
-        Field::new("session", ValueKind::Text).about("the name of the session"),
-        Field::new("usage", ValueKind::Object(&USAGE)).about("tokens"),
-        Field::new("cost", ValueKind::Number { min: 0.0, above: false }).about("US dollars"),
-        Field::new("tools_used", ValueKind::List(&ValueKind::Object(&TOOL))).about("tools that were used"),
-        Field::new("calls", COUNT)
-            .about("how often its model is called; cut off where that is more than the turn may"),
-        Field::new("delay", ValueKind::Duration { zero: true })
-            .about("how long it takes, on the run's clock"),
-        Field::new("fail", ValueKind::Object(&FAIL)).about("it fails instead"),
-        Field::new("hang", ValueKind::Bool).default("false").about("it answers only to being stopped"),
-        Field::new("writes", ValueKind::List(&ValueKind::Object(&WRITE))).about("files it writes"),
-        Field::new("edits", ValueKind::List(&ValueKind::Object(&EDIT))).about("files it edits"),
-        Field::new("runs", ValueKind::List(&ValueKind::Object(&RUN))).about("programs it runs"),
+            .about("exit code of the program that the reply stands for, or `timeout`; absent: 0"),
+        Field::new("session", ValueKind::Text).about("name of the session"),
+        Field::new("usage", ValueKind::Object(&USAGE)).about("used tokens"),
+        Field::new("cost", ValueKind::Number { min: 0.0, above: false }).about("cost in US dollars"),
+        Field::new("tools_used", ValueKind::List(&ValueKind::Object(&TOOL)))
+            .about("tools that the agent used"),
+        Field::new("calls", COUNT).about("number of model calls; the reply is cut off at the turn's limit"),
+        Field::new("delay", ValueKind::Duration { zero: true }).about("duration on the run's clock"),
+        Field::new("fail", ValueKind::Object(&FAIL)).about("failure instead of a reply"),
+        Field::new("hang", ValueKind::Bool).default("false").about("never reply; wait until stopped"),
+        Field::new("writes", ValueKind::List(&ValueKind::Object(&WRITE))).about("files to write"),
+        Field::new("edits", ValueKind::List(&ValueKind::Object(&EDIT))).about("files to edit"),
+        Field::new("runs", ValueKind::List(&ValueKind::Object(&RUN))).about("programs to run"),
     ],
 };
 
 pub(super) static USAGE: Object = Object {
     title: "`usage`",
     fields: &[
-        Field::new("input", TOKENS).about("tokens read"),
-        Field::new("output", TOKENS).about("tokens written"),
-        Field::new("cached", TOKENS).about("of the input, those served from a cache"),
-        Field::new("reasoning", TOKENS).about("of the output, those spent on thinking"),
+        Field::new("input", TOKENS).about("input tokens"),
+        Field::new("output", TOKENS).about("output tokens"),
+        Field::new("cached", TOKENS).about("cached tokens of the input"),
+        Field::new("reasoning", TOKENS).about("reasoning tokens of the output"),
     ],
 };
 
 pub(super) static TOOL: Object = Object {
     title: "a tool that was used",
     fields: &[
-        Field::required("name", ValueKind::Text).about("its name"),
-        Field::new("input", ValueKind::Any).about("what it was given"),
-        Field::new("output", ValueKind::Any).about("what it answered"),
-        Field::new("duration_ms", TOKENS).default("0").about("how long it took, in milliseconds"),
+        Field::required("name", ValueKind::Text).about("name"),
+        Field::new("input", ValueKind::Any).about("input"),
+        Field::new("output", ValueKind::Any).about("output"),
+        Field::new("duration_ms", TOKENS).default("0").about("duration in milliseconds"),
     ],
 };
 
 pub(super) static FAIL: Object = Object {
     title: "a failure",
     fields: &[
-        Field::required("class", ValueKind::OneOf(&CLASSES)).about("its class"),
-        Field::required("message", ValueKind::Text).about("its message"),
-        Field::new("retry_after", ValueKind::Duration { zero: true }).about("how long to wait"),
-        Field::new("until", ValueKind::Text).about("until when to wait: `2026-02-06T14:00:00Z`"),
+        Field::required("class", ValueKind::OneOf(&CLASSES)).about("failure class"),
+        Field::required("message", ValueKind::Text).about("error message"),
+        Field::new("retry_after", ValueKind::Duration { zero: true }).about("time to wait"),
+        Field::new("until", ValueKind::Text).about("end of the wait: `2026-02-06T14:00:00Z`"),
     ],
 };
 
@@ -142,28 +141,27 @@ pub(super) const CLASSES: [&str; 10] = [
 pub(super) static WRITE: Object = Object {
     title: "a write",
     fields: &[
-        Field::required("path", ValueKind::Path).about("relative to the working directory"),
-        Field::required("content", ValueKind::Text).about("all of the file"),
+        Field::required("path", ValueKind::Path).about("path relative to the working directory"),
+        Field::required("content", ValueKind::Text).about("whole content of the file"),
     ],
 };
 
 pub(super) static EDIT: Object = Object {
     title: "an edit",
     fields: &[
-        Field::required("path", ValueKind::Path).about("relative to the working directory"),
-        Field::required("find", ValueKind::Text).about("must occur once"),
-        Field::required("replace", ValueKind::Text).about("stands there afterwards"),
+        Field::required("path", ValueKind::Path).about("path relative to the working directory"),
+        Field::required("find", ValueKind::Text).about("text that must occur once"),
+        Field::required("replace", ValueKind::Text).about("replacement"),
     ],
 };
 
 pub(super) static RUN: Object = Object {
     title: "a program run",
     fields: &[
-        Field::required("argv", ValueKind::Filled(&ValueKind::Text))
-            .about("the program and its arguments; no shell"),
+        Field::required("argv", ValueKind::Filled(&ValueKind::Text)).about("program and arguments; no shell"),
         Field::new("exit", ValueKind::Integer { min: -255, max: 255 })
             .default("0")
-            .about("the exit code it must end with"),
+            .about("required exit code"),
     ],
 };
 
@@ -172,18 +170,19 @@ pub(crate) static ENTRY: Object = Object {
     fields: &[
         Field::new("agent", ValueKind::Text)
             .aliases(&["persona"])
-            .about("the persona it is for; absent: any"),
-        Field::new("content", ValueKind::Text).about("the text of the reply; required"),
-        Field::new("status", ValueKind::OneOf(&STATUSES)).default("\"done\"").about("how the turn ended"),
-        Field::new("structured_output", ValueKind::Map(&ValueKind::Any)).about("a structured value"),
-        Field::new("delay_ms", ValueKind::Number { min: 0.0, above: false }).about("how long it takes"),
-        Field::new("wait_for_abort", ValueKind::Bool).about("it answers only to being stopped"),
-        Field::new("error", ValueKind::Text).about("it fails with this message"),
-        Field::new("failure_category", ValueKind::Text).about("why it failed"),
-        Field::new("file_writes", ValueKind::List(&ValueKind::Object(&WRITE))).about("files it writes"),
-        Field::new("stream_events", ValueKind::List(&ValueKind::Any)).about("tools shown while it runs"),
+            .about("persona that gets this reply; absent: any"),
+        Field::new("content", ValueKind::Text).about("text of the reply; required"),
+        Field::new("status", ValueKind::OneOf(&STATUSES)).default("\"done\"").about("result of the turn"),
+        Field::new("structured_output", ValueKind::Map(&ValueKind::Any)).about("structured value"),
+        Field::new("delay_ms", ValueKind::Number { min: 0.0, above: false })
+            .about("duration in milliseconds"),
+        Field::new("wait_for_abort", ValueKind::Bool).about("never reply; wait until stopped"),
+        Field::new("error", ValueKind::Text).about("fail with this message"),
+        Field::new("failure_category", ValueKind::Text).about("cause of the failure"),
+        Field::new("file_writes", ValueKind::List(&ValueKind::Object(&WRITE))).about("files to write"),
+        Field::new("stream_events", ValueKind::List(&ValueKind::Any)).about("tools to show during the turn"),
         Field::new("text_chunks", ValueKind::List(&ValueKind::Text))
-            .about("pieces of text shown while it runs"),
+            .about("pieces of text to show during the turn"),
     ],
 };
 

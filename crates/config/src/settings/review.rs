@@ -16,42 +16,42 @@ const CALLS: ValueKind = ValueKind::Integer { min: 1, max: 1000 };
 
 settings_table! {
     pub struct ReviewSettings = REVIEW("`review`") {
-        provider: Option<ProviderName> = Text, "who reviews; by default `provider`";
-        model: Option<String> = Text, "with which model";
-        base: Option<String> = Text, "the revision changes are compared with";
+        provider: Option<ProviderName> = Text, "provider of the review agents; default: `provider`";
+        model: Option<String> = Text, "model of the review agents";
+        base: Option<String> = Text, "revision to compare changes with";
         concurrency: u32 = Integer { min: 1, max: 64 }, default "4",
-            "how many agents review at the same time";
-        timeout: Millis = DEADLINE, default "\"600s\"", "the deadline of one agent";
-        max_turns: u32 = CALLS, default "30", "model calls of one agent";
+            "maximum number of agents in parallel";
+        timeout: Millis = DEADLINE, default "\"600s\"", "timeout of one agent";
+        max_turns: u32 = CALLS, default "30", "maximum model calls of one agent";
         fail_on: FailOn = OneOf(&["critical", "important", "suggestion", "nitpick", "never"]), default "\"important\"",
-            "the least severity that fails the review";
+            "minimum severity that fails the review";
         fail_scope: FailScope = OneOf(&["added", "context", "file", "all"]), default "\"file\"",
-            "how near to a change a finding must be to fail the review";
+            "maximum distance from a change at which a finding fails the review";
         min_confidence: u8 = Integer { min: 0, max: 100 }, default "0",
-            "findings less certain are left out";
+            "minimum confidence of a finding; others are omitted";
         max_diff_bytes: u64 = Integer { min: 10_000, max: i64::MAX }, default "300000",
-            "a larger change is split";
+            "maximum size of a change; larger ones are split";
         max_chunks: u32 = Integer { min: 1, max: 100 }, default "1",
-            "into how many parts a change is split at most";
+            "maximum number of parts of a split change";
         budget: Budget = Object(&BUDGET), "budget for a review";
-        require_all: bool = Bool, default "false", "whether every agent must answer";
-        cache: bool = Bool, default "true", "whether answers to an unchanged question are used again";
-        web: bool = Bool, default "false", "whether agents may look things up on the web";
+        require_all: bool = Bool, default "false", "require an answer from every agent";
+        cache: bool = Bool, default "true", "reuse answers to unchanged questions";
+        web: bool = Bool, default "false", "let agents access the web";
         allow_unconfined: bool = Bool, default "false",
-            "whether agents that cannot be kept from writing may review";
+            "allow agents that cannot be kept from writing";
         agents: IndexMap<String, ReviewAgentSettings> = Map(&Object(&REVIEW_AGENT)),
-            "settings of single agents, by name";
+            "settings of single agents by name";
     }
     hidden named: NamedProviders;
 }
 
 settings_table! {
     pub struct ReviewAgentSettings = REVIEW_AGENT("a review agent's settings") {
-        enabled: bool = Bool, else true, "whether it reviews";
-        provider: Option<ProviderName> = Text, "who answers for it";
-        model: Option<String> = Text, "with which model";
-        timeout: Option<Millis> = DEADLINE, "its deadline";
-        max_turns: Option<u32> = CALLS, "its model calls";
+        enabled: bool = Bool, else true, "use this agent";
+        provider: Option<ProviderName> = Text, "provider of this agent";
+        model: Option<String> = Text, "model of this agent";
+        timeout: Option<Millis> = DEADLINE, "timeout of this agent";
+        max_turns: Option<u32> = CALLS, "maximum model calls of this agent";
     }
     hidden at: Option<Location>;
 }

@@ -14,45 +14,45 @@ const TIME: ValueKind = ValueKind::Duration { zero: false };
 
 settings_table! {
     pub struct WorkSettings = WORK("`work`") {
-        definition: Option<String> = Text, "how issues are worked on";
+        definition: Option<String> = Text, "definition for work on issues";
         definitions: IndexMap<String, String> = Map(&Text),
-            "the definition for issues with a label, by label";
-        source: Option<IssueSource> = OneOf(&["folder", "github"]), "where issues come from";
-        from: PathBuf = Path, default "\".saihai/issues\"", "the directory of issue files";
-        repo: Option<RepositoryName> = Text, "the repository on the forge, as `owner/name`";
+            "definitions by issue label";
+        source: Option<IssueSource> = OneOf(&["folder", "github"]), "source of issues";
+        from: PathBuf = Path, default "\".saihai/issues\"", "directory of issue files";
+        repo: Option<RepositoryName> = Text, "repository on the forge, as `owner/name`";
         /// A value from a variable is unchecked.
-        api: String = Text, else "https://api.github.com".to_owned(), "where the forge is spoken to";
-        forge: Option<ForgeKind> = OneOf(&["local", "github"]), "where changes are delivered";
-        remote: String = Text, default "\"origin\"", "the git remote";
-        base: Option<String> = Text, "the branch changes go to";
+        api: String = Text, else "https://api.github.com".to_owned(), "address of the forge's API";
+        forge: Option<ForgeKind> = OneOf(&["local", "github"]), "destination of changes";
+        remote: String = Text, default "\"origin\"", "git remote";
+        base: Option<String> = Text, "base branch of the changes";
         branch_prefix: String = Text, default "\"feature/\"", "prefix of branch names";
         jobs: u32 = Integer { min: 1, max: 256 }, default "1",
-            "how many issues are worked on at the same time";
+            "maximum number of issues worked on in parallel";
         gates: Vec<WorkGate> = List(&OneOf(&["pre-loop", "post-completion", "before-pr"])), default "[\"pre-loop\",\"post-completion\",\"before-pr\"]",
-            "where a person is asked";
-        gate_timeout: Option<Millis> = TIME, "how long an answer is waited for";
-        pull_request: bool = Bool, default "true", "whether a pull request is opened";
+            "gates that ask a person";
+        gate_timeout: Option<Millis> = TIME, "maximum wait for an answer";
+        pull_request: bool = Bool, default "true", "open a pull request";
         draft: bool = Bool, default "false", "open pull requests as drafts";
         merge: bool = Bool, default "false", "merge pull requests when their checks pass";
         merge_method: MergeMethod = OneOf(&["merge", "squash", "rebase"]), default "\"merge\"",
-            "how it is merged";
-        checks_timeout: Millis = TIME, default "\"60m\"", "how long checks are waited for";
+            "merge method";
+        checks_timeout: Millis = TIME, default "\"60m\"", "maximum wait for checks";
         merge_without_checks: bool = Bool, default "false",
             "merge pull requests without checks";
         /// Runs in the merged tree. The program comes first.
         verify: Option<Vec<String>> = Filled(&Text),
-            "a command that must succeed before delivery; no shell";
-        worktree_root: PathBuf = Path, default "\".worktrees\"", "where worktrees are kept";
-        copy_files: Vec<String> = List(&Path), default "[]", "files copied into each worktree";
-        labels: bool = Bool, default "true", "whether labels show how an issue stands";
+            "command that must succeed before delivery; no shell";
+        worktree_root: PathBuf = Path, default "\".worktrees\"", "directory of worktrees";
+        copy_files: Vec<String> = List(&Path), default "[]", "files to copy into each worktree";
+        labels: bool = Bool, default "true", "show the state of an issue with labels";
         label_prefix: String = Text, default "\"saihai\"", "prefix of these labels";
         comments: Comments = OneOf(&["none", "trusted"]), default "\"none\"",
-            "whose comments agents are shown";
+            "comments to show to agents";
         cleanup: CleanUp = OneOf(&["delivered", "never"]), default "\"delivered\"",
-            "when a worktree is removed";
+            "delete worktrees after delivery, or never";
         budget: Budget = Object(&BUDGET), "budget for all issues";
         budget_per_issue: Budget = Object(&BUDGET), "budget for one issue";
-        every: Millis = TIME, default "\"60s\"", "how often new issues are looked for";
+        every: Millis = TIME, default "\"60s\"", "interval between searches for new issues";
     }
 }
 

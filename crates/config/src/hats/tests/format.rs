@@ -26,9 +26,9 @@ fn everything_wrong_with_hats_is_said_at_once_with_its_place() {
     error hats/unknown-key hats.c.trigers 4:33 unknown key `hats.c.trigers` (did you mean `triggers`?)
     ");
     insta::assert_snapshot!(Project::new("hats: {a: {}, b: null}").said(), @r"
-    error hats/missing-key hats.a 1:11 `hats.a` needs `name` (`name`: its display name)
-    error hats/missing-key hats.a 1:11 `hats.a` needs `triggers` (`triggers`: the topics that activate it; `*` matches one whole segment, a lone `*` every topic; may be empty for `default` only)
-    error hats/missing-key hats.a 1:11 `hats.a` needs `publishes` (`publishes`: the topics it may publish)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `name` (`name`: display name)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `triggers` (`triggers`: topics that activate it; `*` matches one whole segment, a lone `*` every topic; may be empty for `default` only)
+    error hats/missing-key hats.a 1:11 `hats.a` needs `publishes` (`publishes`: topics it may publish)
     error hats/missing-key hats.a 1:11 `hats.a` needs `instructions` (`instructions`: instructions for the agent in this role)
     error hats/bad-type hats.b 1:18 `hats.b` must be a mapping, but nothing is given (write a mapping, or remove the key)
     ");

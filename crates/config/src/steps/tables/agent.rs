@@ -7,63 +7,63 @@ pub static AGENT: Object = Object {
     title: "an agent",
     fields: &[
         SCHEMA,
-        required(text("version", "the version of the format: `N.N.N`")),
-        required(text("name", "its name: small letters, digits and `-`; that of its directory")),
-        text("displayName", "its name for people; absent: `name`"),
-        text("description", "what it is for; shown by `list`"),
+        required(text("version", "version of the format: `N.N.N`")),
+        required(text("name", "name of the agent and of its directory: lower-case letters, digits and `-`")),
+        text("displayName", "display name; absent: `name`"),
+        text("description", "purpose; shown by `list`"),
         Field::new("language", ValueKind::OneOf(&["ja", "en"]))
-            .about("the language of the words Saihai adds; absent: that of the agent's own texts"),
-        object("behavior", &BEHAVIOR, "who it is, what it may do, and when it is done"),
+            .about("language of text that Saihai adds; absent: the language of the agent's own texts"),
+        object("behavior", &BEHAVIOR, "role, permissions and completion"),
         Field::new("parameters", ValueKind::Map(&ValueKind::Object(&PARAMETER)))
             .default("{}")
-            .about("values a person gives by flags; `{uv-NAME}` in prompts"),
+            .about("values that a person passes as flags; `{uv-NAME}` in prompts"),
         // Required with `behavior`, which the reader checks.
-        object("prompts", &PROMPTS, "where its steps and their prompts are"),
-        object("actions", &ACTIONS, "what blocks in its replies do; absent: nothing"),
-        object("github", &GITHUB, "whether its actions may reach GitHub; absent: no"),
+        object("prompts", &PROMPTS, "location of its steps and prompts"),
+        object("actions", &ACTIONS, "action blocks in its replies; absent: none"),
+        object("github", &GITHUB, "access of its actions to GitHub; absent: none"),
         object("worktree", &WORKTREE, "use a separate worktree for a run"),
-        object("logging", &LOGGING, "where the log of a run is also written"),
-        object("runner", &RUNNER, "in the later format: all that from `behavior` to `logging`"),
+        object("logging", &LOGGING, "additional log file of a run"),
+        object("runner", &RUNNER, "later format: contains the keys from `behavior` to `logging`"),
     ],
 };
 
 static BEHAVIOR: Object = Object {
     title: "`behavior`",
     fields: &[
-        required(path("systemPromptPath", "a file with the agent's role")),
-        required(text("completionType", "when the agent is done")),
+        required(path("systemPromptPath", "file with the agent's role")),
+        required(text("completionType", "completion condition")),
         // Its keys depend on the type.
         Field::new("completionConfig", ValueKind::Any)
             .form(ValueKind::Either(&COMPLETION_CONFIGS))
-            .about("the same in detail; its keys depend on the type"),
-        required(texts("allowedTools", "the tools it may see; `[]` is none")),
+            .about("details of the completion condition; its keys depend on the type"),
+        required(texts("allowedTools", "tools that the agent may see; `[]`: none")),
         Field::required("permissionMode", PERMISSIONS).about(
-            "`plan`: only look · `acceptEdits`: change files, run no commands · `bypassPermissions`: anything · \
-             `default`: change files if `allowedTools` has a tool that does, else only look",
+            "`plan`: read only · `acceptEdits`: change files, run no commands · `bypassPermissions`: anything · \
+             `default`: change files if `allowedTools` has a tool that does, else read only",
         ),
-        object("sandboxConfig", &SANDBOX, "what it may reach, where a provider can hold it to that"),
+        object("sandboxConfig", &SANDBOX, "sandbox, if the provider can enforce it"),
     ],
 };
 
 static SANDBOX: Object = Object {
     title: "`sandboxConfig`",
     fields: &[
-        flag("enabled", "`false` widens no permission").default("true"),
-        object("network", &NETWORK, "what it may reach by network"),
-        object("filesystem", &FILESYSTEM, "what it may reach of files"),
+        flag("enabled", "`false` grants no additional permission").default("true"),
+        object("network", &NETWORK, "network access"),
+        object("filesystem", &FILESYSTEM, "file access"),
     ],
 };
 
 static NETWORK: Object = Object {
     title: "`network`",
     fields: &[
-        field("mode", ValueKind::OneOf(&["trusted", "none", "custom"]), "which domains"),
-        texts("trustedDomains", "the domains of `custom`"),
+        field("mode", ValueKind::OneOf(&["trusted", "none", "custom"]), "allowed domains"),
+        texts("trustedDomains", "domains of `custom`"),
     ],
 };
 
 static FILESYSTEM: Object =
-    Object { title: "`filesystem`", fields: &[texts("allowedPaths", "the only directories")] };
+    Object { title: "`filesystem`", fields: &[texts("allowedPaths", "allowed directories; no others")] };
 
 static PARAMETER: Object = Object {
     title: "a parameter",
@@ -71,23 +71,23 @@ static PARAMETER: Object = Object {
         required(field(
             "type",
             ValueKind::OneOf(&["string", "number", "boolean", "array"]),
-            "what its value is",
+            "type of the value",
         )),
-        required(text("cli", "its flag: `--name`")),
-        text("description", "what it is for"),
-        flag("required", "whether it must be given").default("false"),
-        field("default", ValueKind::Any, "its value where it is not given"),
-        object("validation", &VALIDATION, "what values are allowed"),
+        required(text("cli", "flag: `--name`")),
+        text("description", "purpose"),
+        flag("required", "require a value").default("false"),
+        field("default", ValueKind::Any, "value if the flag is absent"),
+        object("validation", &VALIDATION, "allowed values"),
     ],
 };
 
 static VALIDATION: Object = Object {
     title: "`validation`",
     fields: &[
-        field("min", ANY_NUMBER, "the smallest number"),
-        field("max", ANY_NUMBER, "the largest number"),
-        text("pattern", "a regular expression that must be found in the text"),
-        field("enum", ValueKind::Filled(&ValueKind::Any), "the only values"),
+        field("min", ANY_NUMBER, "minimum"),
+        field("max", ANY_NUMBER, "maximum"),
+        text("pattern", "regular expression that must match part of the text"),
+        field("enum", ValueKind::Filled(&ValueKind::Any), "allowed values"),
     ],
 };
 
@@ -96,26 +96,26 @@ const ANY_NUMBER: ValueKind = ValueKind::Number { min: f64::MIN, above: false };
 static PROMPTS: Object = Object {
     title: "`prompts`",
     fields: &[
-        required(path("registry", "the file with the steps: `steps_registry.json`")),
-        path("fallbackDir", "where prompts are looked for that are nowhere else"),
+        required(path("registry", "file with the steps: `steps_registry.json`")),
+        path("fallbackDir", "directory for prompts that are not found elsewhere"),
     ],
 };
 
 static ACTIONS: Object = Object {
     title: "`actions`",
     fields: &[
-        required(flag("enabled", "whether blocks are looked for")),
-        texts("types", "the types of blocks that do something").default("[]"),
-        text("outputFormat", "the info string of their fences").default("\"action\""),
-        field("handlers", ValueKind::Map(&ValueKind::Text), "what each type does").default("{}"),
+        required(flag("enabled", "look for action blocks")),
+        texts("types", "allowed types of blocks").default("[]"),
+        text("outputFormat", "info string of their fences").default("\"action\""),
+        field("handlers", ValueKind::Map(&ValueKind::Text), "handler of each type").default("{}"),
     ],
 };
 
 static GITHUB: Object = Object {
     title: "`github`",
     fields: &[
-        required(flag("enabled", "whether actions may reach GitHub")),
-        field("labels", ValueKind::Map(&ValueKind::Text), "without effect: a block names its own labels"),
+        required(flag("enabled", "allow actions to access GitHub")),
+        field("labels", ValueKind::Map(&ValueKind::Text), "no effect: a block names its own labels"),
     ],
 };
 
@@ -123,27 +123,27 @@ static WORKTREE: Object = Object {
     title: "`worktree`",
     fields: &[
         required(flag("enabled", "use a separate worktree for a run")),
-        path("root", "where, from the project root"),
+        path("root", "directory of worktrees, relative to the project root"),
     ],
 };
 
 static LOGGING: Object = Object {
     title: "`logging`",
     fields: &[
-        required(path("directory", "where, from the project root")),
-        required(field("format", ValueKind::OneOf(&["jsonl", "text"]), "a JSON object a line, or text")),
-        required(field("maxFiles", ValueKind::Integer { min: 1, max: 100_000 }, "how many logs are kept")),
+        required(path("directory", "directory, relative to the project root")),
+        required(field("format", ValueKind::OneOf(&["jsonl", "text"]), "one JSON object per line, or text")),
+        required(field("maxFiles", ValueKind::Integer { min: 1, max: 100_000 }, "number of logs to keep")),
     ],
 };
 
 const COUNT: ValueKind = ValueKind::Integer { min: 1, max: 100_000 };
 
 /// Upper limit, allowed for every type.
-const MAX_ITERATIONS: Field = field("maxIterations", COUNT, "the most iterations of a run");
+const MAX_ITERATIONS: Field = field("maxIterations", COUNT, "maximum iterations of a run");
 
 pub(in crate::steps) static ITERATION_BUDGET: Object = Object {
     title: "`completionConfig` of `iterationBudget`",
-    fields: &[required(field("maxIterations", COUNT, "done after so many iterations"))],
+    fields: &[required(field("maxIterations", COUNT, "done after this many iterations"))],
 };
 
 pub(in crate::steps) static KEYWORD_SIGNAL: Object = Object {
@@ -151,10 +151,10 @@ pub(in crate::steps) static KEYWORD_SIGNAL: Object = Object {
     fields: &[
         Field::required("completionKeyword", ValueKind::Text)
             .aliases(&["verdictKeyword"])
-            .about("done when a reply says this, in this case"),
+            .about("done when a reply contains this, case-sensitive"),
         Field::new("match", ValueKind::OneOf(&["contains", "line"]))
             .default("\"contains\"")
-            .about("anywhere, or alone on a line"),
+            .about("anywhere in the reply, or alone on a line"),
         MAX_ITERATIONS,
     ],
 };
@@ -162,23 +162,27 @@ pub(in crate::steps) static KEYWORD_SIGNAL: Object = Object {
 pub(in crate::steps) static EXTERNAL_STATE: Object = Object {
     title: "`completionConfig` of `externalState`",
     fields: &[
-        text("resourceType", "`github-issue`, the issue of the run, or `file`").default("\"github-issue\""),
-        text("targetState", "`exists` or `absent` of a file; `closed` of an issue"),
-        path("path", "which file, from where the agent works"),
+        text("resourceType", "`github-issue` (the issue of the run) or `file`").default("\"github-issue\""),
+        text("targetState", "`exists` or `absent` for a file; `closed` for an issue"),
+        path("path", "file, relative to the agent's working directory"),
         MAX_ITERATIONS,
     ],
 };
 
 pub(in crate::steps) static CHECK_BUDGET: Object = Object {
     title: "`completionConfig` of `checkBudget`",
-    fields: &[required(field("maxChecks", COUNT, "done after so many answered checks")), MAX_ITERATIONS],
+    fields: &[required(field("maxChecks", COUNT, "done after this many answered checks")), MAX_ITERATIONS],
 };
 
 pub(in crate::steps) static STRUCTURED_SIGNAL: Object = Object {
     title: "`completionConfig` of `structuredSignal`",
     fields: &[
         required(text("signalType", "done on an action block of this type")),
-        field("requiredFields", ValueKind::Any, "with these fields: a list of names, or names with values"),
+        field(
+            "requiredFields",
+            ValueKind::Any,
+            "required fields of the block: a list of names, or names with values",
+        ),
         MAX_ITERATIONS,
     ],
 };
@@ -199,8 +203,8 @@ pub(in crate::steps) static PHASE_COMPLETION: Object = Object {
 pub(in crate::steps) static STEP_MACHINE: Object = Object {
     title: "`completionConfig` of `stepMachine`",
     fields: &[
-        path("registryPath", "must be `prompts.registry`"),
-        text("entryStep", "must be the registry's"),
+        path("registryPath", "must equal `prompts.registry`"),
+        text("entryStep", "must equal the registry's `entryStep`"),
         MAX_ITERATIONS,
     ],
 };
@@ -211,9 +215,13 @@ pub(in crate::steps) static COMPOSITE: Object = Object {
         required(field(
             "operator",
             ValueKind::OneOf(&["and", "or", "first"]),
-            "all, any, or the first in order",
+            "all conditions, any, or the first in order",
         )),
-        required(field("conditions", ValueKind::Filled(&ValueKind::Object(&CONDITION)), "of these")),
+        required(field(
+            "conditions",
+            ValueKind::Filled(&ValueKind::Object(&CONDITION)),
+            "conditions to combine",
+        )),
         MAX_ITERATIONS,
     ],
 };
@@ -221,8 +229,8 @@ pub(in crate::steps) static COMPOSITE: Object = Object {
 static CONDITION: Object = Object {
     title: "a condition",
     fields: &[
-        required(text("type", "a completion type")),
-        field("config", ValueKind::Any, "its `completionConfig`")
+        required(text("type", "completion type")),
+        field("config", ValueKind::Any, "`completionConfig` of this type")
             .form(ValueKind::Either(&COMPLETION_CONFIGS)),
     ],
 };
@@ -230,7 +238,7 @@ static CONDITION: Object = Object {
 pub(in crate::steps) static CUSTOM: Object = Object {
     title: "`completionConfig` of `custom`",
     fields: &[
-        required(path("handlerPath", "a program below the agent's directory that says whether it is done")),
+        required(path("handlerPath", "program below the agent's directory that decides if the run is done")),
         MAX_ITERATIONS,
     ],
 };
@@ -250,80 +258,80 @@ static COMPLETION_CONFIGS: [ValueKind; 9] = [
 static RUNNER: Object = Object {
     title: "`runner`",
     fields: &[
-        required(object("flow", &FLOW, "who it is, and where its steps are")),
-        required(object("verdict", &VERDICT, "when it is done")),
-        required(object("boundaries", &BOUNDARIES, "what it may do")),
-        object("integrations", &INTEGRATIONS, "whether its actions may reach GitHub"),
-        object("actions", &ACTIONS, "what blocks in its replies do; absent: nothing"),
-        object("execution", &EXECUTION, "where it works"),
-        object("logging", &LOGGING, "where the log of a run is also written"),
+        required(object("flow", &FLOW, "role, steps and prompts")),
+        required(object("verdict", &VERDICT, "completion condition")),
+        required(object("boundaries", &BOUNDARIES, "permissions")),
+        object("integrations", &INTEGRATIONS, "access of its actions to GitHub"),
+        object("actions", &ACTIONS, "action blocks in its replies; absent: none"),
+        object("execution", &EXECUTION, "working directory of a run"),
+        object("logging", &LOGGING, "additional log file of a run"),
     ],
 };
 
 static FLOW: Object = Object {
     title: "`flow`",
     fields: &[
-        required(path("systemPromptPath", "a file with the agent's role")),
-        required(object("prompts", &PROMPTS, "where its steps and their prompts are")),
-        object("schemas", &SCHEMAS, "where its schemas are"),
-        text("defaultModel", "the model of steps that name none"),
-        text("askUserAutoResponse", "without effect"),
+        required(path("systemPromptPath", "file with the agent's role")),
+        required(object("prompts", &PROMPTS, "location of its steps and prompts")),
+        object("schemas", &SCHEMAS, "location of its schemas"),
+        text("defaultModel", "model of steps that name none"),
+        text("askUserAutoResponse", "no effect"),
     ],
 };
 
 static SCHEMAS: Object = Object {
     title: "`schemas`",
     fields: &[
-        path("base", "where, from the agent's directory").default("\"schemas/\""),
-        field("inspection", ValueKind::Any, "without effect"),
+        path("base", "directory, relative to the agent's directory").default("\"schemas/\""),
+        field("inspection", ValueKind::Any, "no effect"),
     ],
 };
 
 static VERDICT: Object = Object {
     title: "`verdict`",
     fields: &[
-        required(text("type", "a completion type")),
+        required(text("type", "completion type")),
         // Its keys depend on the type.
         Field::new("config", ValueKind::Any)
             .form(ValueKind::Either(&COMPLETION_CONFIGS))
-            .about("the same in detail; its keys depend on the type"),
+            .about("details of the completion condition; its keys depend on the type"),
     ],
 };
 
 static BOUNDARIES: Object = Object {
     title: "`boundaries`",
     fields: &[
-        required(texts("allowedTools", "the tools it may see; `[]` is none")),
-        required(field("permissionMode", PERMISSIONS, "what it may do, as in `behavior`")),
+        required(texts("allowedTools", "tools that the agent may see; `[]`: none")),
+        required(field("permissionMode", PERMISSIONS, "permission, as in `behavior`")),
         Field::new("sandbox", ValueKind::Object(&SANDBOX))
             .aliases(&["sandboxConfig"])
-            .about("what it may reach, where a provider can hold it to that"),
-        text("askUserAutoResponse", "without effect"),
+            .about("sandbox, if the provider can enforce it"),
+        text("askUserAutoResponse", "no effect"),
     ],
 };
 
 static INTEGRATIONS: Object = Object {
     title: "`integrations`",
-    fields: &[object("github", &LATER_GITHUB, "whether its actions may reach GitHub")],
+    fields: &[object("github", &LATER_GITHUB, "access of its actions to GitHub")],
 };
 
 static LATER_GITHUB: Object = Object {
     title: "`github` of `integrations`",
     fields: &[
-        required(flag("enabled", "whether actions may reach GitHub")),
+        required(flag("enabled", "allow actions to access GitHub")),
         Field::new("labels", ValueKind::Map(&ValueKind::Any))
-            .about("labels by their use; `completion`: those that `closing` adds and removes"),
+            .about("labels by use; `completion`: labels that `closing` adds and removes"),
         Field::new("defaultClosureAction", ValueKind::OneOf(&["close", "label-only", "label-and-close"]))
             .default("\"close\"")
-            .about("what `closing` does to the issue of the run"),
+            .about("action of `closing` on the issue of the run"),
     ],
 };
 
 pub(in crate::steps) static COMPLETION_LABELS: Object = Object {
     title: "`completion` of `labels`",
     fields: &[
-        texts("add", "labels the issue has afterwards").default("[]"),
-        texts("remove", "labels it has not").default("[]"),
+        texts("add", "labels to add to the issue").default("[]"),
+        texts("remove", "labels to remove from the issue").default("[]"),
     ],
 };
 
@@ -331,7 +339,7 @@ static EXECUTION: Object = Object {
     title: "`execution`",
     fields: &[
         object("worktree", &WORKTREE, "use a separate worktree for a run"),
-        Field::refused_because("finalize", "is not supported: push and merge what a run has done yourself"),
+        Field::refused_because("finalize", "is not supported: push and merge the changes of a run yourself"),
     ],
 };
 
@@ -339,35 +347,35 @@ pub static CONFIG: Object = Object {
     title: "`config.json`",
     fields: &[
         SCHEMA,
-        text("version", "the version of the format: `N.N.N`"),
-        object("overrides", &OVERRIDES, "stands above `behavior`"),
-        object("github", &CONFIG_GITHUB, "stands above `github`"),
-        object("logging", &CONFIG_LOGGING, "stands above `logging`"),
-        object("worktree", &CONFIG_WORKTREE, "stands above `worktree`"),
+        text("version", "version of the format: `N.N.N`"),
+        object("overrides", &OVERRIDES, "overrides `behavior`"),
+        object("github", &CONFIG_GITHUB, "overrides `github`"),
+        object("logging", &CONFIG_LOGGING, "overrides `logging`"),
+        object("worktree", &CONFIG_WORKTREE, "overrides `worktree`"),
     ],
 };
 
 static OVERRIDES: Object = Object {
     title: "`overrides`",
     fields: &[
-        field("permissionMode", PERMISSIONS, "instead of the agent's"),
-        texts("allowedTools", "instead of the agent's; lists never merge"),
+        field("permissionMode", PERMISSIONS, "overrides the agent's"),
+        texts("allowedTools", "overrides the agent's; lists are not merged"),
     ],
 };
 
 static CONFIG_GITHUB: Object = Object {
     title: "`github` of `config.json`",
     fields: &[
-        text("apiVersion", "without effect"),
-        field("labels", ValueKind::Map(&ValueKind::Text), "without effect"),
+        text("apiVersion", "no effect"),
+        field("labels", ValueKind::Map(&ValueKind::Text), "no effect"),
     ],
 };
 
 static CONFIG_LOGGING: Object = Object {
     title: "`logging` of `config.json`",
     fields: &[
-        field("maxFiles", ValueKind::Integer { min: 1, max: 100_000 }, "how many logs are kept"),
-        flag("verbose", "`false` leaves lines of level `debug` out of the agent's log"),
+        field("maxFiles", ValueKind::Integer { min: 1, max: 100_000 }, "number of logs to keep"),
+        flag("verbose", "`false`: omit lines of level `debug` from the agent's log"),
     ],
 };
 
@@ -375,6 +383,6 @@ static CONFIG_WORKTREE: Object = Object {
     title: "`worktree` of `config.json`",
     fields: &[
         flag("enabled", "use a separate worktree for a run").aliases(&["forceWorktree"]),
-        path("root", "where, from the project root").aliases(&["worktreeRoot"]),
+        path("root", "directory of worktrees, relative to the project root").aliases(&["worktreeRoot"]),
     ],
 };

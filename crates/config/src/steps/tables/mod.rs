@@ -18,7 +18,7 @@ use crate::{Field, ListedSetting, Object, SettingOrigin, ValueKind};
 const PERMISSIONS: ValueKind = ValueKind::OneOf(&["plan", "acceptEdits", "bypassPermissions", "default"]);
 
 /// `$schema`, which every file may have and Saihai ignores.
-const SCHEMA: Field = text("$schema", "for editors; without effect");
+const SCHEMA: Field = text("$schema", "for editors; no effect");
 
 const fn field(name: &'static str, kind: ValueKind, about: &'static str) -> Field {
     Field::new(name, kind).about(about)

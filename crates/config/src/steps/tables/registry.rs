@@ -11,16 +11,16 @@ pub static REGISTRY: Object = Object {
     title: "a registry",
     fields: &[
         SCHEMA,
-        required(text("version", "the version of the format: `N.N.N`")),
-        required(path("basePath", "where prompts are, from the agent's directory")),
-        text("entryStep", "where a run begins"),
+        required(text("version", "version of the format: `N.N.N`")),
+        required(path("basePath", "directory of prompts, relative to the agent's directory")),
+        text("entryStep", "first step of a run"),
         field(
             "entryStepMapping",
             ValueKind::Map(&ValueKind::Text),
-            "the same by completion type or mode, which wins",
+            "first step by completion type or mode; overrides `entryStep`",
         ),
-        field("editions", ValueKind::Map(&ValueKind::Text), "other names of editions"),
-        required(field("steps", ValueKind::Map(&ValueKind::Object(&STEP)), "the steps, by their ids")),
+        field("editions", ValueKind::Map(&ValueKind::Text), "alternative names of editions"),
+        required(field("steps", ValueKind::Map(&ValueKind::Object(&STEP)), "steps by id")),
         Field::refused_because("validationSteps", LATER),
         Field::refused_because("validators", LATER),
         Field::refused_because("failurePatterns", LATER),
@@ -31,30 +31,30 @@ pub static REGISTRY: Object = Object {
 static STEP: Object = Object {
     title: "a step",
     fields: &[
-        text("id", "the same as its key"),
-        text("name", "its title for people"),
-        text("description", "what it is for; shown by `graph`, never in a prompt"),
-        required(object("prompt", &PROMPT, "the text of the prompt")),
-        object("iterations", &ITERATIONS, "how many turns a visit has"),
-        object("check", &CHECK, "a question about the reply that decides what follows"),
-        text("next", "the step that follows where there is no `check`"),
-        flag("terminal", "`true`: the flow ends here"),
+        text("id", "same as the key"),
+        text("name", "display name"),
+        text("description", "purpose; shown by `graph`, never in a prompt"),
+        required(object("prompt", &PROMPT, "prompt of the step")),
+        object("iterations", &ITERATIONS, "number of turns per visit"),
+        object("check", &CHECK, "question about the reply that selects the next step"),
+        text("next", "next step, if there is no `check`"),
+        flag("terminal", "`true`: end the flow here"),
         // The reader checks the value itself, because it may be the short form or a JSON Schema.
         Field::new("outputSchema", ValueKind::Any).form(ValueKind::Map(&ValueKind::Any)).about(
-            "the JSON the reply must hold: `{KEY: {type, required, description, default}}`, or a JSON Schema",
+            "JSON that the reply must contain: `{KEY: {type, required, description, default}}`, or a JSON Schema",
         ),
-        field("inputs", ValueKind::Any, "outputs of other steps that it uses")
+        field("inputs", ValueKind::Any, "outputs of other steps to use")
             .form(ValueKind::Map(&ValueKind::Any)),
-        texts("variables", "the variables its prompt uses"),
+        texts("variables", "variables of the prompt"),
         Field::new("customVariables", ValueKind::List(&ValueKind::Object(&CUSTOM_VARIABLE)))
             .default("[]")
-            .about("further variables, written `{NAME}`"),
-        text("gate", "a question a person must answer with yes before the step"),
-        flag("usesStdin", "whether `{input_text}` is the task").default("false"),
-        text("model", "the model; absent: from the settings"),
-        field("permissionMode", PERMISSIONS, "absent: the agent's"),
-        texts("allowedTools", "absent: the agent's; `[]` is none"),
-        path("systemPromptPath", "absent: the agent's"),
+            .about("additional variables, written `{NAME}`"),
+        text("gate", "question that a person must answer with yes before the step"),
+        flag("usesStdin", "use the task as `{input_text}`").default("false"),
+        text("model", "model; absent: from the settings"),
+        field("permissionMode", PERMISSIONS, "permission; absent: the agent's"),
+        texts("allowedTools", "tools; absent: the agent's; `[]`: none"),
+        path("systemPromptPath", "file with the role; absent: the agent's"),
         Field::refused_because("stepKind", LATER),
         Field::refused_because("kind", LATER),
         Field::refused_because("address", LATER),
@@ -72,13 +72,13 @@ static STEP: Object = Object {
 static PROMPT: Object = Object {
     title: "a prompt",
     fields: &[
-        text("path", "its file, below `basePath`; else `c1`, `c2` and `c3`"),
-        text("c1", "the first directory"),
-        text("c2", "the second directory"),
-        text("c3", "the third directory"),
-        text("edition", "of `f_EDITION.md`").default("\"default\""),
-        text("adaptation", "of `f_EDITION_ADAPTATION.md`"),
-        text("fallback", "another file below `basePath`, where there is none"),
+        text("path", "file below `basePath`; absent: from `c1`, `c2` and `c3`"),
+        text("c1", "first directory"),
+        text("c2", "second directory"),
+        text("c3", "third directory"),
+        text("edition", "EDITION in `f_EDITION.md`").default("\"default\""),
+        text("adaptation", "ADAPTATION in `f_EDITION_ADAPTATION.md`"),
+        text("fallback", "alternative file below `basePath` if the first is missing"),
     ],
 };
 
@@ -87,33 +87,33 @@ static ITERATIONS: Object = Object {
     fields: &[
         Field::new("min", ValueKind::Integer { min: 1, max: 100_000 })
             .default("1")
-            .about("so many turns before the step is left or checked"),
-        field("max", ValueKind::Integer { min: 1, max: 100_000 }, "one more fails the run"),
+            .about("minimum turns before Saihai leaves or checks the step"),
+        field("max", ValueKind::Integer { min: 1, max: 100_000 }, "maximum turns; one more fails the run"),
     ],
 };
 
 static CHECK: Object = Object {
     title: "a check",
     fields: &[
-        required(object("prompt", &PROMPT, "what is asked")),
+        required(object("prompt", &PROMPT, "prompt of the question")),
         Field::required("responseFormat", ValueKind::Map(&ValueKind::Text)).about(
-            "the answer: `result` is `ok|ng`, `pass|fail` or `boolean`, `message` is `string` or `optional`",
+            "form of the answer: `result` is `ok|ng`, `pass|fail` or `boolean`, `message` is `string` or `optional`",
         ),
-        required(object("onPass", &TRANSITION, "what follows where it passed")),
-        required(object("onFail", &TRANSITION, "what follows where it did not")),
+        required(object("onPass", &TRANSITION, "transition if the check passes")),
+        required(object("onFail", &TRANSITION, "transition if the check fails")),
     ],
 };
 
 static TRANSITION: Object = Object {
     title: "a transition",
     fields: &[
-        flag("complete", "`true`: the flow is complete; wins over all others"),
-        text("next", "the step that follows"),
-        text("fallback", "the same, where there is no `next`"),
-        flag("retry", "`true`: this step once more"),
-        field("maxRetries", ValueKind::Integer { min: 1, max: 100_000 }, "so often in one visit")
+        flag("complete", "`true`: complete the flow; overrides all other keys"),
+        text("next", "next step"),
+        text("fallback", "next step, if there is no `next`"),
+        flag("retry", "`true`: repeat this step"),
+        field("maxRetries", ValueKind::Integer { min: 1, max: 100_000 }, "maximum retries per visit")
             .default("3"),
-        text("onExhausted", "the step that then follows; absent: the run fails"),
+        text("onExhausted", "next step after the last retry; absent: the run fails"),
     ],
 };
 
@@ -151,11 +151,11 @@ pub(in crate::steps) static INPUTS_OF_STEPS: Object = Object {
 static CUSTOM_VARIABLE: Object = Object {
     title: "a custom variable",
     fields: &[
-        required(text("name", "written `{NAME}`")),
+        required(text("name", "name, written `{NAME}`")),
         Field::required("source", ValueKind::OneOf(&["stdin", "parameter", "context", "github", "computed"]))
-            .about("the task, a parameter, an output, or an issue"),
-        text("description", "what it is for"),
-        flag("required", "whether it must have a value").default("false"),
+            .about("source: the task, a parameter, an output, or an issue"),
+        text("description", "purpose"),
+        flag("required", "require a value").default("false"),
     ],
 };
 
@@ -163,32 +163,35 @@ pub static CATALOGUE: Object = Object {
     title: "a catalogue",
     fields: &[
         SCHEMA,
-        text("version", "the version of the format: `N.N.N`"),
-        required(text("agentId", "the name of the agent")),
-        text("c1", "the first directory of every prompt"),
+        text("version", "version of the format: `N.N.N`"),
+        required(text("agentId", "name of the agent")),
+        text("c1", "first directory of every prompt"),
         Field::new("pathTemplate", ValueKind::Text)
             .default("\"{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md\"")
-            .about("where a prompt with an adaptation is"),
+            .about("path of a prompt with an adaptation"),
         Field::new("pathTemplateNoAdaptation", ValueKind::Text)
             .default("\"{c1}/{c2}/{c3}/f_{edition}.md\"")
-            .about("where a prompt without one is"),
+            .about("path of a prompt without an adaptation"),
         Field::new("userPromptsBase", ValueKind::Path)
             .default("\".agent/{agentId}/prompts\"")
-            .about("where prompts are, from the project root"),
-        path("schemasBase", "where schemas are, from the project root; absent: as `flow.schemas.base` says"),
-        text("entryStep", "the first step of a flow"),
+            .about("directory of prompts, relative to the project root"),
+        path(
+            "schemasBase",
+            "directory of schemas, relative to the project root; absent: `flow.schemas.base`",
+        ),
+        text("entryStep", "first step of a flow"),
         Field::new(
             "entryStepMapping",
             ValueKind::Map(&ValueKind::Either(&[ValueKind::Text, ValueKind::Object(&ENTRY_STEPS)])),
         )
-        .about("the same by completion type or mode, which wins"),
-        required(field("steps", ValueKind::Map(&ValueKind::Object(&ENTRY)), "the prompts, by their ids")),
-        field("validators", ValueKind::Map(&ValueKind::Object(&VALIDATOR)), "programs that look at the work"),
+        .about("first step by completion type or mode; overrides `entryStep`"),
+        required(field("steps", ValueKind::Map(&ValueKind::Object(&ENTRY)), "prompts by id")),
+        field("validators", ValueKind::Map(&ValueKind::Object(&VALIDATOR)), "programs that check the work"),
         Field::new("failurePatterns", ValueKind::Map(&ValueKind::Object(&FAILURE_PATTERN)))
             .aliases(&["completionPatterns"])
-            .about("the retry prompts of validators"),
+            .about("retry prompts of validators"),
         Field::new("validationSteps", ValueKind::Map(&ValueKind::Object(&VALIDATION_STEP)))
-            .about("which validators look before a closure step closes"),
+            .about("validators to run before a closure step closes"),
     ],
 };
 
@@ -196,38 +199,38 @@ pub static CATALOGUE: Object = Object {
 static ENTRY_STEPS: Object = Object {
     title: "an entry of `entryStepMapping`",
     fields: &[
-        required(text("initial", "the first step")),
-        text("continuation", "the next prompt, if there is no flow"),
+        required(text("initial", "first step")),
+        text("continuation", "next prompt, if there is no flow"),
     ],
 };
 
 static ENTRY: Object = Object {
     title: "an entry",
     fields: &[
-        text("stepId", "the same as its key"),
-        text("name", "its title for people"),
-        text("description", "what it is for"),
-        text("c1", "the first directory; absent: the catalogue's"),
-        text("c2", "the second directory"),
-        text("c3", "the third directory"),
-        text("edition", "of the file's name").default("\"default\""),
-        text("adaptation", "of the file's name"),
-        object("address", &ADDRESS, "all that in one"),
-        text("promptPath", "the file itself, instead of all that"),
-        texts("uvVariables", "the variables it uses"),
-        flag("usesStdin", "whether `{input_text}` is the task").default("false"),
+        text("stepId", "same as the key"),
+        text("name", "display name"),
+        text("description", "purpose"),
+        text("c1", "first directory; absent: the catalogue's"),
+        text("c2", "second directory"),
+        text("c3", "third directory"),
+        text("edition", "edition in the file name").default("\"default\""),
+        text("adaptation", "adaptation in the file name"),
+        object("address", &ADDRESS, "`c1` to `adaptation` in one object"),
+        text("promptPath", "prompt file, instead of `c1` to `adaptation`"),
+        texts("uvVariables", "variables of the prompt"),
+        flag("usesStdin", "use the task as `{input_text}`").default("false"),
         Field::new("stepKind", ValueKind::OneOf(&["work", "verification", "closure"]))
             .aliases(&["kind"])
-            .about("what its gate may allow"),
-        object("outputSchemaRef", &SCHEMA_REF, "the JSON the reply must hold"),
-        object("structuredGate", &STRUCTURED_GATE, "how the reply says what follows"),
-        field("transitions", ValueKind::Map(&ValueKind::Object(&TRANSITION_RULE)), "what follows, by intent"),
-        field("inputs", ValueKind::Any, "outputs of other steps that it uses")
+            .about("kind of step; limits the intents of its gate"),
+        object("outputSchemaRef", &SCHEMA_REF, "schema of the JSON in the reply"),
+        object("structuredGate", &STRUCTURED_GATE, "fields of the reply that select the next step"),
+        field("transitions", ValueKind::Map(&ValueKind::Object(&TRANSITION_RULE)), "next steps by intent"),
+        field("inputs", ValueKind::Any, "outputs of other steps to use")
             .form(ValueKind::Map(&ValueKind::Any)),
-        text("model", "with which model; absent: the agent's"),
-        field("type", ValueKind::OneOf(&["prompt"]), "without effect"),
-        field("priority", ValueKind::Any, "without effect"),
-        text("fallbackKey", "a text of another program; without effect"),
+        text("model", "model; absent: the agent's"),
+        field("type", ValueKind::OneOf(&["prompt"]), "no effect"),
+        field("priority", ValueKind::Any, "no effect"),
+        text("fallbackKey", "text of another program; no effect"),
         Field::refused_because(
             "runner",
             "makes a program of a step, which is not supported: run it in a validator, or before Saihai",
@@ -239,19 +242,19 @@ static ENTRY: Object = Object {
 static ADDRESS: Object = Object {
     title: "`address`",
     fields: &[
-        text("c1", "the first directory; absent: the catalogue's"),
-        text("c2", "the second directory"),
-        text("c3", "the third directory"),
-        text("edition", "of the file's name").default("\"default\""),
-        text("adaptation", "of the file's name"),
+        text("c1", "first directory; absent: the catalogue's"),
+        text("c2", "second directory"),
+        text("c3", "third directory"),
+        text("edition", "edition in the file name").default("\"default\""),
+        text("adaptation", "adaptation in the file name"),
     ],
 };
 
 static SCHEMA_REF: Object = Object {
     title: "`outputSchemaRef`",
     fields: &[
-        required(path("file", "a file of JSON Schemas, below where schemas are")),
-        required(text("schema", "the name of one in it")),
+        required(path("file", "file of JSON Schemas below the schema directory")),
+        required(text("schema", "name of a schema in the file")),
     ],
 };
 
@@ -260,17 +263,17 @@ const INTENTS: ValueKind = ValueKind::OneOf(&["next", "repeat", "jump", "handoff
 static STRUCTURED_GATE: Object = Object {
     title: "`structuredGate`",
     fields: &[
-        required(field("allowedIntents", ValueKind::Filled(&INTENTS), "what a reply may say")),
-        required(text("intentField", "where it says so in its JSON: `next_action.action`")),
-        text("targetField", "where it names the step that `jump` goes to"),
-        texts("handoffFields", "what is kept as outputs, under the last name of each"),
+        required(field("allowedIntents", ValueKind::Filled(&INTENTS), "intents that a reply may have")),
+        required(text("intentField", "path of the intent in the reply's JSON: `next_action.action`")),
+        text("targetField", "path of the target step of `jump` in the reply's JSON"),
+        texts("handoffFields", "fields to keep as outputs, each under the last part of its path"),
         Field::new("failFast", ValueKind::Bool)
             .default("true")
-            .about("`false`: a reply that says none of `allowedIntents` says `fallbackIntent`"),
-        field("fallbackIntent", INTENTS, "what such a reply says"),
+            .about("`false`: use `fallbackIntent` for a reply with none of `allowedIntents`"),
+        field("fallbackIntent", INTENTS, "intent of such a reply"),
         Field::new("targetMode", ValueKind::OneOf(&["explicit", "dynamic", "conditional"]))
-            .about("without effect: `targetField` and `transitions` say it"),
-        text("intentSchemaRef", "without effect"),
+            .about("no effect: `targetField` and `transitions` select the step"),
+        text("intentSchemaRef", "no effect"),
     ],
 };
 
@@ -278,9 +281,9 @@ static TRANSITION_RULE: Object = Object {
     title: "a transition by intent",
     fields: &[
         // The reader checks the value itself, because it may be a string or null.
-        field("target", ValueKind::Any, "the step that follows; `null` of `closing`: the flow is complete"),
-        text("condition", "instead: the field whose value chooses among `targets`"),
-        field("targets", ValueKind::Map(&ValueKind::Any), "the steps that follow, by that value"),
+        field("target", ValueKind::Any, "next step; `null` for `closing`: complete the flow"),
+        text("condition", "alternative to `target`: field whose value selects one of `targets`"),
+        field("targets", ValueKind::Map(&ValueKind::Any), "next steps by that value"),
         Field::refused_because(
             "fallback",
             "is not supported: a step that fails ends the run; let its gate allow `jump` or `repeat`, or write a \
@@ -292,44 +295,44 @@ static TRANSITION_RULE: Object = Object {
 static VALIDATOR: Object = Object {
     title: "a validator",
     fields: &[
-        required(field("type", ValueKind::OneOf(&["command"]), "how it is asked")),
+        required(field("type", ValueKind::OneOf(&["command"]), "type of validator")),
         field(
             "phase",
             ValueKind::OneOf(&["postllm", "preflight"]),
-            "after a reply, or before it is asked for",
+            "run after a reply, or before the prompt",
         ),
-        required(text("command", "a line for the shell, run where the agent works")),
+        required(text("command", "shell line, run in the agent's working directory")),
         Field::required("successWhen", ValueKind::OneOf(&["empty", "exitCode:0"]))
-            .about("it prints nothing, or its exit code is 0"),
-        required(text("failurePattern", "which retry prompt is sent where it fails")),
-        field("extractParams", ValueKind::Any, "without effect: every parameter is what was printed"),
+            .about("success condition: no output, or exit code 0"),
+        required(text("failurePattern", "failure pattern with the retry prompt")),
+        field("extractParams", ValueKind::Any, "no effect: every parameter is the printed output"),
     ],
 };
 
 static FAILURE_PATTERN: Object = Object {
     title: "a failure pattern",
     fields: &[
-        text("description", "what has failed"),
-        required(text("edition", "the edition of its retry prompt")),
-        text("adaptation", "and its adaptation"),
-        texts("params", "variables of the retry prompt that are what was printed").default("[]"),
+        text("description", "description of the failure"),
+        required(text("edition", "edition of the retry prompt")),
+        text("adaptation", "adaptation of the retry prompt"),
+        texts("params", "variables of the retry prompt that contain the printed output").default("[]"),
     ],
 };
 
 static VALIDATION_STEP: Object = Object {
     title: "a validation step",
     fields: &[
-        text("stepId", "the same as its key: a closure step"),
-        text("name", "its title for people"),
-        text("description", "what it is for"),
-        text("c2", "the second directory of its retry prompts"),
-        text("c3", "and the third"),
+        text("stepId", "same as the key: a closure step"),
+        text("name", "display name"),
+        text("description", "purpose"),
+        text("c2", "second directory of the retry prompts"),
+        text("c3", "third directory of the retry prompts"),
         Field::new("postLLMConditions", ValueKind::List(&ValueKind::Object(&VALIDATION_CONDITION)))
             .aliases(&["validationConditions"])
-            .about("the validators, in order"),
-        field("preflightConditions", ValueKind::List(&ValueKind::Any), "only empty"),
-        object("onFailure", &ON_FAILURE, "what follows where one fails"),
-        field("outputSchemaRef", ValueKind::Any, "without effect: the step's own holds"),
+            .about("validators in order"),
+        field("preflightConditions", ValueKind::List(&ValueKind::Any), "must be empty"),
+        object("onFailure", &ON_FAILURE, "action if a validator fails"),
+        field("outputSchemaRef", ValueKind::Any, "no effect: the step's own schema applies"),
     ],
 };
 
@@ -337,7 +340,7 @@ static VALIDATION_CONDITION: Object = Object {
     title: "a validation condition",
     fields: &[
         required(text("validator", "one of `validators`")),
-        field("params", ValueKind::Any, "without effect"),
+        field("params", ValueKind::Any, "no effect"),
     ],
 };
 
@@ -346,9 +349,9 @@ static ON_FAILURE: Object = Object {
     fields: &[
         Field::new("action", ValueKind::OneOf(&["retry", "abort", "skip"]))
             .default("\"retry\"")
-            .about("the retry prompt, the end of the run, or only a warning"),
+            .about("send the retry prompt, end the run, or only warn"),
         Field::new("maxAttempts", ValueKind::Integer { min: 1, max: 1000 })
             .default("3")
-            .about("so many retry prompts in one visit"),
+            .about("maximum retry prompts per visit"),
     ],
 };

@@ -480,7 +480,7 @@ fn what_cannot_be_done_is_refused_by_name() {
     insta::assert_snapshot!(all.join("\n---\n"), @r"
     error steps/not-supported steps_registry.json:82:7 `runner` makes a program of a step, which is not supported: run it in a validator, or before Saihai
     ---
-    error steps/not-supported agent.json:20:7 `finalize` is not supported: push and merge what a run has done yourself
+    error steps/not-supported agent.json:20:7 `finalize` is not supported: push and merge the changes of a run yourself
     ---
     error steps/mixed-shapes agent.json:12:3 an agent has either `behavior` or `runner`, not both
     ---
