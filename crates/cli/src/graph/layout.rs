@@ -449,8 +449,8 @@ mod wrap_tests {
 
     #[test]
     fn words_stay_whole_and_nothing_is_cut_that_fits() {
-        check("Nothing has to be remedied", 12, &["Nothing has", "to be", "remedied"]);
-        check("all(\"Nothing has to be remedied\")", 22, &["all(\"Nothing has to be", "remedied\")"]);
+        check("Nothing has to be changed", 12, &["Nothing has", "to be", "changed"]);
+        check("all(\"Nothing has to be changed\")", 22, &["all(\"Nothing has to be", "changed\")"]);
         check("short", 12, &["short"]);
         check("", 12, &[]);
     }

@@ -1,8 +1,11 @@
 //! Whole screens at 80 and 120 columns: what a person sees of a run.
 
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
 use saihai_tests::{Project, Terminal, screen};
 
-use super::support::{normal, project};
+use super::support::{ASK, normal, project};
 
 const FIX: &str = "\
 name: fix
@@ -375,14 +378,32 @@ fn colour_can_be_forced_and_forbidden() {
     assert!(!text.contains('\u{1b}'), "{text:?}");
 }
 
-// U-12
-#[test]
-fn the_end_of_a_run_rings_once_and_reaches_the_notify_program() {
-    let project = project(FIX, REPLIES);
+/// Sets a `notify` program, and returns the file to which it writes what it gets.
+fn notified(project: &Project) -> PathBuf {
     let heard = project.home().join("heard.json");
     project.write("notify.sh", format!("#!/bin/sh\ncat >> '{}'\n", heard.display()));
     let program = project.root().join("notify.sh");
     project.write(".saihai/config.toml", format!("notify = [\"sh\", \"{}\"]\n", program.display()));
+    heard
+}
+
+/// Waits for one event.
+fn notification(heard: &Path) -> serde_json::Value {
+    let waited = Instant::now();
+    loop {
+        let written = std::fs::read_to_string(heard).unwrap_or_default();
+        if written.ends_with('\n') || waited.elapsed().as_secs() > 20 {
+            return serde_json::from_str(&written).expect("one event");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+// U-12
+#[test]
+fn the_end_of_a_run_rings_once_and_reaches_the_notify_program() {
+    let project = project(FIX, REPLIES);
+    let heard = notified(&project);
     // A project's own file may not start programs before it is trusted.
     let refused = project.saihai(RUN).run().exits(2);
     assert!(refused.stderr.contains("`notify` can run programs"), "{refused}");
@@ -392,15 +413,7 @@ fn the_end_of_a_run_rings_once_and_reaches_the_notify_program() {
     assert_eq!(code, Some(0), "{text}");
     assert_eq!(text.matches("\u{1b}]9;").count(), 1, "{text:?}");
     assert_eq!(text.matches("\u{1b}]777;notify;").count(), 1, "{text:?}");
-    let waited = std::time::Instant::now();
-    let event = loop {
-        let written = std::fs::read_to_string(&heard).unwrap_or_default();
-        if written.ends_with('\n') || waited.elapsed().as_secs() > 20 {
-            break written;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    };
-    let event: serde_json::Value = serde_json::from_str(&event).expect("one event");
+    let event = notification(&heard);
     assert_eq!(
         (&event["type"], &event["event"], &event["state"]),
         (&"notification".into(), &"end".into(), &"completed".into())
@@ -444,4 +457,35 @@ fn a_run_in_a_worktree_shows_its_action_in_words() {
     let arguments: Vec<&str> = RUN.into_iter().chain(["--worktree"]).collect();
     let outcome = project.saihai(&arguments).run().exits(0);
     assert!(!outcome.stderr.contains('{'), "{outcome}");
+}
+
+// U-16
+#[test]
+fn the_screens_about_a_definition_fit_both_widths() {
+    let project = project(FIX, REPLIES);
+    insta::assert_snapshot!(shown(&project, &["check"], 80), @"");
+    insta::assert_snapshot!(shown(&project, &["check"], 120), @"");
+    insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 80), @"");
+    insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 120), @"");
+    shown(&project, &["doctor"], 80);
+    shown(&project, &["doctor"], 120);
+}
+
+// U-12
+#[test]
+fn a_gate_rings_once_and_reaches_the_notify_program() {
+    let project = project(ASK, "  - {for: plan, visit: 1, text: \"Left or right?\\n[STEP:1]\"}");
+    let heard = notified(&project);
+    let arguments: Vec<&str> = RUN.into_iter().chain(["--trust-project"]).collect();
+    let invocation = project.saihai(&arguments).without_env("NO_COLOR").env("TERM", "xterm");
+    let mut terminal = Terminal::start(invocation);
+    terminal.wait_for("your answer in one line");
+    let event = notification(&heard);
+    assert_eq!(
+        (&event["event"], &event["state"], &event["message"]),
+        (&"gate".into(), &"parked".into(), &"waiting for you at plan/input[1]".into())
+    );
+    assert_eq!(terminal.text().matches("\u{1b}]9;").count(), 1, "{}", terminal.text());
+    terminal.press("\u{4}");
+    assert_eq!(terminal.finish().0, Some(6));
 }

@@ -31,6 +31,7 @@ mod refusals;
 mod requirements;
 mod rescue_refs;
 mod reviewer_commits;
+mod screens;
 mod stop_signals;
 mod temporary_failures;
 mod unknown_results;
