@@ -5,7 +5,7 @@ use std::env;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstyle::Style;
-use saihai_config::{Colour, Diagnostic, Diagnostics, Severity, to_human};
+use saihai_config::{Colour, Diagnostic, Diagnostics, Severity, to_human_within};
 use saihai_model::ExitStatus;
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -243,7 +243,8 @@ impl Stream {
 
     /// Formats diagnostics, with colour if the stream supports it.
     pub(crate) fn diagnostics(&self, found: &Diagnostics) -> String {
-        to_human(found, if self.styled { Colour::Always } else { Colour::Never })
+        let colour = if self.styled { Colour::Always } else { Colour::Never };
+        to_human_within(found, colour, self.columns())
     }
 
     /// Writes exact bytes, even if a CI service would interpret them. A failure ends the command.

@@ -7,7 +7,7 @@ mod wording;
 
 use std::fmt;
 
-pub use self::human::{Colour, to_human};
+pub use self::human::{Colour, to_human, to_human_within};
 pub use self::location::{DocumentPath, Located, Location, PathStep, Position, SourceFile, Span};
 pub use self::machine::{to_github, to_json, to_sarif};
 #[cfg(test)]

@@ -19,23 +19,30 @@ const WIDEST: usize = 120;
 
 /// Writes one block per diagnostic, separated by blank lines.
 pub fn to_human(diagnostics: &Diagnostics, colour: Colour) -> String {
-    let mut blocks: Vec<String> = diagnostics.iter().map(|diagnostic| block(diagnostic, colour)).collect();
+    to_human_within(diagnostics, colour, usize::MAX)
+}
+
+/// Does the same, and wraps messages and hints at words.
+pub fn to_human_within(diagnostics: &Diagnostics, colour: Colour, columns: usize) -> String {
+    let mut blocks: Vec<String> =
+        diagnostics.iter().map(|diagnostic| block(diagnostic, colour, columns)).collect();
     if diagnostics.left_off() > 0 {
         blocks.push(format!("{} more are not shown\n", diagnostics.left_off()));
     }
     blocks.join("\n")
 }
 
-fn block(diagnostic: &Diagnostic, colour: Colour) -> String {
+fn block(diagnostic: &Diagnostic, colour: Colour, width: usize) -> String {
     let paint = Paint(colour);
     let mut out = String::new();
     let severity = diagnostic.severity.name();
     let head = format!("{severity}[{}]", diagnostic.code);
+    let message = wrapped(&diagnostic.message, columns(&head) + 2, MESSAGE_INDENT, width);
     let _ = writeln!(
         out,
         "{}{}",
         paint.severity(diagnostic.severity, &head),
-        paint.bold(&format!(": {}", diagnostic.message))
+        paint.bold(&format!(": {message}"))
     );
     let gutter = gutter(diagnostic);
     let arrow = " ".repeat(gutter - 1);
@@ -52,9 +59,32 @@ fn block(diagnostic: &Diagnostic, colour: Colour) -> String {
         excerpt(&mut out, location, &Underline { mark: '-', label, severity: None }, gutter, paint);
     }
     if let Some(hint) = &diagnostic.hint {
+        let indent = arrow.len() + "  = help: ".len();
+        let hint = wrapped(hint, indent, indent, width);
         let _ = writeln!(out, "{arrow}  {} help: {hint}", paint.accent("="));
     }
     out
+}
+
+/// Indentation of a message's further lines.
+const MESSAGE_INDENT: usize = 4;
+
+/// Wraps a text at words. Its first line starts at column `start`, further ones at `indent`.
+fn wrapped(text: &str, start: usize, indent: usize, width: usize) -> String {
+    let mut wrapped = String::new();
+    let mut at = start;
+    for word in text.split_inclusive(' ') {
+        let length = columns(word.trim_end());
+        if at > indent && at != start && at.saturating_add(length) > width {
+            wrapped.truncate(wrapped.trim_end().len());
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            at = indent;
+        }
+        wrapped.push_str(word);
+        at = at.saturating_add(columns(word));
+    }
+    wrapped
 }
 
 struct Underline<'a> {

@@ -60,7 +60,7 @@ fn a_rate_limit_during_the_work_is_a_line_of_the_screen() {
     });
     let now =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
-    scene.server.goes_wrong("POST", "/repos/me/tool/pulls", Wrong::RateLimit { reset: now + 3 }, 1);
+    scene.server.goes_wrong("GET", "/repos/me/tool/pulls", Wrong::RateLimit { reset: now + 3 }, 1);
     let call = scene.call(&["--label", "saihai"]).without_env("NO_COLOR").env("TERM", "xterm");
     let (code, text) = Terminal::start_with_columns(call, 80).finish();
     assert_eq!(code, Some(0), "{text}");

@@ -222,17 +222,16 @@ impl IssuePlans {
             out.data("nothing to do")?;
             return out.flush();
         }
-        let mut title_width = TITLE;
-        let mut lines = self.table(listing, ground, title_width).lines();
-        let widest = lines.iter().map(|line| width(line)).max().unwrap_or_default();
+        let table = self.table(listing, ground, TITLE);
+        let widest = table.lines().iter().map(|line| width(line)).max().unwrap_or_default();
         // Titles are the least important words of a line that is too long.
-        if widest > out.columns() {
-            title_width = TITLE.saturating_sub(widest - out.columns()).max(SHORT_TITLE);
-            lines = self.table(listing, ground, title_width).lines();
-        }
-        for line in lines {
-            out.data(&line)?;
-        }
+        let surplus = widest.saturating_sub(out.columns());
+        let table = match surplus {
+            0 => table,
+            surplus => self.table(listing, ground, TITLE.saturating_sub(surplus).max(SHORT_TITLE)),
+        };
+        let lines = table.lines_for(out);
+        out.lines(&lines)?;
         for line in self.remarks(ground) {
             out.data(&line)?;
         }
@@ -250,7 +249,7 @@ impl IssuePlans {
     fn table(&self, listing: &Listing, ground: &Ground, title_width: usize) -> Table {
         let mut head = vec!["ISSUE", "TITLE", "DEFINITION", "BASE", "AFTER", "TURNS"];
         head.extend(shows_labels(ground).then_some("LABELS"));
-        let mut table = Table::new(&head);
+        let mut table = Table::new(&head).optional(&["LABELS"]);
         for item in &listing.plan.items {
             let Some((planned, ready)) = self.ready(item.number) else { continue };
             let title =
