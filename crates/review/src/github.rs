@@ -76,14 +76,7 @@ fn findings(report: &ReviewReport) -> Vec<(AnnotationLevel, String)> {
         if let Some(category) = &finding.category {
             text = format!("[{category}] {text}");
         }
-        if let Some(suggestion) = &finding.suggestion {
-            text.push_str("\nSuggestion: ");
-            text.push_str(suggestion);
-        }
-        for said in ReportWords::of(Language::English).others(one) {
-            text.push('\n');
-            text.push_str(&said);
-        }
+        ReportWords::of(Language::English).push_remarks(&mut text, one);
         if let Some(claimed) = &finding.claimed {
             text.push_str(&format!("\nThe place that was named could not be found: {claimed}"));
         }

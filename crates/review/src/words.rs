@@ -185,6 +185,15 @@ impl ReportWords {
         others.collect()
     }
 
+    /// Appends the suggestion and the remarks of other agents, each on a new line.
+    pub(super) fn push_remarks(self, text: &mut String, one: &ReportedFinding) {
+        let suggestion = one.finding.suggestion.as_ref().map(|suggestion| self.suggestion(suggestion));
+        for remark in suggestion.into_iter().chain(self.others(one)) {
+            text.push('\n');
+            text.push_str(&remark);
+        }
+    }
+
     fn also(self, agent: &str, message: &str) -> String {
         self.pick(format!("Also said by {agent}: {message}"), format!("{agent} も指摘：{message}"))
     }
