@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::agent::{AgentProgram, Login, LoginProbe, ProbeOutput};
 use crate::process::{AgentEnvironment, allowed_variables};
-use crate::{Connections, agents, process};
+use crate::{Connections, agents, http, process};
 
 /// The result for one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,7 +127,8 @@ impl ProviderCheckup {
     async fn examine(self) -> ProviderReport {
         let kind = self.settings.kind;
         let Some(agent) = agents::of(kind) else {
-            let (login, full) = (self.key(keys_of(kind)), self.settings.can_enforce(Permission::Full));
+            let login = self.key(http::usual_key_variable(kind).as_slice());
+            let full = self.settings.can_enforce(Permission::Full);
             let (name, program) = (self.name, self.settings.program);
             return ProviderReport {
                 name,
@@ -232,22 +233,6 @@ fn read(mut stream: impl std::io::Read) -> String {
     let _ = (&mut stream).take(MOST).read_to_end(&mut beginning);
     let _ = std::io::copy(&mut stream, &mut std::io::sink());
     String::from_utf8_lossy(&beginning).into_owned()
-}
-
-/// Returns the variables that may hold the API's key.
-fn keys_of(kind: ProviderKind) -> &'static [&'static str] {
-    match kind {
-        ProviderKind::Anthropic => &["ANTHROPIC_API_KEY"],
-        ProviderKind::Openai => &["OPENAI_API_KEY"],
-        ProviderKind::Claude
-        | ProviderKind::Codex
-        | ProviderKind::Opencode
-        | ProviderKind::Gemini
-        | ProviderKind::Copilot
-        | ProviderKind::Acp
-        | ProviderKind::Command
-        | ProviderKind::Script => &[],
-    }
 }
 
 impl ProbeOutput {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use reqwest::Url;
-use saihai_model::{Ask, ProviderName, ProviderSettings};
+use saihai_model::{Ask, ProviderKind, ProviderName, ProviderSettings};
 pub(crate) use tools::WebAccess;
 pub(crate) use turn::HttpTurn;
 
@@ -44,6 +44,11 @@ pub(crate) struct ModelService {
     web: WebAccess,
     /// The server has shown that it cannot stream, in this turn or an earlier one.
     cannot_stream: Arc<AtomicBool>,
+}
+
+/// Returns the variable that usually holds the key of a provider that uses HTTP.
+pub(crate) fn usual_key_variable(kind: ProviderKind) -> Option<&'static str> {
+    ModelApi::of(kind).map(ModelApi::key_variable)
 }
 
 #[derive(Clone)]
