@@ -198,14 +198,18 @@ pub enum Language {
 
 impl Language {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Japanese => "ja",
-        }
+        self.pick("en", "ja")
     }
 
     pub fn named(name: &str) -> Option<Self> {
         [Self::English, Self::Japanese].into_iter().find(|language| language.name() == name)
+    }
+
+    pub fn pick<T>(self, english: T, japanese: T) -> T {
+        match self {
+            Self::English => english,
+            Self::Japanese => japanese,
+        }
     }
 
     /// Returns the language of a definition: Japanese if any of its texts contains kana.

@@ -15,14 +15,9 @@ pub struct NewFile {
 /// Returns the initial files: settings, a first definition named [`FIRST`], editor schemas for
 /// both, and a `.gitignore`.
 pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
-    let (settings, first) = match language {
-        Language::English => {
-            (include_str!("scaffold/config.en.toml"), include_str!("scaffold/first.en.yaml"))
-        }
-        Language::Japanese => {
-            (include_str!("scaffold/config.ja.toml"), include_str!("scaffold/first.ja.yaml"))
-        }
-    };
+    let settings =
+        language.pick(include_str!("scaffold/config.en.toml"), include_str!("scaffold/config.ja.toml"));
+    let first = language.pick(include_str!("scaffold/first.en.yaml"), include_str!("scaffold/first.ja.yaml"));
     let file =
         |below: &str, text: &str| NewFile { path: root.join(".saihai").join(below), text: text.to_owned() };
     let mut files = vec![

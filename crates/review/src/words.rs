@@ -38,10 +38,7 @@ impl ReportWords {
     }
 
     fn pick<T>(self, english: T, japanese: T) -> T {
-        match self.language {
-            Language::English => english,
-            Language::Japanese => japanese,
-        }
+        self.language.pick(english, japanese)
     }
 
     pub(super) fn heading(self, heading: ReportHeading) -> &'static str {

@@ -119,10 +119,7 @@ impl BuiltInDefinition {
 
     /// Returns the files of a step agent's directory, `agent.json` first.
     pub(crate) fn files(&self, language: Language) -> impl Iterator<Item = Beside> {
-        let beside = match language {
-            Language::English => self.english_beside,
-            Language::Japanese => self.japanese_beside,
-        };
+        let beside = language.pick(self.english_beside, self.japanese_beside);
         std::iter::once(("agent.json", self.text(language))).chain(beside.iter().copied())
     }
 
@@ -137,10 +134,7 @@ impl BuiltInDefinition {
     }
 
     pub(crate) fn text(&self, language: Language) -> &'static str {
-        match language {
-            Language::English => self.english,
-            Language::Japanese => self.japanese,
-        }
+        language.pick(self.english, self.japanese)
     }
 }
 

@@ -322,10 +322,7 @@ pub(super) struct PromptPhrases {
 
 impl PromptPhrases {
     pub(super) fn of(language: Language) -> &'static Self {
-        match language {
-            Language::Japanese => &JAPANESE,
-            Language::English => &ENGLISH,
-        }
+        language.pick(&ENGLISH, &JAPANESE)
     }
 }
 
