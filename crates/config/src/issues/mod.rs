@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use saihai_model::{Issue, IssueNumber, IssueSource};
 
 pub use self::dependencies::{MentionedIssues, mentioned};
-pub use self::folder::{FOLDER, ISSUE, load_folder};
+pub use self::folder::{ISSUE, load_folder};
 pub use self::text::{
     BlankTitle, COMMIT_TITLE, PULL_REQUEST_TITLE, Task, clean_title, cut, inert, inert_excerpt, inert_title,
     task,
