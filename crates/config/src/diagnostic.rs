@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use self::human::{Colour, to_human};
 pub use self::location::{DocumentPath, Located, Location, PathStep, Position, SourceFile, Span};
-pub use self::machine::{to_github, to_json, to_sarif};
+pub use self::machine::{to_github, to_sarif};
 #[cfg(test)]
 pub(crate) use self::wording::COMPARED;
 pub(crate) use self::wording::steers;

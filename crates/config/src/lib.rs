@@ -40,7 +40,7 @@ pub use definition::{
 pub use diagnostic::{
     Area, Colour, Diagnostic, DiagnosticCode, Diagnostics, DocumentPath, Located, Location, PathStep,
     Position, Severity, SourceFile, Span, did_you_mean, list_of, nearest, quoted, quoted_path, to_github,
-    to_human, to_json, to_sarif,
+    to_human, to_sarif,
 };
 pub use document::{
     DEEPEST, Document, Format, LARGEST_EXPANDED, LARGEST_FILE, MapEntry, Node, Value, cannot_read,
