@@ -1,5 +1,3 @@
-//! Required tools.
-
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;

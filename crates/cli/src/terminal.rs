@@ -27,7 +27,6 @@ pub(crate) mod style {
     pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
     pub(crate) const STRONG: Style = Style::new().bold();
     pub(crate) const QUIET: Style = Style::new().dimmed();
-    /// Work under way.
     pub(crate) const RUNNING: Style = AnsiColor::Cyan.on_default();
     /// A run or an issue that needs a person now.
     pub(crate) const WAITING: Style = AnsiColor::Magenta.on_default().bold();
@@ -375,7 +374,7 @@ pub(crate) struct Table {
 
 struct TableRow {
     cells: Vec<String>,
-    /// Style of one cell.
+    /// A cell by its index, and its style.
     style: Option<(usize, Style)>,
 }
 

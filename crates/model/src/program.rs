@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 pub struct ProgramCommand {
     /// Program and arguments. A shell line is `sh -c LINE`.
     pub argv: Vec<String>,
-    /// Variables set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Directory, relative to the working directory of the run; absent: that one.
@@ -74,7 +73,6 @@ fn quoted_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// End of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramExit {

@@ -1,5 +1,3 @@
-//! `saihai demo`.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -76,7 +76,6 @@ impl RemoveRunsCommand {
     }
 }
 
-/// Deletes old runs.
 pub(super) struct RunPruning {
     /// Minimum time since the last event of a run.
     pub(super) age: Millis,

@@ -1,5 +1,3 @@
-//! Built-in definitions.
-
 use super::{Definition, Dialect, Origin};
 use crate::{Area, Diagnostics, Document, Format, Language};
 

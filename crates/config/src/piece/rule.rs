@@ -226,7 +226,6 @@ pub(crate) enum MovementCondition {
     Findings(Severity),
     /// The review agent has no findings of this severity or higher.
     NoFindings(Severity),
-    /// The program ended so.
     Exit(ProgramExitRange),
     /// The JSON that the program printed has this word at this pointer.
     Json { pointer: String, word: String },

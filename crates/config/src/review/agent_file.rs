@@ -1,5 +1,3 @@
-//! Reads one agent file.
-
 use saihai_model::Millis;
 
 use super::patterns::{NamePattern, PathPattern};

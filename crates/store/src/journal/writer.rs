@@ -1,5 +1,3 @@
-//! Appends to a journal.
-
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
