@@ -4,8 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Ensures that a tool is installed. As root, installs its package; otherwise fails with the
-/// package name.
+/// Ensures that a tool is installed: root installs its package, others fail with its name.
 pub(crate) fn need(tool: &str, package: &str) -> Result<()> {
     if is_there(tool) {
         return Ok(());

@@ -319,8 +319,7 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{:missing$}", "")
 }
 
-/// Wraps a text without control characters at words. Lines after the first are indented. A word that is longer than a
-/// line is split.
+/// Wraps a text without control characters at words, indents later lines, and splits long words.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> {
     if width(text) <= columns {
         return vec![text.to_owned()];

@@ -211,8 +211,7 @@ impl Diagnostics {
         self.left_off
     }
 
-    /// Returns true if the list has room for another diagnostic. Callers use it to avoid building
-    /// messages in vain.
+    /// Returns true if there is room for another diagnostic, so that callers build no messages in vain.
     pub fn has_room(&self) -> bool {
         self.list.len() < Self::MOST
     }

@@ -1,5 +1,4 @@
-//! Configuration: reads text and returns a validated workflow, settings or a script, or a list of
-//! diagnostics.
+//! Configuration: turns text into a validated workflow, settings or a script, or into diagnostics.
 //!
 //! This crate finishes its work before a run starts and decides nothing about a run. It reaches
 //! files only through [`Source`], so that tests need no disk. It reads neither a clock nor the

@@ -1,5 +1,4 @@
-//! Initial files of a project, and built-in definitions as project files. This module writes
-//! nothing to disk.
+//! Initial files of a project, and built-in definitions as project files. Writes nothing to disk.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +11,7 @@ pub struct NewFile {
     pub text: String,
 }
 
-/// Returns the initial files: settings, a first definition named [`FIRST`], editor schemas for
-/// both, and a `.gitignore`.
+/// Returns the initial files: settings, the definition [`FIRST`], editor schemas for both, `.gitignore`.
 pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
     let settings =
         language.pick(include_str!("scaffold/config.en.toml"), include_str!("scaffold/config.ja.toml"));

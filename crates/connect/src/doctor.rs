@@ -1,5 +1,4 @@
-//! Checks which providers this machine can use (C-86). It opens no connection, and no value of a variable
-//! leaves it.
+//! Checks which providers this machine can use (C-86). It opens no connection and shows no variable's value.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -200,8 +199,7 @@ impl ProviderCheckup {
     }
 }
 
-/// Runs a program that reports something about itself, outside of any project. Returns nothing if it does not
-/// end in time.
+/// Runs a program that reports about itself, outside of any project. Returns nothing if it takes too long.
 pub(crate) async fn probe(
     file: &Path,
     arguments: &[&str],
@@ -236,8 +234,7 @@ fn read(mut stream: impl std::io::Read) -> String {
 }
 
 impl ProbeOutput {
-    /// Returns the version that a program reports. The output of a program that fails, such as a traceback, names
-    /// other versions.
+    /// Returns the reported version. The output of a failed program, such as a traceback, names other ones.
     fn version(&self) -> Option<String> {
         version(&self.output).filter(|_| self.code == Some(0))
     }

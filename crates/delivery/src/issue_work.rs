@@ -340,8 +340,7 @@ impl IssueWork {
         self.start(assignment, lock, known).await.map(Ok)
     }
 
-    /// Returns true if Saihai has merged the issue into its base. Another checkout may have done so since the issue was
-    /// listed.
+    /// Returns true if Saihai has merged the issue into its base, possibly from another checkout.
     fn has_landed(&self) -> Result<bool, WorkError> {
         if self.context.forge != ForgeKind::Local {
             return Ok(false);
@@ -417,8 +416,7 @@ impl IssueWork {
         }
     }
 
-    /// Returns the obstacle to delivery that an earlier run found, if it still exists. This avoids paying for work that
-    /// cannot be delivered.
+    /// Returns an earlier run's obstacle to delivery if it still exists, before work is paid for in vain.
     async fn undeliverable(
         &self,
         known: bool,

@@ -191,8 +191,7 @@ impl TrackedFileWatch {
         Ok(Self { git, tree, before })
     }
 
-    /// Returns the files that have changed since the last call, by any process. Their new content becomes the
-    /// reference.
+    /// Returns the files that any process changed since the last call. Their new content is the reference.
     pub fn take_changed(&mut self) -> Result<Vec<String>, GitError> {
         let after = self.git.differing(&self.tree)?;
         let before = std::mem::replace(&mut self.before, after);

@@ -245,8 +245,7 @@ impl TemporaryDirectory {
 }
 
 impl Drop for TemporaryDirectory {
-    /// Removes the owner file last. If the process is killed meanwhile, the file still names the repository
-    /// of the leftovers.
+    /// Removes the owner file last. After a kill it still names the repository of the leftovers.
     fn drop(&mut self) {
         remove_all_but_owner(self.path()).ok();
     }

@@ -150,8 +150,7 @@ impl Repository {
         Ok(all.next())
     }
 
-    /// Makes git repair a worktree that was moved or copied with its repository. Both name each other by
-    /// absolute paths.
+    /// Makes git repair a worktree that was moved or copied with its repository: absolute paths link them.
     fn repair_moved(&self, files: &Path) -> Result<(), RepositoryError> {
         let Some(named) = named_by(files) else { return Ok(()) };
         let ours = self.common.join("worktrees").join(named.file_name().unwrap_or_default());

@@ -32,8 +32,7 @@ impl ProgramCommand {
         typed_command(&self.argv)
     }
 
-    /// Returns the text for later prompts: the command line, the end of its output and its exit code, as in a
-    /// terminal.
+    /// Returns the text for later prompts, as in a terminal: command line, end of the output, exit code.
     pub fn result_text(&self, output: &str, exit: ProgramExit) -> String {
         let skipped = output.chars().count().saturating_sub(Self::CARRIED);
         let start = output.char_indices().nth(skipped).map_or(output.len(), |(start, _)| start);

@@ -219,8 +219,7 @@ impl ReportInputs {
         FindingMember { fingerprint: fingerprint(&self.code, &finding), anchor, finding }
     }
 
-    /// Verifies the place of a finding and returns its distance from the change. Removes a place that does not exist;
-    /// the finding stays.
+    /// Verifies a finding's place, removes a wrong one, and returns its distance from the change.
     fn anchor(&self, finding: &mut Finding) -> FindingAnchor {
         let Some(named) = finding.file.clone() else {
             return if finding.claimed.is_some() { FindingAnchor::Unverified } else { FindingAnchor::None };

@@ -41,8 +41,7 @@ impl AnnotationLevel {
     }
 }
 
-/// Renders one workflow command per line, worst first, at most ten of a kind. Then follow the number of the
-/// others and the outcome.
+/// Renders one workflow command per line, worst first, at most ten of a kind, then totals and outcome.
 pub fn to_github(report: &ReviewReport) -> String {
     // Problems of the review itself and overall assessments come first, so that the limit cuts only findings.
     let mut all: Vec<(AnnotationLevel, String)> = problems(report);

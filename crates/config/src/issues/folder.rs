@@ -263,8 +263,7 @@ impl IssueReader<'_, '_> {
 pub(super) struct IssueBody {
     pub(super) heading: Option<String>,
     pub(super) text: String,
-    /// Text after the heading, if the body starts with it. This keeps the title from appearing
-    /// twice.
+    /// Text after the heading that the body starts with, so that the title does not appear twice.
     pub(super) behind: Option<String>,
 }
 

@@ -39,9 +39,8 @@ pub enum ChosenBy {
     Settings,
 }
 
-/// Chooses the definition of an issue. The priority is: flag, front matter, labels in settings
-/// order, default setting. Returns `None` if nothing names one: Saihai never runs an unnamed
-/// definition.
+/// Chooses an issue's definition: flag, front matter, labels in settings order, default setting. Returns
+/// `None` if nothing names one: Saihai never runs an unnamed definition.
 pub fn choose_definition(
     issue: &Issue,
     flag: Option<&str>,

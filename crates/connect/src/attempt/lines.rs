@@ -160,8 +160,7 @@ impl LineShortener {
         true
     }
 
-    /// Cuts the current text: first to the usual length, then to the short one. Returns false if that is not
-    /// enough.
+    /// Cuts the current text to the usual length, then to the short one. Returns false if that is not enough.
     fn shorten(&mut self) -> bool {
         for longest in [self.longest(), SHORT_TEXT] {
             if self.line.len() <= LINE {
@@ -234,8 +233,7 @@ impl LineShortener {
     }
 }
 
-/// Returns the start of the first character at or after a position: not inside a character, an escape or a
-/// surrogate pair.
+/// Returns the first position from here that is not inside a character, an escape or a surrogate pair.
 fn next_character(text: &[u8], place: usize) -> usize {
     let mut at = 0;
     while let Some(backslash) =

@@ -29,8 +29,7 @@ pub const ARGUMENT: &str = "__launch";
 /// Exit code of a launcher that cannot start the program; shells use the same one.
 pub(crate) const FAILED: u8 = 127;
 
-/// Exit code if the machine has no process or memory left for the program at the moment. `sendmail` uses the
-/// same one (`EX_TEMPFAIL`).
+/// Exit code if the machine lacks processes or memory for the program: `EX_TEMPFAIL`, as in `sendmail`.
 pub(crate) const EXHAUSTED: u8 = 75;
 
 /// The start of the line with the reason.

@@ -291,8 +291,7 @@ fn open_directory(session: &RunSession) -> io::Result<Beneath> {
     Beneath::open(&std::fs::canonicalize(&session.start().directory)?)
 }
 
-/// Builds the object that a handler reads (S-62): input from the definition, and the iteration that just
-/// ended.
+/// Builds the object that a handler reads (S-62): the definition's input and the iteration that ended.
 fn handler_input(session: &RunSession, call: &CallId, input: &Json) -> Result<String, DriverError> {
     let (run, directory) = (session.run(), session.directory());
     let carry = run.carry_after_round(session.workflow());

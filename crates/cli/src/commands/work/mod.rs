@@ -285,8 +285,7 @@ impl Work {
         }
     }
 
-    /// Returns the selected issues. Strangers can open issues on GitHub, so the user must select them explicitly
-    /// (I-19).
+    /// Returns the selected issues. Strangers can open issues on GitHub, so selection is explicit (I-19).
     fn selection(&self, ground: &Ground) -> Result<IssueSelection, CommandError> {
         let numbers = match (&self.issues, self.event) {
             (Some(Numbers(numbers)), _) => Some(numbers.clone()),

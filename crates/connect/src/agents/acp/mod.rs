@@ -411,8 +411,7 @@ fn words(problem: &AcpError) -> String {
     }
 }
 
-/// Classifies an error. Agents put an HTTP status in place of the JSON-RPC code, into the data, or into the
-/// text.
+/// Classifies an error. Agents put an HTTP status into the JSON-RPC code, the data or the text.
 fn classify(problem: &AcpError) -> Failure {
     let words = words(problem);
     let said = words.to_lowercase();
