@@ -3,9 +3,8 @@
 //! Before the agent's first instruction, the process itself must arrange some things: that it dies with us,
 //! and that it leads its own session. A separate program can do this without unsafe code.
 //!
-//! On Linux the launcher starts itself a second time. The first process stays as a
-//! [`supervisor`](super::supervisor), the second becomes the agent program. Elsewhere the launcher becomes
-//! the agent program directly.
+//! On Linux the launcher starts itself a second time. The first process stays as a supervisor, the second
+//! becomes the agent program. Elsewhere the launcher itself becomes it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

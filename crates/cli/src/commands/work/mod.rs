@@ -1,8 +1,7 @@
 //! `saihai work`: from issues to branches, pull requests and merges.
 //!
-//! It has no journal and no engine of its own (I-8). `engine::work` decides which issue starts next. Each issue is
-//! one run, with a delivery around its definition. All state is in the journals of those runs, in git and on the
-//! forge.
+//! It has no journal and no engine of its own (I-8). The delivery crate decides which issue starts next. Each issue
+//! is one run, with a delivery around its definition. All state is in their journals, in git and on the forge.
 
 mod board;
 mod clean;
