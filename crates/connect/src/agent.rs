@@ -143,8 +143,7 @@ pub(crate) struct StartupCheck {
 }
 
 pub(crate) trait AgentListener: Send {
-    /// Handles a line of standard output, including its line end if there is one. Skips lines it does not
-    /// understand (C-53).
+    /// Handles a line of standard output, with its line end if any. Skips lines it does not know (C-53).
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep;
 
     /// Handles a line of standard error.

@@ -251,8 +251,7 @@ fn driven_end(directory: &RunDirectory, finish: DriveOutcome, lock: Arc<ItemLock
     IssueEnd { run, finish: Some(finish), lock: Some(lock), ..IssueEnd::of(result) }
 }
 
-/// Returns the result of an issue whose run could not start. Nothing is lost, so the next invocation tries again (I-20,
-/// I-72).
+/// Returns the result of an issue whose run could not start. The next call tries again (I-20, I-72).
 pub fn failed_result(error: WorkError) -> IssueResult {
     let outcome = match &error {
         WorkError::Repository(error) => match error.lasts() {
@@ -371,8 +370,7 @@ impl IssueWork {
         Ok(None)
     }
 
-    /// Returns true if another clone has pushed finished work without a pull request. Only finished work is pushed, so no
-    /// agent runs again (I-72).
+    /// Returns true if another clone pushed finished work without a pull request, so no agent runs (I-72).
     fn is_left_to_hand_over(&self, known: bool, base: &BaseCommit) -> Result<bool, WorkError> {
         let (context, repeat) = (&self.context, &self.repeat);
         if context.forge == ForgeKind::Local || known || repeat.retry || repeat.reworks || repeat.adopt {

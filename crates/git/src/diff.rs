@@ -235,8 +235,7 @@ impl Git {
     }
 }
 
-/// Returns a hash of a file's content, or of the target of a link. A pipe has no content, and reading it may block
-/// forever.
+/// Returns a hash of a file's content or link target. Reading a pipe could block forever, so it has none.
 pub(crate) fn content_hash(file: &Path) -> Option<Vec<u8>> {
     let metadata = fs::symlink_metadata(file).ok()?;
     let bytes = if metadata.is_symlink() {

@@ -89,8 +89,7 @@ impl Git {
         self.say("hash-object", &["-t", "tree", "--stdin"]).map(|hash| hash.trim().to_owned())
     }
 
-    /// Returns all differences between two trees, or between a tree and the files at the root. Untracked
-    /// files are not included.
+    /// Returns the differences of two trees, or of a tree and the files at the root, except untracked ones.
     pub fn changed(&self, trees: &[&str]) -> Result<Vec<ChangedFile>, GitError> {
         self.compared(trees, &[], &[])
     }

@@ -737,8 +737,7 @@ fn copy_file(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut to).map(|_| ())
 }
 
-/// The files copied into a worktree. Ignore rules cannot keep them out of commits, because an agent could
-/// edit `.gitignore`.
+/// The files copied into a worktree. Ignore rules cannot keep them out of commits: agents can edit those.
 #[derive(Debug)]
 pub(crate) struct CopiedFiles {
     paths: Vec<String>,

@@ -308,9 +308,8 @@ fn excerpt(code: &ReviewedCode, finding: &Finding) -> Option<CodeExcerpt> {
     (!lines.is_empty()).then_some(CodeExcerpt { first_line: start, lines, cut: last < end })
 }
 
-/// Groups members about the same problem. A member joins the group whose first member is similar; the first members of
-/// two groups are never similar. Members are sorted by file, line and agent, so that their original order does not
-/// matter.
+/// Groups members about the same problem. A member joins the group whose first member is similar; the first
+/// members of two groups are never similar. Members are sorted first, so that their order does not matter.
 pub(super) fn groups(mut members: Vec<FindingMember>) -> Vec<Vec<FindingMember>> {
     members.sort_by(|one, other| key(one).cmp(&key(other)));
     let mut groups: Vec<(FindingGist, Vec<FindingMember>)> = Vec::new();

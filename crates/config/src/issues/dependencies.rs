@@ -160,8 +160,7 @@ const SHOWN: char = '\u{fffc}';
 /// Tags whose content is code or a quotation.
 const TAGS: [&str; 7] = ["blockquote", "pre", "code", "q", "script", "style", "textarea"];
 
-/// Hides everything that the author does not say, line by line. Comments become blank; code and
-/// quotations become placeholder characters.
+/// Hides, line by line, what the author does not say: comments become blank, code and quotations filler.
 pub(super) fn visible(text: &str) -> String {
     let mut hidden = vec![None; text.len()];
     let mut hide = |range: Range<usize>, with: char| hidden[range].fill(Some(with));

@@ -1,8 +1,7 @@
 //! Splits a stream into lines, and shortens a JSON line that is too long for memory.
 //!
 //! A line is long because of a text in it, such as a file or a message. Such a text is cut to its last part,
-//! which is also the part of a long message that counts (C-52). Everything else in the line stays, so it
-//! keeps its meaning.
+//! which is also the part of a long message that counts (C-52). Everything else in the line stays.
 
 use std::io;
 use std::io::{BufRead as _, BufReader, Read};

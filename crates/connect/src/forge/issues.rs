@@ -196,8 +196,7 @@ impl Github {
         Ok(made.into())
     }
 
-    /// Gives an issue these status labels and removes the other exclusive ones. Other labels stay. It writes
-    /// nothing if nothing changes.
+    /// Sets these status labels and removes the other exclusive ones. It writes only if something changes.
     pub async fn set_status(
         &self,
         number: IssueNumber,

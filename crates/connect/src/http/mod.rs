@@ -4,8 +4,7 @@
 //! ([`exchange`]) and runs the tools that the model requests ([`tools`]). It repeats this until the model has
 //! answered. The differences between the two APIs are pure code in [`anthropic`] and [`openai`].
 //!
-//! Deliberately absent: retries, waiting and fallbacks, which belong to the engine, and tools that write or
-//! run anything.
+//! Deliberately absent: retries, waiting and fallbacks (the engine's), and tools that write or run anything.
 
 mod anthropic;
 mod api;

@@ -23,8 +23,7 @@ use crate::run_session::RunSession;
 use crate::views::summarize;
 
 /// Performs actions that reach beyond the run and its files: worktrees, commits, pushes, pull requests,
-/// merges, reading an issue. The driver decides the time and records the outcome. It does not know the
-/// implementation.
+/// merges, reading an issue. The driver decides when, and records the outcome.
 pub trait ActionExecutor: fmt::Debug + Send + Sync {
     /// Performs one action. When stopped, it may leave the action undone, but not half done.
     fn perform(&self, request: ActionRequest, stop: CancellationToken) -> ActionFuture;
