@@ -344,7 +344,8 @@ fn flat(draft: &Draft) -> Vec<Splice> {
     splices
 }
 
-/// Formats a value: text and JSON text unchanged, null as nothing, everything else as compact JSON.
+/// Formats a value: text unchanged, null as nothing, everything else as compact JSON. Text that is already
+/// JSON is not encoded again.
 fn shown(value: &Json, form: ValueForm) -> Vec<Splice> {
     match (value, form) {
         (Json::Null, _) => Vec::new(),
