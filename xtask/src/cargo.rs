@@ -1,5 +1,3 @@
-//! Runs cargo.
-
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,5 +1,4 @@
-//! Project data for tasks and the tidy test: sources, requirements, and the tests that name each
-//! requirement.
+//! Project data for tasks and the tidy test: sources, requirements, and the tests that name them.
 
 pub mod code;
 pub mod mentions;

@@ -19,8 +19,7 @@ use installation::{AgentVersions, Installation};
 /// Directory of the providers. Their tests read recorded output from `recorded`.
 const PROVIDERS: &str = "crates/connect/src/agents";
 
-/// Tests every program through Saihai, or only the tests whose names contain a word: `real-agents
-/// [--latest] [WORD…]`.
+/// Tests all programs through Saihai, or only tests named like a word: `real-agents [--latest] [WORD…]`.
 pub(crate) fn test(arguments: &[String]) -> Result<()> {
     let (versions, filters) = match arguments {
         [flag, filters @ ..] if flag == "--latest" => (AgentVersions::Latest, filters),

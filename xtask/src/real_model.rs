@@ -42,8 +42,7 @@ fn install() -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Checks the machine: the wheels support one platform, and some distributions package pip
-/// separately.
+/// Checks the machine: the wheels support one platform, and pip may be a package of its own.
 fn check() -> Result<()> {
     ensure!(
         cfg!(all(target_os = "linux", target_arch = "x86_64")),

@@ -78,8 +78,7 @@ impl Source {
             .collect()
     }
 
-    /// Returns true if the whole file is test code: `tests` holds tests, `testing` their shared
-    /// code.
+    /// Returns true if the whole file is test code: `tests`, or `testing` for shared code.
     pub fn is_test_file(&self) -> bool {
         let names = ["tests", "tests.rs", "testing", "testing.rs"];
         self.path.iter().any(|part| names.iter().any(|name| part == *name))

@@ -1,13 +1,10 @@
-//! Required tools.
-
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Ensures that a tool is installed. As root, installs its package; otherwise fails with the
-/// package name.
+/// Ensures that a tool is installed: root installs its package, others fail with its name.
 pub(crate) fn need(tool: &str, package: &str) -> Result<()> {
     if is_there(tool) {
         return Ok(());

@@ -56,8 +56,7 @@ const LATER_COMMANDS: [&str; 3] = ["export", "serve", "worker"];
 const LATER_FLAGS: [(&str, &[&str]); 3] =
     [("--server", &["run", "work"]), ("--namespace", &["run", "work"]), ("--on-busy", &["run", "work"])];
 
-/// Parses the arguments, or returns an error. Help and version also count as errors: they end the command with exit
-/// code 0.
+/// Parses the arguments. Help and version count as errors that end the command with exit code 0.
 pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arguments, CommandError> {
     let own = DefinitionFlags::of(arguments);
     Arguments::try_parse_from(own.expand(arguments)?).map_err(|error| {
@@ -120,8 +119,7 @@ fn command_of(arguments: &[OsString]) -> Option<&str> {
     arguments[command_index(arguments)?].to_str()
 }
 
-/// Global flags that matter before the arguments are parsed: help may be coloured, and the flags of a definition
-/// depend on the directory.
+/// Flags needed before parsing: help may be coloured, and a definition's flags depend on the directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct EarlyFlags {
     pub(crate) directory: Option<PathBuf>,
@@ -313,8 +311,7 @@ impl DefinitionFlags {
         Self { flags: flags.unwrap_or_default(), asked, definition, command }
     }
 
-    /// Returns the program with these flags added, so that its help lists them. Parsing does not use it, because the
-    /// flags become `--set`.
+    /// Returns the program with these flags added, for its help. When parsing, they become `--set`.
     pub(crate) fn for_help(&self, command: &str) -> Option<clap::Command> {
         let heading = format!("Flags of {}", self.asked);
         let mut listed = BTreeMap::new();

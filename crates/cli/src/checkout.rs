@@ -133,8 +133,7 @@ fn say_excluded(added: &[String], streams: &mut Streams) {
     }
 }
 
-/// Checks that worktrees have their own directory. Otherwise the user's files there would be excluded from git and
-/// never delivered.
+/// Checks that worktrees have their own directory: git would exclude the user's files in it.
 pub(crate) fn insist_on_own_root(repository: &Repository, root: &Path) -> Result<(), CommandError> {
     let is_all = repository.root().join(root).canonicalize().is_ok_and(|path| path == repository.root());
     if !is_all && !repository.tracks(root).map_err(|error| refused_by_git(&error))? {

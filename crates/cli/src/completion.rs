@@ -35,8 +35,7 @@ pub(crate) fn answer_shell(arguments: &[OsString]) -> Option<Result<(), clap::Er
     }
 }
 
-/// Wraps a function that lists candidates and their descriptions. Only those that start with the typed text are
-/// offered.
+/// Wraps a function that lists candidates and descriptions. Offers those that start with the typed text.
 pub(crate) fn completer(all: fn(&Project) -> Vec<(String, String)>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| {
         let (Some(typed), Ok(project)) = (typed.to_str(), Project::find()) else { return Vec::new() };

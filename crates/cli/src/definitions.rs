@@ -94,8 +94,7 @@ impl PreparedDefinition {
         Self::of(definition, loaded, wanted, streams)
     }
 
-    /// Does the same for inspection or a rehearsal. A review agent then becomes a review of the current changes by
-    /// that agent only.
+    /// Does the same for inspection or a rehearsal. A review agent alone then reviews the current changes.
     pub(crate) fn to_look_at(
         project: &Project,
         wanted: DefinitionRequest<'_>,
@@ -248,8 +247,7 @@ pub(crate) fn script_path(project: &Project, typed: Option<&Path>, settings: &Se
     typed.or_else(|| settings.script_file()).or_else(scenario)
 }
 
-/// Returns the script's setting for an interactive terminal, if it has one. Reading the script for its workflow
-/// reports its errors.
+/// Returns the script's setting for an interactive terminal. Its errors are reported when it is read.
 pub(crate) fn script_is_interactive(project: &Project, file: &Path) -> Option<bool> {
     let name = project.shown(file);
     load_script(&project.source, file, &name, None, &mut Diagnostics::new())?.interactive
@@ -314,8 +312,7 @@ pub(crate) fn read_stdin(what: &str) -> Result<String, CommandError> {
 /// Maximum size of a checked program.
 pub(crate) const LARGEST_PROGRAM: u64 = 16 << 20;
 
-/// Rejects every program of a definition whose current content the user has not trusted. A cloned repository must not
-/// run programs without consent.
+/// Rejects programs of a definition whose current content the user has not trusted, as in a fresh clone.
 pub(crate) fn untrusted_programs(project: &Project, workflow: &Workflow, trust_project: bool) -> Diagnostics {
     let mut found = Diagnostics::new();
     let by_variable =

@@ -1,5 +1,3 @@
-//! The `saihai` program.
-
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -181,8 +181,7 @@ pub(crate) fn over_budget_words(spending: &RunSpending) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Returns the value of `--budget` that allows the next turn: twice the total of every exceeded key, or more if the
-/// next turn needs it.
+/// Returns the `--budget` that allows the next turn: twice each exceeded total, or more if needed.
 pub(crate) fn raised_budget(spending: &RunSpending) -> Option<String> {
     let RunSpending { budget, spent, driven, next } = spending;
     let next = next.unwrap_or_default();

@@ -27,7 +27,6 @@ pub(crate) mod style {
     pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
     pub(crate) const STRONG: Style = Style::new().bold();
     pub(crate) const QUIET: Style = Style::new().dimmed();
-    /// Work under way.
     pub(crate) const RUNNING: Style = AnsiColor::Cyan.on_default();
     /// A run or an issue that needs a person now.
     pub(crate) const WAITING: Style = AnsiColor::Magenta.on_default().bold();
@@ -321,8 +320,7 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{:missing$}", "")
 }
 
-/// Wraps a text without control characters at words. Lines after the first are indented. A word that is longer than a
-/// line is split.
+/// Wraps a text without control characters at words, indents later lines, and splits long words.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> {
     if width(text) <= columns {
         return vec![text.to_owned()];
@@ -376,7 +374,7 @@ pub(crate) struct Table {
 
 struct TableRow {
     cells: Vec<String>,
-    /// Style of one cell.
+    /// A cell by its index, and its style.
     style: Option<(usize, Style)>,
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use self::human::{Colour, to_human, to_human_within};
 pub use self::location::{DocumentPath, Located, Location, PathStep, Position, SourceFile, Span};
-pub use self::machine::{to_github, to_json, to_sarif};
+pub use self::machine::{to_github, to_sarif};
 #[cfg(test)]
 pub(crate) use self::wording::COMPARED;
 pub(crate) use self::wording::steers;
@@ -211,8 +211,7 @@ impl Diagnostics {
         self.left_off
     }
 
-    /// Returns true if the list has room for another diagnostic. Callers use it to avoid building
-    /// messages in vain.
+    /// Returns true if there is room for another diagnostic, so that callers build no messages in vain.
     pub fn has_room(&self) -> bool {
         self.list.len() < Self::MOST
     }

@@ -1,9 +1,8 @@
 //! Checks a mapping against a table of its keys and reports all errors at once.
 //!
-//! A reader describes an object once, as data ([`Object`]). [`Fields::read`] checks a mapping
-//! against it. It reports unknown, misspelt, refused, duplicate and missing keys, and values of the
-//! wrong kind. Every value that readers get from it is valid or absent. The JSON Schemas come from
-//! the same tables.
+//! A reader describes an object once, as data ([`Object`]). [`Fields::read`] checks a mapping against it and
+//! reports unknown, misspelt, refused, duplicate and missing keys, and values of the wrong kind. Every value
+//! that readers get is valid or absent. The JSON Schemas come from the same tables.
 
 mod cursor;
 mod table;

@@ -1,5 +1,4 @@
-//! Configuration: reads text and returns a validated workflow, settings or a script, or a list of
-//! diagnostics.
+//! Configuration: turns text into a validated workflow, settings or a script, or into diagnostics.
 //!
 //! This crate finishes its work before a run starts and decides nothing about a run. It reaches
 //! files only through [`Source`], so that tests need no disk. It reads neither a clock nor the
@@ -40,7 +39,7 @@ pub use definition::{
 pub use diagnostic::{
     Area, Colour, Diagnostic, DiagnosticCode, Diagnostics, DocumentPath, Located, Location, PathStep,
     Position, Severity, SourceFile, Span, did_you_mean, list_of, nearest, quoted, quoted_path, to_github,
-    to_human, to_human_within, to_json, to_sarif,
+    to_human, to_human_within, to_sarif,
 };
 pub use document::{
     DEEPEST, Document, Format, LARGEST_EXPANDED, LARGEST_FILE, MapEntry, Node, Value, cannot_read,

@@ -198,14 +198,18 @@ pub enum Language {
 
 impl Language {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Japanese => "ja",
-        }
+        self.pick("en", "ja")
     }
 
     pub fn named(name: &str) -> Option<Self> {
         [Self::English, Self::Japanese].into_iter().find(|language| language.name() == name)
+    }
+
+    pub fn pick<T>(self, english: T, japanese: T) -> T {
+        match self {
+            Self::English => english,
+            Self::Japanese => japanese,
+        }
     }
 
     /// Returns the language of a definition: Japanese if any of its texts contains kana.
@@ -215,8 +219,7 @@ impl Language {
     }
 }
 
-/// Matches hiragana and katakana, including half-width forms. Excludes the middle dot, which other
-/// languages use too.
+/// Matches hiragana and katakana, also half-width. Excludes the middle dot, which is not only Japanese.
 fn is_kana(character: char) -> bool {
     matches!(character, '\u{3041}'..='\u{309f}' | '\u{30a1}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}')
         || matches!(character, '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}')

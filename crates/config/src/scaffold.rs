@@ -1,5 +1,4 @@
-//! Initial files of a project, and built-in definitions as project files. This module writes
-//! nothing to disk.
+//! Initial files of a project, and built-in definitions as project files. Writes nothing to disk.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +11,11 @@ pub struct NewFile {
     pub text: String,
 }
 
-/// Returns the initial files: settings, a first definition named [`FIRST`], editor schemas for
-/// both, and a `.gitignore`.
+/// Returns the initial files: settings, the definition [`FIRST`], editor schemas for both, `.gitignore`.
 pub fn scaffold(root: &Path, language: Language) -> Vec<NewFile> {
-    let (settings, first) = match language {
-        Language::English => {
-            (include_str!("scaffold/config.en.toml"), include_str!("scaffold/first.en.yaml"))
-        }
-        Language::Japanese => {
-            (include_str!("scaffold/config.ja.toml"), include_str!("scaffold/first.ja.yaml"))
-        }
-    };
+    let settings =
+        language.pick(include_str!("scaffold/config.en.toml"), include_str!("scaffold/config.ja.toml"));
+    let first = language.pick(include_str!("scaffold/first.en.yaml"), include_str!("scaffold/first.ja.yaml"));
     let file =
         |below: &str, text: &str| NewFile { path: root.join(".saihai").join(below), text: text.to_owned() };
     let mut files = vec![

@@ -148,8 +148,7 @@ impl Settings {
         Retry { unfit: unfit.collect(), fallback, ..self.retry.clone() }
     }
 
-    /// Adds the provider that a definition describes itself. Settings for the same name take
-    /// precedence.
+    /// Adds a definition's own provider. Settings for the same name take precedence.
     pub fn describing(&self, own: Option<&OwnProvider>) -> Cow<'_, Self> {
         match own.filter(|own| !self.providers.contains_key(&own.name)) {
             Some(own) => {

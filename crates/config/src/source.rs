@@ -12,8 +12,7 @@ pub trait Source {
     /// Reads a file of at most `limit` bytes. Follows symbolic links.
     fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, ReadError>;
 
-    /// Returns the kind of the file at a path, or `None` if it does not exist. Follows symbolic
-    /// links.
+    /// Returns the kind of the file at a path, if it exists. Follows symbolic links.
     fn kind(&self, path: &Path) -> Option<FileKind>;
 
     /// Lists the names in a directory, sorted. Names need not be valid UTF-8.
@@ -170,8 +169,7 @@ fn explain(error: &io::Error) -> ReadError {
     }
 }
 
-/// In-memory files for tests and for hosts without a disk. A directory exists while it contains a
-/// file.
+/// Files in memory, for tests and hosts without a disk. A directory exists while it contains a file.
 #[derive(Debug, Clone, Default)]
 pub struct MemorySource {
     files: BTreeMap<PathBuf, Vec<u8>>,
@@ -328,8 +326,7 @@ impl<S: Source> Source for RememberedSource<S> {
     }
 }
 
-/// Removes `.` and `..` from a path lexically. The result differs from the real path if a symbolic
-/// link precedes `..`.
+/// Removes `.` and `..` lexically. The real path may differ if a symbolic link precedes `..`.
 pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -27,8 +27,7 @@ pub(crate) trait AgentProgram: Send + Sync {
         true
     }
 
-    /// Returns true if the program enforces the limit of model calls itself. Otherwise we count them and end
-    /// it.
+    /// Returns true if the program limits model calls itself. Otherwise we count them and end it.
     fn limits_calls(&self) -> bool {
         false
     }
@@ -111,8 +110,7 @@ pub(crate) struct AgentProfile {
     pub(crate) tested: &'static str,
     /// Variables that the program gets in addition to the common ones (C-54).
     pub(crate) environment: &'static [&'static str],
-    /// All built-in tools that we know, by the names the model sees and the names in reports. Empty if we
-    /// know none.
+    /// All built-in tools that we know, by their names for the model and in reports.
     pub(crate) known_tools: &'static [&'static str],
     /// Maximum prompt length in bytes (C-24).
     pub(crate) max_prompt: u64,
@@ -145,8 +143,7 @@ pub(crate) struct StartupCheck {
 }
 
 pub(crate) trait AgentListener: Send {
-    /// Handles a line of standard output, including its line end if there is one. Skips lines it does not
-    /// understand (C-53).
+    /// Handles a line of standard output, with its line end if any. Skips lines it does not know (C-53).
     fn output(&mut self, line: &str, tell: &mut dyn FnMut(Progress)) -> ListenerStep;
 
     /// Handles a line of standard error.
@@ -155,14 +152,12 @@ pub(crate) trait AgentListener: Send {
         ListenerStep::GoOn
     }
 
-    /// Returns true if standard input stays open for [`ListenerStep::Say`]. It is closed at the end of the
-    /// turn.
+    /// Returns true if standard input stays open until the end of the turn, for [`ListenerStep::Say`].
     fn is_spoken_with(&self) -> bool {
         false
     }
 
-    /// Returns the request to stop, which is sent before a signal (C-56). Used only if standard input stays
-    /// open.
+    /// Returns the request to stop, sent before a signal if standard input stays open (C-56).
     fn farewell(&mut self) -> Option<String> {
         None
     }
@@ -175,8 +170,7 @@ pub(crate) trait AgentListener: Send {
     /// Returns true while an announced tool is running: a long silence is then normal (C-36).
     fn is_busy(&self) -> bool;
 
-    /// Returns the maximum silence for a program that announced a wait. After that the process is ended, and
-    /// [`Self::end`] interprets it.
+    /// Returns the maximum silence of an announced wait, after which the process is ended; see [`Self::end`].
     fn pause(&self) -> Option<Millis> {
         None
     }

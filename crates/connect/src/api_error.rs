@@ -67,8 +67,7 @@ impl ApiError {
         }
     }
 
-    /// Returns the class of a response with this status. Only the body distinguishes a quota from a rate
-    /// limit.
+    /// Returns the class of a status. Only the body distinguishes a quota from a rate limit.
     fn class_of_status(&self, status: u16) -> FailureClass {
         if status == 429 && self.is_quota() { FailureClass::Quota } else { class_of_status(status) }
     }
@@ -145,8 +144,7 @@ pub(crate) fn class_of_passed_on(status: Option<u16>, body: &str) -> FailureClas
     }
 }
 
-/// Parses `retry-after`: seconds, or a date, which needs the time of the response. A date in the past means
-/// now.
+/// Parses `retry-after`: seconds, or a date, which needs the response's time. A past date means now.
 pub(crate) fn retry_after(value: &str, now: Option<Timestamp>) -> Option<Millis> {
     let value = value.trim();
     if let Ok(seconds) = value.parse() {

@@ -1,5 +1,4 @@
-//! Checks which providers this machine can use (C-86). It opens no connection, and no value of a variable
-//! leaves it.
+//! Checks which providers this machine can use (C-86). It opens no connection and shows no variable's value.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -14,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::agent::{AgentProgram, Login, LoginProbe, ProbeOutput};
 use crate::process::{AgentEnvironment, allowed_variables};
-use crate::{Connections, agents, process};
+use crate::{Connections, agents, http, process};
 
 /// The result for one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,7 +126,8 @@ impl ProviderCheckup {
     async fn examine(self) -> ProviderReport {
         let kind = self.settings.kind;
         let Some(agent) = agents::of(kind) else {
-            let (login, full) = (self.key(keys_of(kind)), self.settings.can_enforce(Permission::Full));
+            let login = self.key(http::usual_key_variable(kind).as_slice());
+            let full = self.settings.can_enforce(Permission::Full);
             let (name, program) = (self.name, self.settings.program);
             return ProviderReport {
                 name,
@@ -199,8 +199,7 @@ impl ProviderCheckup {
     }
 }
 
-/// Runs a program that reports something about itself, outside of any project. Returns nothing if it does not
-/// end in time.
+/// Runs a program that reports about itself, outside of any project. Returns nothing if it takes too long.
 pub(crate) async fn probe(
     file: &Path,
     arguments: &[&str],
@@ -234,25 +233,8 @@ fn read(mut stream: impl std::io::Read) -> String {
     String::from_utf8_lossy(&beginning).into_owned()
 }
 
-/// Returns the variables that may hold the API's key.
-fn keys_of(kind: ProviderKind) -> &'static [&'static str] {
-    match kind {
-        ProviderKind::Anthropic => &["ANTHROPIC_API_KEY"],
-        ProviderKind::Openai => &["OPENAI_API_KEY"],
-        ProviderKind::Claude
-        | ProviderKind::Codex
-        | ProviderKind::Opencode
-        | ProviderKind::Gemini
-        | ProviderKind::Copilot
-        | ProviderKind::Acp
-        | ProviderKind::Command
-        | ProviderKind::Script => &[],
-    }
-}
-
 impl ProbeOutput {
-    /// Returns the version that a program reports. The output of a program that fails, such as a traceback, names
-    /// other versions.
+    /// Returns the reported version. The output of a failed program, such as a traceback, names other ones.
     fn version(&self) -> Option<String> {
         version(&self.output).filter(|_| self.code == Some(0))
     }

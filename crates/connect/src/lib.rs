@@ -39,7 +39,7 @@ pub use clock::{Clock, NoTime, RealTime, Sleep};
 pub use doctor::{ProviderReport, examine, program, remote};
 pub use http::Unreachable;
 pub use process::{CommandEnd, CommandLine, CommandOutput, CommandSurroundings};
-pub use process::{Containment, CurrentTurn, NotFound, absolute_places, find, launcher, sweep};
+pub use process::{Containment, CurrentTurn, find, launcher, sweep};
 pub use providers::{Asking, Connections, Providers, Unavailable};
 pub use redact::{Redaction, Redactor, SHORTEST_SECRET};
 pub use script::{

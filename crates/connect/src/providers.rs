@@ -43,8 +43,7 @@ pub struct Connections {
     pub web: bool,
     /// Our own environment. A program gets only the allowed part of it.
     pub environment: Vec<(OsString, OsString)>,
-    /// The token of a forge, if we have one. It may come from `gh` instead of a variable, so redaction needs
-    /// it here.
+    /// The token of a forge, if any. Redaction needs it here, because it may come from `gh`, not a variable.
     pub token: Option<ForgeToken>,
     /// The program that starts all others, so that they do not outlive us: one that accepts
     /// [`crate::launcher::ARGUMENT`]. Without it they start directly.
@@ -90,8 +89,7 @@ impl Connections {
     }
 }
 
-/// The reason why a provider cannot be used. It is reported before the first turn, and no other provider
-/// replaces it.
+/// The reason why a provider cannot be used, reported before the first turn. No other replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     /// A known provider that this version does not support.
@@ -263,8 +261,7 @@ impl Providers {
         self.staying.close().await;
     }
 
-    /// Shortens the grace of all programs that are stopping or will stop (C-56), because a person waits for
-    /// us to exit.
+    /// Shortens the grace of all stopping programs, now and later (C-56): a person waits for us to exit.
     pub fn hurry(&self) {
         self.grace.hurry();
     }

@@ -257,8 +257,7 @@ impl RedactionState {
     }
 }
 
-/// Returns a secret in plain form, as JSON text, percent-encoded, and in base64 at every alignment. Forms may
-/// be equal.
+/// Returns a secret as plain, JSON and percent-encoded text, and in base64 at every alignment.
 fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = vec![secret.to_vec()];
     forms.extend(inside_json(secret));

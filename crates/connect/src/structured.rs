@@ -1,5 +1,4 @@
-//! Structured answers: the schema that an API accepts, and the check of a value against the schema that was
-//! asked for.
+//! Structured answers: the schema that an API accepts, and the check of a value against its schema.
 
 use saihai_json_schema::JsonSchema;
 use saihai_model::{Ask, Json};
@@ -20,8 +19,7 @@ const TOLD: usize = 5;
 const CHARACTERS: usize = 300;
 
 impl Structured {
-    /// Reads the structured answer of a reply: `value` if the provider has a field for it, else the whole
-    /// text.
+    /// Reads the structured answer: `value` if the provider has a field for it, else the whole text.
     pub(crate) fn of(ask: &Ask, value: Option<Json>, text: &str) -> Self {
         let Some(schema) = &ask.schema else { return Self { value, error: None } };
         let value = match value {

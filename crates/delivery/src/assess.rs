@@ -290,11 +290,9 @@ fn undone(seen: &Observation) -> Option<UndoneReason> {
 /// The reaction of `saihai work` to an issue with an earlier outcome (I-72).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reaction {
-    /// Continue the run. The gate may be answered, a person may have merged or reviewed, or the forge or provider may work
-    /// again.
+    /// Continue the run: a gate may be answered, a person may have acted, or a service may work again.
     Continue,
-    /// Continue the run after a branch has moved, because only then can the outcome differ (I-64). `--retry` starts a new
-    /// run.
+    /// Continue once a branch has moved: only then can the end differ (I-64). `--retry` starts a new run.
     ContinueOnceMoved,
     /// Report the result. `--retry` starts a new run.
     Retry,

@@ -10,8 +10,7 @@ use saihai_model::{Budget, Issue, IssueNumber, IssueSource, MergeMethod, Reposit
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The work that one run delivers and its destination. It is frozen when the run starts, so a resumed run
-/// delivers the same.
+/// The work of a run and its destination, frozen at the start: a resumed run delivers the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueAssignment {
     /// The invocation that started the run.
@@ -154,8 +153,7 @@ impl IssueAssignment {
 }
 
 impl ForgeDestination {
-    /// Returns an address without its password, because a journal stores it. Git receives a token when it
-    /// needs one.
+    /// Returns an address without its password, for a journal. Git receives a token when it needs one.
     pub fn address(url: &str) -> String {
         saihai_git::address(url)
     }

@@ -97,8 +97,7 @@ impl WorkContext {
         access.map(|access| &access.repository)
     }
 
-    /// Returns the runs on an issue, the newest first. An unreadable run is an error: it may have spent money or delivered
-    /// work.
+    /// Returns the runs on an issue, newest first. An unreadable run is an error: it may have cost money.
     pub fn runs_of(&self, issue: &Issue) -> Result<Vec<IssueRun>, saihai::DriverError> {
         self.issue_runs.of(issue.source, issue.number)?.into_iter().collect()
     }
@@ -120,8 +119,7 @@ impl WorkContext {
         Ok(whole.less(spent, Millis(driven)))
     }
 
-    /// Returns the remote address as it was before the first agent. It omits a password, because command lines are visible
-    /// to other users (I-18).
+    /// Returns the remote's address before the first agent, without a password: other users see it (I-18).
     pub fn url(&self) -> Result<String, WorkError> {
         let name = &self.work.remote;
         let url = self.repository.frozen().remote_url(name).map(ForgeDestination::address);

@@ -251,8 +251,7 @@ fn driven_end(directory: &RunDirectory, finish: DriveOutcome, lock: Arc<ItemLock
     IssueEnd { run, finish: Some(finish), lock: Some(lock), ..IssueEnd::of(result) }
 }
 
-/// Returns the result of an issue whose run could not start. Nothing is lost, so the next invocation tries again (I-20,
-/// I-72).
+/// Returns the result of an issue whose run could not start. The next call tries again (I-20, I-72).
 pub fn failed_result(error: WorkError) -> IssueResult {
     let outcome = match &error {
         WorkError::Repository(error) => match error.lasts() {
@@ -340,8 +339,7 @@ impl IssueWork {
         self.start(assignment, lock, known).await.map(Ok)
     }
 
-    /// Returns true if Saihai has merged the issue into its base. Another checkout may have done so since the issue was
-    /// listed.
+    /// Returns true if Saihai has merged the issue into its base, possibly from another checkout.
     fn has_landed(&self) -> Result<bool, WorkError> {
         if self.context.forge != ForgeKind::Local {
             return Ok(false);
@@ -372,8 +370,7 @@ impl IssueWork {
         Ok(None)
     }
 
-    /// Returns true if another clone has pushed finished work without a pull request. Only finished work is pushed, so no
-    /// agent runs again (I-72).
+    /// Returns true if another clone pushed finished work without a pull request, so no agent runs (I-72).
     fn is_left_to_hand_over(&self, known: bool, base: &BaseCommit) -> Result<bool, WorkError> {
         let (context, repeat) = (&self.context, &self.repeat);
         if context.forge == ForgeKind::Local || known || repeat.retry || repeat.reworks || repeat.adopt {
@@ -417,8 +414,7 @@ impl IssueWork {
         }
     }
 
-    /// Returns the obstacle to delivery that an earlier run found, if it still exists. This avoids paying for work that
-    /// cannot be delivered.
+    /// Returns an earlier run's obstacle to delivery if it still exists, before work is paid for in vain.
     async fn undeliverable(
         &self,
         known: bool,

@@ -32,8 +32,7 @@ pub struct Labeller {
 }
 
 impl Labeller {
-    /// Starts the labeller if the issues have labels. A folder is read-only, and with the forge `local` nothing
-    /// leaves the machine (I-61).
+    /// Starts the labeller if issues can have labels: not in a folder, and not with the forge `local` (I-61).
     pub fn start(context: &Arc<WorkContext>) -> Self {
         if context.source != IssueSource::Github || context.forge != ForgeKind::Github {
             return Self { wanted: None, wrong: None };

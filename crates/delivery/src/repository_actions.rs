@@ -79,8 +79,7 @@ impl IssueDelivery {
         Ok(found.filter(|worktree| worktree.path().is_dir()))
     }
 
-    /// Returns the outcome for a missing worktree. Only commits are left. Without commits, continuing would
-    /// look like "no changes".
+    /// Returns the outcome for a missing worktree. Without commits it would look like "no changes".
     fn gone(&self) -> Result<Outcome, DeliveryError> {
         let IssueAssignment { branch, base, worktree, .. } = &self.assignment;
         let tip = self.resources.repository.tip(&format!("refs/heads/{branch}"))?;

@@ -1,8 +1,7 @@
 //! Wraps a definition for work on an issue: adds the worktree before it and the delivery after it.
 //!
-//! The stages of the definition stay unchanged in every dialect. The added stages are ordinary
-//! gates and actions. A delivery is therefore journaled, resumed and explained like the work
-//! itself.
+//! The stages of the definition stay unchanged in every dialect. The added stages are ordinary gates and
+//! actions, so a delivery is journaled, resumed and explained like the work.
 
 use saihai_config::WorkGate;
 use saihai_model::{
@@ -73,8 +72,7 @@ pub fn deliver(mut workflow: Workflow, delivery: &DeliveryOptions) -> Workflow {
     workflow
 }
 
-/// Builds the remaining workflow for delivered work: check it, ask for approval, merge it. Skips
-/// the definition itself.
+/// Builds the workflow after a delivery: check, ask for approval, merge. Skips the definition itself.
 pub fn merge_later(workflow: Workflow, delivery: &DeliveryOptions) -> Workflow {
     hand_over_later(workflow, &DeliveryOptions { merge: true, comment: false, ..delivery.clone() })
 }

@@ -57,8 +57,7 @@ pub fn fork(
     Ok(ForkedRun { directory, from: from.id().to_owned(), at: cut.at })
 }
 
-/// Reads all batches of a journal. A fork needs them twice, to find its end and to write it, so they stay in memory:
-/// long texts are blobs.
+/// Reads a journal's batches into memory, because a fork needs them twice. Long texts are blobs.
 fn read_batches(from: &RunDirectory) -> Result<Vec<Vec<Record>>, DriverError> {
     let mut reader = from.open_journal()?;
     let mut batches = Vec::new();
@@ -178,8 +177,7 @@ impl KeptFiles {
     }
 }
 
-/// Parks the new run. None of the original's calls run here, and nothing continues before a person resumes
-/// it.
+/// Parks the new run. None of the original's calls run here, and a person must resume it.
 fn park(run: ReplayedParts, lock: Lock, clock: Clock) -> Result<(), DriverError> {
     let dead = run.run.busy().next().is_some().then_some(Fact::Reopened);
     let facts = [Fact::Interrupted { by: saihai_model::FORKED.to_owned() }].into_iter().chain(dead).collect();

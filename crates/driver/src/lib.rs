@@ -48,13 +48,8 @@ pub use project_source::{ProjectSource, can_create_directory};
 pub use prompts::{PreviewInput, PromptPreview, preview};
 pub use remote_control::{GateAnswer, RequestDelivery, answer, answer_with, cancel, open_gate};
 pub use replay::ReplayedRun;
-pub use saihai_git::{
-    Git, GitEnvironment, GitError, GitRefusalKind, TrackedFileWatch, abandoned_checkouts, end_all_git,
-};
 pub use saihai_store::journal::{JOURNAL_SCHEMA, JournalReader};
-pub use saihai_store::{
-    Disk, Glimpse, Glimpses, Operations, RunDirectory, Runs, StoreError, names_run, replace_below,
-};
+pub use saihai_store::{Disk, Glimpse, Glimpses, RunDirectory, Runs, StoreError, names_run, replace_below};
 pub(crate) use saihai_store::{blobs, disk, journal, live, lock};
 pub use saihai_view::{defused, visible_line, visible_text};
 pub use views::{

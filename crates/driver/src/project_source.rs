@@ -43,8 +43,7 @@ impl ProjectSource {
         }
     }
 
-    /// Returns true if git lists the file as part of the project. Without an answer from git, it does not
-    /// count.
+    /// Returns true if git answers that the file is part of the project.
     fn shows(&self, inside: &Path) -> bool {
         match Git::open(&self.root) {
             Ok(Some(git)) => git.shows(inside).unwrap_or(false),

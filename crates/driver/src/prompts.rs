@@ -208,8 +208,7 @@ pub fn preview(workflow: &Workflow, stage: &StageId, input: &PreviewInput<'_>) -
     asks.filter_map(|request| render_preview(*request, input)).collect()
 }
 
-/// Returns the workflow with `stage` as its entry. All turns of it are asked at once, without their
-/// preconditions.
+/// Returns the workflow with `stage` as its entry, whose turns are all asked, without preconditions.
 fn starting_at(workflow: &Workflow, stage: &StageId) -> Workflow {
     let mut workflow = workflow.clone();
     workflow.entry = stage.clone();

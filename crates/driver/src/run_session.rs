@@ -69,8 +69,7 @@ pub(crate) struct PreparedAsk {
     pub(crate) persona: Option<String>,
 }
 
-/// Reason why facts could not be settled. The state in memory is then ahead of the journal and must not be
-/// used any more.
+/// Reason why facts were not settled. The state in memory is then ahead of the journal: do not use it.
 #[derive(Debug)]
 pub(crate) enum SessionFailure {
     /// The journal could not be written.
@@ -118,8 +117,7 @@ impl RunSession {
         Ok(Self { directory, lock, journal, run, view, workflow, start, clock, answers, secrets })
     }
 
-    /// Adds the script that answers gates (C-75) and the secrets to redact. Without them, only strings in the shape of a
-    /// key are redacted.
+    /// Adds the script that answers gates (C-75) and secrets to redact, in addition to strings like keys.
     pub(crate) fn with(mut self, script: Option<&Script>, secrets: SecretRedactor) -> Self {
         self.answers = script.map(|script| script.answers.clone()).unwrap_or_default();
         self.secrets = secrets;
@@ -256,8 +254,7 @@ impl RunSession {
         fits.then(|| Answer { call, by, label: answer.label.clone(), text: answer.text.clone() })
     }
 
-    /// Renders an ask. The prompt becomes the next fact of the batch. If rendering or storing fails, the
-    /// reason becomes that fact.
+    /// Renders an ask. The next fact of the batch is the prompt, or the reason why it failed.
     fn prepare(&self, request: Request, batch: &mut FactBatch) -> Result<(), SessionFailure> {
         let (call, attempt) = (request.call.clone(), request.attempt);
         let (prompt, persona) = match self.render_ask(&request, &mut batch.settled.warnings) {

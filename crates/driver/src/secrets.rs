@@ -39,8 +39,7 @@ impl SecretRedactor {
         }
     }
 
-    /// Redacts a fact that a person could have typed a secret into. Replies of agents are clean before they
-    /// become facts.
+    /// Redacts a fact with text from a person. Replies of agents are clean before they become facts.
     pub(crate) fn fact(&self, fact: Fact) -> Fact {
         match fact {
             Fact::Answered(answer) => {
@@ -96,8 +95,7 @@ impl SecretRedactor {
         clean
     }
 
-    /// Redacts the input of a run: the task (the source of the run's name), the texts of its workflow and its
-    /// script.
+    /// Redacts the input of a run: its task, which names the run, and the texts of workflow and script.
     pub(crate) fn spec(&self, spec: RunSpec) -> Result<RunSpec, Unsound> {
         let task = self.text(spec.task.clone());
         let name = if task == spec.task { spec.slug } else { slug(&task) };

@@ -18,8 +18,7 @@ pub(crate) enum AdvanceStep {
     Rest,
 }
 
-/// Far more steps than any workflow needs between two facts. Only a bug reaches this limit, and it must not hang the
-/// run.
+/// Far more steps than any workflow needs between two facts, so that a bug cannot hang the run.
 const STEPS: u32 = 100_000;
 
 impl Run {
@@ -133,8 +132,7 @@ impl Run {
         !matches!(stage.does, Activity::Turns { .. }) || self.round().counted
     }
 
-    /// Checks the limits when it counts a round. Completion in the last round therefore wins, and a raised limit
-    /// continues exactly here.
+    /// Checks limits when counting a round: completion in the last one wins; a raised limit continues here.
     fn count_round(&mut self, stage: &Stage, out: &mut Vec<Effect>) -> AdvanceStep {
         let reached = |limit: Option<u32>| limit.is_some_and(|limit| self.counts.iteration >= limit);
         if reached(self.limits.rounds) || reached(self.limits.hard_rounds) {

@@ -33,8 +33,7 @@ impl Run {
         Some(self.queue(RoundPosition::Outside(next), None))
     }
 
-    /// Checks outside states once before the first round, because the work may already be done. If not, the round
-    /// starts normally.
+    /// Checks outside states once before the first round, because the work may already be done.
     pub(crate) fn check_completion_first(
         &mut self,
         workflow: &Workflow,

@@ -310,8 +310,7 @@ fn joined(outputs: &[(String, Text)], between: &str, form: ValueForm) -> Vec<Spl
     splices
 }
 
-/// Says reasons in the workflow's words, each once. Running text is one item, because the words contain the spaces
-/// between them.
+/// Says reasons in the workflow's words, each once. Running text is one item: it contains the spaces.
 fn reasons(workflow: &Workflow, problems: &[DirectiveProblem], form: ValueForm) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for words in problems.iter().map(|problem| problem.said(workflow)) {
@@ -345,8 +344,8 @@ fn flat(draft: &Draft) -> Vec<Splice> {
     splices
 }
 
-/// Formats a value: text unchanged, null as nothing, everything else as compact JSON. Text that is already JSON is not
-/// encoded again.
+/// Formats a value: text unchanged, null as nothing, everything else as compact JSON. Text that is already
+/// JSON is not encoded again.
 fn shown(value: &Json, form: ValueForm) -> Vec<Splice> {
     match (value, form) {
         (Json::Null, _) => Vec::new(),

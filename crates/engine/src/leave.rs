@@ -21,8 +21,7 @@ struct RoundExit {
     reason: CompletionReason,
 }
 
-/// Maximum number of stages in a row that ask no agent. More is a loop of gates and actions that never costs an
-/// iteration.
+/// Maximum number of stages in a row that ask no agent. More is an endless loop of gates and actions.
 const CHAIN: u32 = 1_000;
 
 impl Run {
@@ -187,8 +186,7 @@ impl Run {
         instead
     }
 
-    /// Counts how often in a row the flow has entered this stage. Gates, actions and stages aside neither count nor
-    /// reset the count.
+    /// Counts consecutive entries of this stage. Gates, actions and stages aside neither count nor reset.
     fn count_entry(&mut self, stage: &Stage, id: &StageId) -> u32 {
         if !matches!(stage.does, Activity::Turns { .. }) {
             self.counts.chain = self.counts.chain.saturating_add(1);

@@ -1,5 +1,4 @@
-//! Verdict of a round: the exit of its stage, before anything is committed. Proofs can change it, and monitors can
-//! override it.
+//! Verdict of a round: its exit before anything is committed. Proofs change it, and monitors override it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -409,8 +408,7 @@ impl Run {
         }
     }
 
-    /// Resets every counter that can hold a looping run. A resume thus allows the full number again, for any reason of
-    /// the hold (H-49, H-52).
+    /// Resets every counter that can hold a looping run, so a resume allows the full number (H-49, H-52).
     pub(crate) fn count_anew(&mut self) {
         self.counts.silent = 0;
         self.counts.same = None;

@@ -199,8 +199,7 @@ impl Repository {
         }
     }
 
-    /// Returns the reason why git refuses to change a ref with the expected value, or `None` if it is
-    /// unknown.
+    /// Returns why git refuses to change a ref with the expected value, or `None` if it is unknown.
     pub(crate) fn obstacle(&self, reference: &str) -> Result<Option<RepositoryError>, RepositoryError> {
         match self.refuse_refs_around(reference) {
             Ok(()) => {}
@@ -220,8 +219,7 @@ impl Repository {
         names.map(|name| self.common.join(name)).into_iter().find(|path| path.symlink_metadata().is_ok())
     }
 
-    /// Refuses a ref above or below an existing one. Git stores refs like files: one cannot be inside
-    /// another.
+    /// Refuses a ref above or below an existing one. Git stores refs like files: none contains another.
     fn refuse_refs_around(&self, reference: &str) -> Result<(), RepositoryError> {
         self.refuse_refs_above(reference)?;
         let inside = self.refs_below(&format!("{reference}/"))?;

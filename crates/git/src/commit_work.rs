@@ -154,8 +154,7 @@ impl Repository {
         Ok(CommitWorkOutcome::Ready(CommittedWork { commit: tip, tree, files }))
     }
 
-    /// Returns true if another repository is among the files of a worktree, on its branch, or in place of its
-    /// `.git`.
+    /// Returns true if another repository is in a worktree, on its branch, or in place of its `.git`.
     pub fn embeds(
         &self,
         worktree: &Worktree,

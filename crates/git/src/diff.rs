@@ -191,8 +191,7 @@ impl TrackedFileWatch {
         Ok(Self { git, tree, before })
     }
 
-    /// Returns the files that have changed since the last call, by any process. Their new content becomes the
-    /// reference.
+    /// Returns the files that any process changed since the last call. Their new content is the reference.
     pub fn take_changed(&mut self) -> Result<Vec<String>, GitError> {
         let after = self.git.differing(&self.tree)?;
         let before = std::mem::replace(&mut self.before, after);
@@ -236,8 +235,7 @@ impl Git {
     }
 }
 
-/// Returns a hash of a file's content, or of the target of a link. A pipe has no content, and reading it may block
-/// forever.
+/// Returns a hash of a file's content or link target. Reading a pipe could block forever, so it has none.
 pub(crate) fn content_hash(file: &Path) -> Option<Vec<u8>> {
     let metadata = fs::symlink_metadata(file).ok()?;
     let bytes = if metadata.is_symlink() {

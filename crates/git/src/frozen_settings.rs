@@ -124,8 +124,7 @@ impl FrozenGitSettings {
         self.stand_in
     }
 
-    /// Uses the identity of GitHub Actions for commits inside a job without a configured identity. Returns
-    /// `false` elsewhere.
+    /// Commits as GitHub Actions inside a job without a configured identity. Returns `false` elsewhere.
     pub(crate) fn commit_as_actions(&mut self, environment: &GitEnvironment) -> bool {
         let is_inside = environment.value("GITHUB_ACTIONS").is_some_and(|value| value == "true");
         if is_inside {

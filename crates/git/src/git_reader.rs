@@ -89,8 +89,7 @@ impl Git {
         self.say("hash-object", &["-t", "tree", "--stdin"]).map(|hash| hash.trim().to_owned())
     }
 
-    /// Returns all differences between two trees, or between a tree and the files at the root. Untracked
-    /// files are not included.
+    /// Returns the differences of two trees, or of a tree and the files at the root, except untracked ones.
     pub fn changed(&self, trees: &[&str]) -> Result<Vec<ChangedFile>, GitError> {
         self.compared(trees, &[], &[])
     }
@@ -155,8 +154,7 @@ impl Git {
         self.listed(&["--cached"], &[])
     }
 
-    /// Lists all files below a directory that git does not ignore, and tracked files that match an ignore
-    /// rule.
+    /// Lists the files below a directory that git tracks or does not ignore.
     pub fn below(&self, directory: &str) -> Result<Vec<PathBuf>, GitError> {
         self.listed(&["--cached", "--others"], &[directory])
     }
@@ -491,8 +489,7 @@ const PROGRAMS: [&str; 3] = ["clean", "smudge", "process"];
 /// A key and its value. Neither need be UTF-8, and a key may contain anything.
 type FilterSetting = (OsString, OsString);
 
-/// Returns settings that reset every filter of the repository to the user's own configuration, which mostly
-/// has none.
+/// Returns settings that reset the repository's filters to the user's own, who mostly has none.
 fn user_filters(git: &Git) -> Result<Vec<FilterSetting>, GitError> {
     let pattern = r"^filter\..*\.(clean|smudge|process|required)$";
     match git.run("config", &["--null", "--show-scope", "--includes", "--get-regexp", pattern]) {

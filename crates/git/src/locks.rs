@@ -132,8 +132,7 @@ impl ItemLock {
         Lock::holder(&path).map(|holder| holder.is_some()).map_err(RepositoryError::file("read", &path))
     }
 
-    /// Writes the run's name into the lock, to inform other processes. The lock is taken before the run
-    /// exists.
+    /// Writes the run's name into the lock for other processes. The lock is older than the run.
     pub fn name_run(&self, run: &str, now: Moment) -> Result<(), RepositoryError> {
         let note = format!("{run}\n{}\n", now.0);
         self.lock.sign(&note, &Disk::new()).map_err(RepositoryError::file("write", &self.path))

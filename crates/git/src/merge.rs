@@ -1,5 +1,4 @@
-//! Merges a branch into its base on this machine without touching a checkout, and finds our merges in a
-//! branch.
+//! Merges a branch into its base without touching a checkout, and finds our merges in a branch.
 
 use crate::git_program::path_of;
 use crate::git_program::split_paths;
@@ -136,8 +135,7 @@ impl Repository {
         self.land(&targets, commit)
     }
 
-    /// Returns the start of new work on a branch: its commit and the merges that wait on its merge branch
-    /// (I-62).
+    /// Returns the start of new work on a branch: its commit and the merges on its merge branch (I-62).
     pub fn beginning(&self, branch: &str) -> Result<BaseCommit, RepositoryError> {
         let base = self.base(branch)?;
         let beside = Self::beside(branch);
@@ -247,8 +245,7 @@ impl Repository {
         }
     }
 
-    /// Returns the commit to merge into: the base with all waiting merges. Returns the conflicting files if
-    /// those two conflict.
+    /// Returns the commit to merge into, the base with all waiting merges, or their conflicting files.
     fn start(
         &self,
         private: &PrivateGit<'_>,
@@ -341,9 +338,8 @@ struct LandedMerge {
 impl Repository {
     /// Returns our merges in a branch, none if the branch is missing.
     ///
-    /// An agent can create a merge on its own branch with a message like ours. So only merges on the
-    /// first-parent line of the branch count, or of a merge branch that the user merged. The merged side
-    /// belongs to the agents.
+    /// An agent can create a merge with a message like ours on its own branch. So only merges on the
+    /// first-parent line of the branch count, or of a merge branch that the user merged.
     pub fn landed(&self, branch: &str) -> Result<LandedMerges, RepositoryError> {
         let beside = Self::beside(branch);
         let mut lines = Vec::new();
@@ -393,9 +389,8 @@ impl Repository {
         Ok(LandedMerges(told.collect()))
     }
 
-    /// Returns true if the work on an item is among the merges. An issue with the same number from another
-    /// source is another issue. Our own commit names the source; an agent that commits everything itself
-    /// leaves no such commit.
+    /// Returns true if the work on an item is among the merges. The same number from another source is
+    /// another issue. Our own commit names the source; an agent that commits everything itself leaves none.
     pub fn has_landed(&self, item: &WorkItem, landed: &LandedMerges) -> Result<bool, RepositoryError> {
         for merge in landed.0.iter().filter(|merge| item.made_for(&merge.message).is_some()) {
             let source = match item.made_for(&merge.merged) {

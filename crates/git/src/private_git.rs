@@ -20,9 +20,8 @@ use crate::locks::OperationLock;
 use crate::work_item::WorkItem;
 use crate::worktree::{RegisteredWorktree, Worktree};
 
-/// A git directory for one operation that other programs cannot write to. Git sees the repository's objects
-/// and the files of one directory through it. It sees nothing of the repository's configuration, hooks, refs
-/// and index.
+/// A git directory for one operation that other programs cannot write to. Through it, git sees the
+/// repository's objects and the files of one directory, but none of its configuration, hooks, refs and index.
 #[derive(Debug)]
 pub(crate) struct PrivateGit<'a> {
     repository: &'a Repository,
@@ -245,8 +244,7 @@ impl TemporaryDirectory {
 }
 
 impl Drop for TemporaryDirectory {
-    /// Removes the owner file last. If the process is killed meanwhile, the file still names the repository
-    /// of the leftovers.
+    /// Removes the owner file last. After a kill it still names the repository of the leftovers.
     fn drop(&mut self) {
         remove_all_but_owner(self.path()).ok();
     }

@@ -1,5 +1,3 @@
-//! Finds programs.
-
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 

@@ -32,8 +32,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Opens the repository around `root` and freezes the user's configuration. Call it before the first
-    /// agent starts.
+    /// Opens the repository around `root` and freezes the user's settings. Call it before the first agent.
     pub fn open(root: &Path, environment: &GitEnvironment) -> Result<Self, RepositoryError> {
         let said = |arguments: &[&str]| discover(root, environment, arguments);
         match said(&["--is-bare-repository"]) {

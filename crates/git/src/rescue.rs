@@ -18,8 +18,7 @@ use crate::worktree::Worktree;
 /// A ref that holds everything in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RescueOutcome {
-    /// The ref, for example `refs/saihai/rescue/issue-7/1`. Saihai never removes it. `None` if branches
-    /// already hold everything.
+    /// The ref, such as `refs/saihai/rescue/issue-7/1`; never removed. `None` if branches hold everything.
     pub reference: Option<String>,
     /// Other repositories among the files and filled submodules. They exist only on disk.
     pub left: Vec<PathBuf>,
@@ -137,8 +136,7 @@ impl Repository {
         }
     }
 
-    /// Returns the tree of the worktree's own index. Returns `None` if git cannot write it, for example
-    /// during a merge.
+    /// Returns the tree of the worktree's index, or `None` if git cannot write it, as during a merge.
     fn staged(&self, worktree: &Worktree) -> Result<Option<String>, RepositoryError> {
         if std::fs::read_dir(worktree.directory()).is_err() {
             return Ok(None);
@@ -325,8 +323,7 @@ impl Repository {
     }
 }
 
-/// Removes files, after moving them away in one step. A half-removed worktree must not look like deletions by
-/// an agent.
+/// Removes files, after moving them away in one step: half a worktree would look like deletions.
 fn remove_files(worktree: &Worktree) -> Result<(), RepositoryError> {
     let path = worktree.path();
     let aside = path.with_file_name(format!(".saihai-removed-{}", worktree.item.name()));

@@ -26,8 +26,7 @@ pub struct GitPushRequest<'a> {
     pub token: Option<&'a GitAccessToken>,
 }
 
-/// A token for a forge. Git receives it through its environment, never on a command line, and no helper
-/// stores it.
+/// A token for a forge. Git receives it by environment, never on a command line; no helper stores it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GitAccessToken {
     secret: String,
@@ -45,8 +44,7 @@ impl GitAccessToken {
         Self { secret: text.into(), host: host.into() }
     }
 
-    /// Gives the token to git for an `https` address on its own host only. Agents can change the address of a
-    /// remote (I-12).
+    /// Gives git the token for an `https` address on its own host only: agents can change addresses (I-12).
     pub fn lend(&self, git: &mut Command, url: &str) {
         let Some(rest) = url.strip_prefix("https://") else { return };
         let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -156,8 +154,7 @@ impl Repository {
     }
 }
 
-/// Returns the reason for a refused push in the words of the remote. Returns `None` if the connection ended
-/// before an answer.
+/// Returns the remote's reason for a refused push, or `None` if the connection ended before an answer.
 fn refusal(pushed: &Output) -> Option<String> {
     let (said, beside) = (String::from_utf8_lossy(&pushed.stdout), String::from_utf8_lossy(&pushed.stderr));
     // The format: `!`, the refspec, and `[rejected] (why)`.
@@ -271,8 +268,7 @@ impl Repository {
         }
     }
 
-    /// Fetches a branch of a server completely. No ref changes: the branch created from it holds the new
-    /// commits.
+    /// Fetches a branch of a server completely. Changes no ref: the branch made from it holds the commits.
     pub fn fetch(
         &self,
         url: &str,
@@ -476,8 +472,7 @@ impl Repository {
 }
 
 impl Repository {
-    /// Removes a branch that its base fully contains, so that work restarts at the base. A checked-out branch
-    /// stays.
+    /// Removes a branch that its base contains, so that work restarts there. A checked-out branch stays.
     pub fn begin_anew(&self, item: &WorkItem, base: &BaseCommit) -> Result<(), RepositoryError> {
         let reference = item.reference();
         let Some(tip) = self.tip(&reference)? else { return Ok(()) };

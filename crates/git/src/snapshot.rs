@@ -87,8 +87,7 @@ impl Repository {
         Ok(Snapshot { embedded, filled: filled.collect(), special, untaken, private, tree })
     }
 
-    /// Returns files that a sparse checkout leaves out according to the worktree's own index. They are
-    /// missing, but not deleted.
+    /// Returns files that a sparse checkout leaves out, by the worktree's index. They are not deleted.
     fn left_out(
         &self,
         private: &PrivateGit<'_>,

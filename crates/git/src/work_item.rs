@@ -119,8 +119,7 @@ pub struct CheckedOutIssue {
 }
 
 impl CheckedOutIssue {
-    /// Returns the issue whose branch is checked out at `root`. Returns `None` without a readable repository,
-    /// because issues need one.
+    /// Returns the issue whose branch is checked out at `root`, or `None` without a readable repository.
     pub fn at(
         root: &Path,
         environment: &GitEnvironment,

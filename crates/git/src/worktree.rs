@@ -150,8 +150,7 @@ impl Repository {
         Ok(all.next())
     }
 
-    /// Makes git repair a worktree that was moved or copied with its repository. Both name each other by
-    /// absolute paths.
+    /// Makes git repair a worktree that was moved or copied with its repository: absolute paths link them.
     fn repair_moved(&self, files: &Path) -> Result<(), RepositoryError> {
         let Some(named) = named_by(files) else { return Ok(()) };
         let ours = self.common.join("worktrees").join(named.file_name().unwrap_or_default());
@@ -738,8 +737,7 @@ fn copy_file(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut to).map(|_| ())
 }
 
-/// The files copied into a worktree. Ignore rules cannot keep them out of commits, because an agent could
-/// edit `.gitignore`.
+/// The files copied into a worktree. Ignore rules cannot keep them out of commits: agents can edit those.
 #[derive(Debug)]
 pub(crate) struct CopiedFiles {
     paths: Vec<String>,

@@ -20,8 +20,7 @@ pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     builder.build().ok()
 }
 
-/// Translates a pattern into Rust syntax. Returns `None` for an escape that has another meaning there, or none in
-/// ECMA-262.
+/// Translates a pattern into Rust syntax. `None` for an escape that ECMA-262 lacks or Rust reads otherwise.
 fn translated(pattern: &str) -> Option<String> {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars().peekable();

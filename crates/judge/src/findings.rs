@@ -69,8 +69,7 @@ impl ReviewReply {
         if inner.problems.is_empty() || (outer.is_empty() && !inner.is_empty()) { inner } else { outer }
     }
 
-    /// Returns true if at least one list item was kept. A score or a risk is not an item: it says nothing about other
-    /// refused parts.
+    /// Returns true if a list item was kept. A score or a risk says nothing about other refused parts.
     pub fn has_items(&self) -> bool {
         self.items > 0
     }
@@ -353,8 +352,7 @@ fn only_member(value: &Json) -> Option<&Json> {
     Some(inner).filter(|inner| inner.is_object() && !KNOWN.contains(&name.as_str()))
 }
 
-/// Returns true if two items from different lists are the same: they say the same of the same place. Their lists do not
-/// matter.
+/// Returns true if items from different lists are the same: they say the same of the same place.
 fn same(one: &Finding, other: &Finding) -> bool {
     let own = |finding: &Finding| Finding { severity: Severity::Nitpick, category: None, ..finding.clone() };
     own(one) == own(other)

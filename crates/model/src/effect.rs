@@ -201,8 +201,7 @@ pub enum CommandVerdict {
     ByExitCode,
     /// `ok` if it prints nothing, else `failed`.
     BySilence,
-    /// `reached` or `open`, from the object `{"complete": …, "reason": …}` that it prints. `broken` if it prints
-    /// anything else.
+    /// `reached` or `open`, from the printed object `{"complete": …, "reason": …}`; otherwise `broken`.
     ByAnswer,
 }
 

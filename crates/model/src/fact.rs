@@ -78,8 +78,7 @@ pub struct Start {
     /// in rehearsals, and without git. Older versions recorded it only if a prompt shows changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// Files with uncommitted changes at the start, so that `diff` does not count them as the run's; the first ones of
-    /// many.
+    /// Files with uncommitted changes at the start (the first of many), which `diff` does not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
     pub report_directory: String,

@@ -1,5 +1,3 @@
-//! Failures of an attempt.
-
 use serde::{Deserialize, Serialize};
 
 use crate::Moment;

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 pub struct ProgramCommand {
     /// Program and arguments. A shell line is `sh -c LINE`.
     pub argv: Vec<String>,
-    /// Variables set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Directory, relative to the working directory of the run; absent: that one.
@@ -33,8 +32,7 @@ impl ProgramCommand {
         typed_command(&self.argv)
     }
 
-    /// Returns the text for later prompts: the command line, the end of its output and its exit code, as in a
-    /// terminal.
+    /// Returns the text for later prompts, as in a terminal: command line, end of the output, exit code.
     pub fn result_text(&self, output: &str, exit: ProgramExit) -> String {
         let skipped = output.chars().count().saturating_sub(Self::CARRIED);
         let start = output.char_indices().nth(skipped).map_or(output.len(), |(start, _)| start);
@@ -74,7 +72,6 @@ fn quoted_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// End of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramExit {

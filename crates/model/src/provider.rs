@@ -176,8 +176,7 @@ impl ProviderSettings {
         }
     }
 
-    /// Returns true if its agent can be held to a permission (C-43): by the program itself, or because the settings say
-    /// so.
+    /// Returns true if its agent can be held to a permission, by itself or by the settings (C-43).
     pub fn can_enforce(&self, permission: Permission) -> bool {
         match self.kind {
             ProviderKind::Claude
@@ -219,8 +218,7 @@ impl ProviderSettings {
             && !flags().any(raises)
     }
 
-    /// Returns true if it reports the tokens of a turn. An agent behind `acp` or the JSON protocol of `command` may do
-    /// so.
+    /// Returns true if it reports a turn's tokens. Agents of `acp` and the JSON protocol of `command` may.
     pub fn reports_tokens(&self) -> bool {
         match self.kind {
             ProviderKind::Copilot => false,

@@ -13,8 +13,7 @@ use crate::{FailureClass, Json, ProgramExit};
 pub struct Script {
     /// True if a missing reply fails its turn, and an unused one fails the command.
     pub strict: bool,
-    /// True for a foreign scenario file: replies with a role take precedence, and an exhausted script gives a generic
-    /// reply.
+    /// True for a foreign scenario: replies with a role come first; an exhausted script replies generically.
     pub lenient_roles: bool,
     pub replies: Vec<ScriptReply>,
     /// Task of the recorded run; the default task.

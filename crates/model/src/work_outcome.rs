@@ -100,8 +100,7 @@ impl WorkOutcome {
         }
     }
 
-    /// Returns the labels after this outcome, if they change at all. `completed` is true if the run itself
-    /// reached its end.
+    /// Returns the new labels, if they change. `completed` is true if the run reached its end.
     pub fn labels(self, completed: bool) -> Option<&'static [StatusLabel]> {
         match self {
             Self::Merged => Some(&[StatusLabel::Completed, StatusLabel::Merged]),

@@ -297,8 +297,7 @@ pub struct Turn {
     pub role: Option<String>,
     pub prompt: Prompt,
     pub provider: ProviderName,
-    /// Program that does the turn instead of an agent. Its prompt is its command line, and its provider is
-    /// [`ProgramCommand::PROVIDER`].
+    /// Program that does the turn. Its prompt is its command line, its provider [`ProgramCommand::PROVIDER`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramCommand>>,
     /// Model; absent: the provider's default.

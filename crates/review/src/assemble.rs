@@ -219,8 +219,7 @@ impl ReportInputs {
         FindingMember { fingerprint: fingerprint(&self.code, &finding), anchor, finding }
     }
 
-    /// Verifies the place of a finding and returns its distance from the change. Removes a place that does not exist;
-    /// the finding stays.
+    /// Verifies a finding's place, removes a wrong one, and returns its distance from the change.
     fn anchor(&self, finding: &mut Finding) -> FindingAnchor {
         let Some(named) = finding.file.clone() else {
             return if finding.claimed.is_some() { FindingAnchor::Unverified } else { FindingAnchor::None };
@@ -309,9 +308,8 @@ fn excerpt(code: &ReviewedCode, finding: &Finding) -> Option<CodeExcerpt> {
     (!lines.is_empty()).then_some(CodeExcerpt { first_line: start, lines, cut: last < end })
 }
 
-/// Groups members about the same problem. A member joins the group whose first member is similar; the first members of
-/// two groups are never similar. Members are sorted by file, line and agent, so that their original order does not
-/// matter.
+/// Groups members about the same problem. A member joins the group whose first member is similar; the first
+/// members of two groups are never similar. Members are sorted first, so that their order does not matter.
 pub(super) fn groups(mut members: Vec<FindingMember>) -> Vec<Vec<FindingMember>> {
     members.sort_by(|one, other| key(one).cmp(&key(other)));
     let mut groups: Vec<(FindingGist, Vec<FindingMember>)> = Vec::new();

@@ -37,8 +37,7 @@ impl ReviewedCode {
         self
     }
 
-    /// Returns possible paths, from the root, of a file that an agent named, best guess first. Empty for a path outside
-    /// the root.
+    /// Returns possible paths from the root of a named file, best guess first. Empty outside the root.
     pub(crate) fn places(&self, named: &str) -> Vec<String> {
         possible_paths(&self.root, named)
     }
@@ -208,8 +207,7 @@ fn hunk(line: &str) -> Option<(u32, u32, u32)> {
     Some((old, start, new))
 }
 
-/// Returns possible locations of a named file: paths from the root with `/`, best guess first. Empty for a path outside
-/// the root.
+/// Returns possible paths of a named file, from the root with `/`, best guess first. Empty outside it.
 fn possible_paths(root: &str, named: &str) -> Vec<String> {
     let slashed = named.trim().replace('\\', "/");
     let mut places = Vec::new();

@@ -41,8 +41,7 @@ impl AnnotationLevel {
     }
 }
 
-/// Renders one workflow command per line, worst first, at most ten of a kind. Then follow the number of the
-/// others and the outcome.
+/// Renders one workflow command per line, worst first, at most ten of a kind, then totals and outcome.
 pub fn to_github(report: &ReviewReport) -> String {
     // Problems of the review itself and overall assessments come first, so that the limit cuts only findings.
     let mut all: Vec<(AnnotationLevel, String)> = problems(report);
@@ -76,14 +75,7 @@ fn findings(report: &ReviewReport) -> Vec<(AnnotationLevel, String)> {
         if let Some(category) = &finding.category {
             text = format!("[{category}] {text}");
         }
-        if let Some(suggestion) = &finding.suggestion {
-            text.push_str("\nSuggestion: ");
-            text.push_str(suggestion);
-        }
-        for said in ReportWords::of(Language::English).others(one) {
-            text.push('\n');
-            text.push_str(&said);
-        }
+        ReportWords::of(Language::English).push_remarks(&mut text, one);
         if let Some(claimed) = &finding.claimed {
             text.push_str(&format!("\nThe place that was named could not be found: {claimed}"));
         }

@@ -46,7 +46,6 @@ pub use revision::{RevisionSource, file_at_revision};
 pub use run_report::{
     BASELINE, changed_files, empty_report, finish_run, last_report, report_so_far, saved_report,
 };
-pub use saihai_judge::Finding;
 pub use sarif::{REPORT_SCHEMA, to_json, to_sarif};
 pub use select::{
     AgentDecision, AgentFilter, AgentSelection, SelectionReason, SkipReason, UnknownAgent, select,

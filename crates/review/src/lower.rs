@@ -512,8 +512,7 @@ impl ToolShortfalls {
 /// Directories that hold review agents.
 const DIRECTORIES: [&str; 2] = [".hachimoku/agents/", ".saihai/agents/"];
 
-/// Returns a warning if the change touches files that configure its own review. Saihai warns but
-/// still runs the review.
+/// Returns a warning if the change touches files that configure its own review. The review still runs.
 pub(super) fn decides_itself(subject: &Subject, options: &ReviewOptions) -> Option<String> {
     let SubjectMode::Changes { pull_request, .. } = &subject.mode else { return None };
     if options.definitions_from.is_some() {

@@ -65,8 +65,7 @@ impl MarkdownPage {
         }
     }
 
-    /// Adds the findings by file, the file with the worst finding first. Findings outside the change come
-    /// separately.
+    /// Adds the findings by file, worst file first. Findings outside the change come separately.
     fn findings(&mut self, report: &ReviewReport) {
         let (outside, inside): (Vec<&ReportedFinding>, Vec<&ReportedFinding>) =
             report.findings.iter().partition(|one| one.anchor == FindingAnchor::Outside);

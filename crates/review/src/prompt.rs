@@ -128,8 +128,7 @@ pub(super) fn is_empty(agent: &AgentDefinition, why: &SelectionReason, subject: 
     }
 }
 
-/// an agent selected by names alone sees only the files of these names. Excluded files are
-/// never shown.
+/// an agent selected by names alone sees only files of these names, and never excluded ones.
 fn files<'a>(
     agent: &AgentDefinition,
     why: &SelectionReason,

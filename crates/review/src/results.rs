@@ -298,8 +298,7 @@ impl TurnSpending {
     }
 }
 
-/// The duration of a turn. It includes waits between attempts and excludes time in which no process drove the
-/// run.
+/// The duration of a turn, with waits between attempts, without time in which no process drove the run.
 #[derive(Debug, Default)]
 pub(super) struct TurnClock {
     before: Millis,

@@ -34,8 +34,7 @@ const LEADING: [&str; 6] = [
 /// The word for a link that leads out of a commit.
 const LINK: &str = "a link";
 
-/// Returns the content of a project file in a revision, by its path from the root. Returns `None` if it
-/// is missing.
+/// Returns a project file in a revision, by its path from the root, or `None` if it is missing.
 pub fn file_at_revision(root: &Path, revision: &str, path: &str) -> Result<Option<Vec<u8>>, SubjectError> {
     let git = Git::open(root)?.ok_or_else(|| SubjectError::NoRepository(root.to_owned()))?;
     let commit = git.commit(revision)?.ok_or_else(|| SubjectError::NoRevision(revision.to_owned()))?;

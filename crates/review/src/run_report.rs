@@ -213,8 +213,7 @@ fn fold(
     Ok(inputs.report())
 }
 
-/// Returns a note if the review exceeded its budget. Calls under way when the limit is reached still cost
-/// money.
+/// Returns a note if the review exceeded its budget: calls under way at the limit still cost money.
 fn overspent(budget: &Budget, results: &[AgentResult]) -> Option<String> {
     let costs = results.iter().filter_map(|result| result.cost).map(|cost| cost.0);
     let spent = Usd(costs.fold(0, u64::saturating_add));

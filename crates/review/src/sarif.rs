@@ -174,14 +174,7 @@ fn baseline_state(state: BaselineState) -> &'static str {
 fn text(one: &ReportedFinding) -> String {
     let finding = &one.finding;
     let mut text = finding.message.clone();
-    if let Some(suggestion) = &finding.suggestion {
-        text.push_str("\nSuggestion: ");
-        text.push_str(suggestion);
-    }
-    for said in ReportWords::of(Language::English).others(one) {
-        text.push('\n');
-        text.push_str(&said);
-    }
+    ReportWords::of(Language::English).push_remarks(&mut text, one);
     if one.votes > 1 {
         text.push_str("\nFound by: ");
         text.push_str(&one.agents().join(", "));

@@ -183,15 +183,13 @@ fn why(applicability: &Applicability, subject: &Subject) -> Result<SelectionReas
     by_name.or_else(by_path).or_else(by_content).ok_or(SkipReason::NothingMatches)
 }
 
-/// Returns true if the texts alone would select the agent. A search over its limit counts as a
-/// match, as everywhere.
+/// Returns true if the texts alone would select the agent. A search over its limit counts as a match.
 pub(super) fn decides_by_content(applicability: &Applicability, subject: &Subject) -> bool {
     let files = counted(applicability, subject);
     found_in(&applicability.content_patterns, &files, &subject.mode).is_some()
 }
 
-/// Returns the files that an agent does not exclude. All patterns use this list, so it is computed
-/// once.
+/// Returns the files that an agent does not exclude, once for all patterns.
 fn counted<'s>(applicability: &Applicability, subject: &'s Subject) -> Vec<&'s SubjectFile> {
     subject.files.iter().filter(|file| !applicability.excludes(&file.path)).collect()
 }
@@ -199,8 +197,7 @@ fn counted<'s>(applicability: &Applicability, subject: &'s Subject) -> Vec<&'s S
 /// Returns the first match of the first pattern that matches any file. A search over its limit
 /// counts only if no other file decides.
 ///
-/// The loop searches one file for all patterns before the next file, while its text is still in the
-/// CPU cache.
+/// Searches each file for all patterns at once, while its text is still in the CPU cache.
 fn found_in(patterns: &[PythonRegex], files: &[&SubjectFile], mode: &SubjectMode) -> Option<SelectionReason> {
     let search = |pattern| PatternSearch { pattern, left: LONGEST_BACKTRACKED, given_up: None };
     // Patterns that can still decide: none after one that has matched.

@@ -30,8 +30,7 @@ pub enum UntrackedFiles {
     LeftOut,
 }
 
-/// Returns all differences between the merge base of HEAD and the current files: commits, staged and unstaged
-/// edits, and new files.
+/// Returns changes since HEAD's merge base: commits, staged and unstaged edits, and new files.
 pub fn changes(root: &Path, base: &ReviewBase, untracked: UntrackedFiles) -> Result<Subject, SubjectError> {
     differences(root, base, untracked, None)
 }
@@ -113,8 +112,7 @@ pub fn changes_between(root: &Path, from: &str, to: Option<&str>) -> Result<Vec<
     Ok(files)
 }
 
-/// Returns all changes of a pull request: the differences between its merge base and its head. Both must be
-/// fetched.
+/// Returns all changes of a pull request, from its merge base to its head. Both must be fetched.
 pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Result<Subject, SubjectError> {
     let git = Git::open(root)?.ok_or_else(|| SubjectError::NoRepository(root.to_owned()))?;
     let (name, commit) = base;
@@ -369,9 +367,8 @@ fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
 }
 
-/// Collects the named files: files, unignored files of directories, and matches of patterns. Names are
-/// relative to `current`, and all files must lie below `root`. Embedded repositories are skipped, and naming
-/// one is an error.
+/// Collects files, unignored files of directories, and matches of patterns. Names are relative to `current`,
+/// and all files must lie below `root`. Embedded repositories are skipped; naming one is an error.
 pub fn whole_files(root: &Path, current: &Path, names: &[String]) -> Result<Subject, SubjectError> {
     let canonical = |path: &Path| {
         fs::canonicalize(path).map_err(|source| SubjectError::Io { path: path.to_owned(), source })
@@ -431,8 +428,7 @@ fn read(path: String, file: &Path) -> Result<SubjectFile, SubjectError> {
     })
 }
 
-/// Returns the regular, unignored files below a directory. It follows no links, because they could lead
-/// anywhere.
+/// Returns the regular, unignored files below a directory. Follows no links: they could lead anywhere.
 fn below(root: &Path, directory: &Path, name: &str) -> Result<FilesBelow, SubjectError> {
     let inside = directory.strip_prefix(root).map_err(|_| SubjectError::Outside(name.to_owned()))?;
     // Without git, or if it refuses, walk the directory.

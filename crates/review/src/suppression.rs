@@ -247,8 +247,7 @@ pub(super) struct ReviewingAgents<'a> {
 }
 
 impl ReviewingAgents<'_> {
-    /// Returns the reason why an unused suppression is not needed. `None` if it may be needed but its agent did not
-    /// answer.
+    /// Returns why an unused suppression is not needed, or `None` if its agent did not answer.
     fn unneeded(&self, agent: Option<&str>) -> Option<String> {
         let why = match agent {
             Some(agent) if !self.known.contains(&agent) => {

@@ -38,10 +38,7 @@ impl ReportWords {
     }
 
     fn pick<T>(self, english: T, japanese: T) -> T {
-        match self.language {
-            Language::English => english,
-            Language::Japanese => japanese,
-        }
+        self.language.pick(english, japanese)
     }
 
     pub(super) fn heading(self, heading: ReportHeading) -> &'static str {
@@ -183,6 +180,15 @@ impl ReportWords {
             (!parts.is_empty()).then(|| self.also(&said.agent, &parts.join("\n")))
         });
         others.collect()
+    }
+
+    /// Appends the suggestion and the remarks of other agents, each on a new line.
+    pub(super) fn push_remarks(self, text: &mut String, one: &ReportedFinding) {
+        let suggestion = one.finding.suggestion.as_ref().map(|suggestion| self.suggestion(suggestion));
+        for remark in suggestion.into_iter().chain(self.others(one)) {
+            text.push('\n');
+            text.push_str(&remark);
+        }
     }
 
     fn also(self, agent: &str, message: &str) -> String {

@@ -1,5 +1,3 @@
-//! One run on disk.
-
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 

@@ -210,8 +210,7 @@ impl RunView {
         Some(RunSpending { budget, spent, driven: self.driven, next })
     }
 
-    /// Estimates the next turn of the current round: the most expensive call so far with its provider and model, else
-    /// its price.
+    /// Estimates the next turn by the dearest call so far with its provider and model, else by its price.
     fn next_turn(&self, workflow: &Workflow, dearest: &DearestCalls<'_>) -> Option<Cost> {
         let (visit, round) = self.current_round().filter(|(_, round)| round.exit.is_none())?;
         let turns = workflow.stage(&visit.stage)?.turns();

@@ -233,8 +233,7 @@ impl RunView {
         }
     }
 
-    /// Returns the state of the run. `owner` is the holder of its lock, if any; the inner value is its process id, if
-    /// known.
+    /// Returns the run's state. `owner`: the holder of its lock, if any, by its process id, if known.
     pub fn state(&self, owner: Option<Option<u32>>) -> RunState {
         match (&self.progress.resting, owner) {
             (RunRest::Ended(ending), _) => RunState::Ended { ending: ending.clone() },

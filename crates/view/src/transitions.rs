@@ -162,8 +162,7 @@ impl RunView {
         told
     }
 
-    /// Returns the turns that decided an exit. All turns of a stage decide, unless a rule looks for one that has some
-    /// label.
+    /// Returns the turns that decided an exit: all of a stage, unless a rule looks for one with a label.
     pub fn decisive_turns(
         &self,
         workflow: &Workflow,

@@ -76,8 +76,7 @@ fn push(shown: &mut String, character: char) {
     }
 }
 
-/// Returns true for control characters and characters that change the direction or the lines of the text
-/// around them.
+/// Returns true for control characters and those that change the direction or lines of nearby text.
 pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(

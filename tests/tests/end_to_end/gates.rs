@@ -3,24 +3,7 @@
 use insta::assert_snapshot;
 use saihai_tests::{At, Fault, Moment, Project, Terminal, in_parallel, story};
 
-use crate::support::{project, run};
-
-const GATE: &str = "
-name: it
-movements:
-  - name: ask
-    rules: [{condition: need words, next: use, requires_user_input: true}]
-  - name: use
-    rules: [{condition: done, next: COMPLETE}]
-";
-
-const REPLIES: &str = "  - {for: ask, text: 'What colour? [STEP:0]'}\n  - {for: use, text: '[STEP:0]'}\n";
-
-fn at_the_gate() -> Project {
-    let project = project(GATE, REPLIES);
-    run(&project).exits(6);
-    project
-}
+use crate::support::{GATE, GATE_REPLIES, at_the_gate, project, run};
 
 // P-46, K-2, K-4
 #[test]
@@ -118,7 +101,7 @@ fn killed_at_every_operation(place: impl Fn() -> Project + Sync, call: &[&str], 
 // K-22
 #[test]
 fn a_run_that_is_killed_on_its_way_to_a_gate_can_be_answered() {
-    killed_at_every_operation(|| project(GATE, REPLIES), &RUN, 6);
+    killed_at_every_operation(|| project(GATE, GATE_REPLIES), &RUN, 6);
 }
 
 // K-22
@@ -130,7 +113,7 @@ fn an_answer_that_is_killed_can_be_given_again() {
 // K-22: the driving process records the message and dies before it removes the file
 #[test]
 fn an_answer_counts_if_the_process_that_took_it_is_killed() {
-    let project = project(GATE, REPLIES);
+    let project = project(GATE, GATE_REPLIES);
     let fault = Fault::kill_at(Moment::After, r#""fact":{"answered""#);
     let mut terminal = Terminal::start(project.saihai(RUN).fault(&fault));
     terminal.wait_for("your answer in one line");

@@ -5,24 +5,7 @@ use std::fs;
 
 use saihai_tests::{Fault, Invocation, Project};
 
-use crate::support::{project, run};
-
-const GATE: &str = "
-name: it
-movements:
-  - name: ask
-    rules: [{condition: need words, next: use, requires_user_input: true}]
-  - name: use
-    rules: [{condition: done, next: COMPLETE}]
-";
-
-const REPLIES: &str = "  - {for: ask, text: 'What colour? [STEP:0]'}\n  - {for: use, text: '[STEP:0]'}\n";
-
-fn at_the_gate() -> Project {
-    let project = project(GATE, REPLIES);
-    run(&project).exits(6);
-    project
-}
+use crate::support::{GATE, GATE_REPLIES, at_the_gate, project};
 
 /// Counts how often a command opens a journal to look at its start, and to read all of it.
 fn reads(project: &Project, call: Invocation, code: i32) -> (usize, usize) {
@@ -85,7 +68,7 @@ fn a_followed_journal_is_opened_once() {
 // A new run knows its records.
 #[test]
 fn a_new_run_does_not_read_its_journal() {
-    let project = project(GATE, REPLIES);
+    let project = project(GATE, GATE_REPLIES);
     let call = project.saihai(["run", "it", "The task.", "--script", "script.yaml"]);
     assert_eq!(reads(&project, call, 6), (0, 0));
 }

@@ -22,6 +22,26 @@ pub(crate) fn run(project: &Project) -> Outcome {
     project.saihai(["run", "it", "The task.", "--script", "script.yaml"]).run()
 }
 
+/// A piece that asks a person after its first turn.
+pub(crate) const GATE: &str = "
+name: it
+movements:
+  - name: ask
+    rules: [{condition: need words, next: use, requires_user_input: true}]
+  - name: use
+    rules: [{condition: done, next: COMPLETE}]
+";
+
+pub(crate) const GATE_REPLIES: &str =
+    "  - {for: ask, text: 'What colour? [STEP:0]'}\n  - {for: use, text: '[STEP:0]'}\n";
+
+/// Runs [`GATE`] until its gate is open.
+pub(crate) fn at_the_gate() -> Project {
+    let project = project(GATE, GATE_REPLIES);
+    run(&project).exits(6);
+    project
+}
+
 /// Runs a definition on replies, and returns its decisions and the exit code.
 pub(crate) fn told(definition: &str, replies: &str) -> String {
     let project = project(definition, replies);

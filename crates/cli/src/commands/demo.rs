@@ -1,5 +1,3 @@
-//! `saihai demo`.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -170,8 +168,7 @@ const NEXT: [(&str, &str); 3] = [
     ("record last --out test.yaml", "This run as a test that needs no agent"),
 ];
 
-/// Returns a command for this program: its name if `PATH` finds it, otherwise its path. A freshly built program is
-/// not installed.
+/// Returns a command for this program: its name if `PATH` finds it, otherwise its path.
 fn program() -> String {
     const NAME: &str = "saihai";
     let Some(own) = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()) else {

@@ -174,7 +174,6 @@ impl DiffCommand {
 
 /// The two states to compare.
 struct ComparedTrees {
-    /// Directory with the files.
     root: PathBuf,
     from: String,
     /// Commit to compare with instead of the files, if the worktree is gone.

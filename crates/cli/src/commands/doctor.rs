@@ -1,5 +1,3 @@
-//! `saihai doctor`.
-
 use std::path::Path;
 
 use clap::Args;

@@ -1,5 +1,3 @@
-//! `saihai explain`.
-
 use clap::Args;
 use saihai::{LoadedRun, RunDirectory};
 use saihai_model::{

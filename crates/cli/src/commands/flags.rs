@@ -1,6 +1,6 @@
 //! Flags that several commands share, and parsers of flag values.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use saihai::{RunDirectory, names_run};
@@ -94,17 +94,9 @@ pub(crate) struct RunFlags {
 impl RunFlags {
     /// Converts the flags into options for lowering the definition.
     pub(crate) fn options(&self, interactive: bool) -> Result<Options, CommandError> {
-        let provider = match (&self.provider, &self.script) {
-            (Some(name), Some(_)) if name != SCRIPT => {
-                let message = format!("`--script` answers for the provider `{SCRIPT}`, not for `{name}`");
-                return Err(CommandError::usage(message).hint("leave one of the two out"));
-            }
-            (None, Some(_)) => Some(SCRIPT.into()),
-            (name, _) => name.as_deref().map(ProviderName::from),
-        };
         Ok(Options {
             issue: None,
-            provider,
+            provider: chosen_provider(self.provider.as_deref(), self.script.as_deref())?,
             model: self.model.clone(),
             max_iterations: self.limits.max_iterations,
             max_permission: self.max_permission.map(Permission::from),
@@ -119,6 +111,21 @@ impl RunFlags {
 }
 
 const SCRIPT: &str = "script";
+
+/// Returns the provider that the flags name. `--script` alone implies `script`.
+pub(crate) fn chosen_provider(
+    provider: Option<&str>,
+    script: Option<&Path>,
+) -> Result<Option<ProviderName>, CommandError> {
+    match (provider, script) {
+        (Some(name), Some(_)) if name != SCRIPT => {
+            let message = format!("`--script` answers for the provider `{SCRIPT}`, not for `{name}`");
+            Err(CommandError::usage(message).hint("leave one of the two out"))
+        }
+        (None, Some(_)) => Ok(Some(SCRIPT.into())),
+        (name, _) => Ok(name.map(ProviderName::from)),
+    }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct LimitFlags {

@@ -238,8 +238,7 @@ struct PromptTarget<'a> {
 }
 
 impl<'a> PromptTarget<'a> {
-    /// Resolves the typed name, or uses the entry stage. A stage name may contain `/`, so the full name is tried
-    /// first.
+    /// Resolves the typed name, or uses the entry stage. Tries the full name first: it may contain `/`.
     fn find(workflow: &'a Workflow, typed: Option<&'a str>) -> Result<Self, CommandError> {
         let Some(typed) = typed else {
             return Ok(Self { stage: &workflow.entry, turn: None });

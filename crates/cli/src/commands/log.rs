@@ -1,5 +1,3 @@
-//! `saihai log`.
-
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;

@@ -76,7 +76,6 @@ impl RemoveRunsCommand {
     }
 }
 
-/// Deletes old runs.
 pub(super) struct RunPruning {
     /// Minimum time since the last event of a run.
     pub(super) age: Millis,
@@ -158,8 +157,7 @@ fn delete(runs: &Runs, directory: &RunDirectory, view: &RunView) -> Result<(), C
     Ok(runs.remove(directory, &own_reports(directory, view))?)
 }
 
-/// Returns the report directory of the run. A journal may name any path, but only a directory with the name of the run
-/// is the run's own.
+/// Returns the report directory. A journal may name any path; only one with the run's name is its own.
 fn own_reports(directory: &RunDirectory, view: &RunView) -> PathBuf {
     let named = Path::new(&view.start.report_directory);
     let is_own = named.file_name().is_some_and(|name| name == directory.id());

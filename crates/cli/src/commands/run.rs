@@ -1,5 +1,3 @@
-//! `saihai run`.
-
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -61,10 +61,7 @@ impl InitCommand {
                 .note("a copy has no effect until it is edited; delete the ones you do not want to change");
             return Ok(ExitStatus::Done);
         }
-        let task = match language {
-            Language::English => "Describe a small task here",
-            Language::Japanese => "ここに小さなタスクを書く",
-        };
+        let task = language.pick("Describe a small task here", "ここに小さなタスクを書く");
         streams.note(&format!(
             "next, run `saihai run {FIRST} \"{task}\" --rehearse`; with `--provider claude` an agent does the work"
         ));

@@ -1,5 +1,3 @@
-//! `saihai trust`.
-
 use std::path::{Path, PathBuf};
 
 use clap::Args;

@@ -53,8 +53,7 @@ impl FilesBefore {
         }
     }
 
-    /// Compares the files with their state before the run. A file that had changed before counts with the lines that
-    /// came on top.
+    /// Compares the files with their state before the run. Of a file changed earlier, only new lines count.
     pub(super) fn changes(&self) -> Option<FileChanges> {
         let git = Git::open(&self.directory).ok()??;
         let now = changed_lines(&git, &self.directory, &self.commit)?;

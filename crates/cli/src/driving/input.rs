@@ -81,8 +81,7 @@ pub(crate) enum TypedLine {
     End,
 }
 
-/// A reader of stdin on its own thread, because a blocking read cannot be cancelled. The thread ends with the process
-/// or with its receiver.
+/// Reads stdin on its own thread, because a blocking read cannot be cancelled. It ends with its receiver.
 pub(crate) struct Keyboard {
     lines: mpsc::UnboundedReceiver<TypedLine>,
 }

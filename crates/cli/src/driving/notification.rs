@@ -1,5 +1,4 @@
-//! Notices for a person who looks elsewhere: the bell, a desktop notification, and the program of the setting `notify`
-//! (U-12).
+//! Notices for a person who looks elsewhere: bell, desktop notification, and the `notify` program (U-12).
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

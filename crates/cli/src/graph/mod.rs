@@ -285,8 +285,7 @@ fn add_edges(graph: &mut WorkflowGraph, workflow: &Workflow) {
     }
 }
 
-/// Redirects completion to the next stage of the definition, such as a report or delivery. Stages after that one keep
-/// their edges.
+/// Redirects completion to the next stage, such as a report or delivery. Later stages keep their edges.
 fn lead_on(graph: &mut WorkflowGraph, next: usize) {
     let Some(complete) = graph.index(COMPLETE) else { return };
     let mut there = vec![next];
@@ -414,8 +413,7 @@ impl FlowOrder {
         self.places.get(node).copied().flatten().filter(|place| self.flow[*place] == node)
     }
 
-    /// Computes the order of a graph. The order of the definition is kept if it reads from top to bottom. Otherwise
-    /// the edges decide.
+    /// Computes the order: that of the definition if it reads from top to bottom, otherwise by the edges.
     pub(super) fn of(graph: &WorkflowGraph, entry: &str) -> Self {
         let sources: Vec<Option<usize>> =
             (0..graph.nodes.len()).map(|node| beside(graph, node, entry)).collect();
@@ -474,8 +472,7 @@ fn reads_downwards(written: &[usize], entry: usize, leads: &[(usize, usize)]) ->
     *first == entry && others.iter().all(|node| leads.iter().any(|(from, to)| to == node && from < node))
 }
 
-/// Orders the nodes depth first from the entry. A source is above its target unless they form a cycle. Unreachable
-/// nodes come last.
+/// Orders nodes depth first from the entry: sources above targets except in cycles, unreachable ones last.
 fn by_edges(written: &[usize], entry: usize, leads: &[(usize, usize)], count: usize) -> Vec<usize> {
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
     for (from, to) in leads {

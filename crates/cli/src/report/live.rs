@@ -1,9 +1,8 @@
 //! Progress on a terminal: permanent lines, and below them a live frame that is redrawn in place: a block per turn with
 //! its current work and its last words, and a line for the run.
 //!
-//! A frame is written in one piece. It moves up to the start of the last frame, writes each line, and erases the rest
-//! of the screen. It never hides the cursor or changes a mode, so a crash leaves nothing to restore. `clear` erases
-//! the last frame.
+//! A frame is written in one piece. It moves up to the start of the last frame, writes each line, and erases
+//! the rest of the screen. It never hides the cursor or changes a mode, so a crash leaves nothing to restore.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -348,8 +348,7 @@ fn performed(place: Option<RoundPosition>, call: &str, outcome: &Outcome) -> Vec
     }
 }
 
-/// Formats the values of an action that people can read: `(2 findings)`, `(branch: feature/x)`. Objects and lists are
-/// data for later stages.
+/// Formats readable values of an action: `(2 findings)`, `(branch: feature/x)`. Skips objects and lists.
 fn output_words(output: &BTreeMap<String, Json>) -> Option<String> {
     let words = output.iter().filter_map(|(name, value)| {
         let name = visible_line(name);

@@ -1,5 +1,4 @@
-//! Graph of the stages: unreachable stages, stages without an end, cycles without a monitor, and gates that
-//! a run can bypass.
+//! Graph checks: unreachable or endless stages, cycles without a monitor, gates that a run can bypass.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -302,8 +301,7 @@ fn unattended(workflow: &Workflow, reached: &[bool]) -> StageGraph {
 /// - A stage has a rule with a gate and a rule without one, both to the same stage. The agent then decides if
 ///   a person is needed, and the definition says so in one place.
 ///
-/// Only paths from the start count. A stage that the run enters again after a gate was answered is behind
-/// that gate.
+/// Only paths from the start count. A stage that is entered again after a gate's answer is behind it.
 pub(super) fn check_gates(workflow: &Workflow, graph: &StageGraph) -> Vec<WorkflowFinding> {
     let gates: Vec<bool> = workflow.stages.values().map(asks_a_person).collect();
     if !gates.contains(&true) {
@@ -410,8 +408,7 @@ struct Dominators {
 }
 
 impl Dominators {
-    /// Iterates over the stages in reverse postorder until nothing changes. Real workflows need only a few
-    /// passes.
+    /// Iterates in reverse postorder until nothing changes. Real workflows need only a few passes.
     fn of(graph: &StageGraph) -> Self {
         let order = graph.finished(graph.roots.iter().copied());
         let mut rank = vec![0; graph.next.len()];

@@ -204,8 +204,7 @@ fn uncovered(turns: &[Turn], rules: &[ExitRule]) -> Option<Vec<Option<Label>>> {
     }
 }
 
-/// Returns the possible results of a turn without the labels in `taken`. A turn without a choice has no
-/// label.
+/// Returns the possible results of a turn without the labels in `taken`; without a choice, no label.
 fn results<'a>(turn: &'a Turn, taken: &HashSet<&Label>) -> Vec<Option<&'a Label>> {
     match &turn.reads.choice {
         None => vec![None],

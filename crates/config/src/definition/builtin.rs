@@ -1,5 +1,3 @@
-//! Built-in definitions.
-
 use super::{Definition, Dialect, Origin};
 use crate::{Area, Diagnostics, Document, Format, Language};
 
@@ -119,10 +117,7 @@ impl BuiltInDefinition {
 
     /// Returns the files of a step agent's directory, `agent.json` first.
     pub(crate) fn files(&self, language: Language) -> impl Iterator<Item = Beside> {
-        let beside = match language {
-            Language::English => self.english_beside,
-            Language::Japanese => self.japanese_beside,
-        };
+        let beside = language.pick(self.english_beside, self.japanese_beside);
         std::iter::once(("agent.json", self.text(language))).chain(beside.iter().copied())
     }
 
@@ -137,10 +132,7 @@ impl BuiltInDefinition {
     }
 
     pub(crate) fn text(&self, language: Language) -> &'static str {
-        match language {
-            Language::English => self.english,
-            Language::Japanese => self.japanese,
-        }
+        language.pick(self.english, self.japanese)
     }
 }
 

@@ -95,8 +95,7 @@ fn dialect_of(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Result
     Ok(if is_hats || named_hats { Dialect::Hats } else { Dialect::Piece })
 }
 
-/// Parses as much of a file as possible. It drops diagnostics, because the dialect's reader reports them
-/// again.
+/// Parses what it can of a file. Drops diagnostics, because the dialect's reader reports them.
 fn peek(
     source: &dyn Source,
     path: &Path,

@@ -175,8 +175,7 @@ pub struct Options {
     pub starts: bool,
     /// True if a person can answer questions.
     pub interactive: bool,
-    /// True for work on an issue. Delivery then replaces the definition's own gates before and after the
-    /// work.
+    /// True for work on an issue: delivery replaces the definition's own gates before and after the work.
     pub delivers: bool,
 }
 

@@ -52,8 +52,7 @@ impl SourceFile {
         &self.text
     }
 
-    /// Returns line and column of a byte offset. An offset outside the text maps to the nearest
-    /// character.
+    /// Returns line and column of a byte offset. Outside the text, the nearest character counts.
     pub fn position(&self, offset: usize) -> Position {
         let offset = floor_boundary(&self.text, offset);
         let line = self.starts().partition_point(|start| *start <= offset);

@@ -1,4 +1,4 @@
-//! Renders diagnostics for programs: JSON lines, annotations of a GitHub workflow, and SARIF 2.1.0.
+//! Renders diagnostics for programs: JSON, annotations of a GitHub workflow, and SARIF 2.1.0.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,6 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 use super::{Diagnostic, DiagnosticCode, Diagnostics, Location, Severity};
-
-/// Writes one object per line, each followed by a line break.
-pub fn to_json(diagnostics: &Diagnostics) -> String {
-    let lines = diagnostics.iter().filter_map(|diagnostic| serde_json::to_string(diagnostic).ok());
-    lines.map(|line| line + "\n").collect()
-}
 
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

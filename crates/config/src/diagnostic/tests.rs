@@ -140,7 +140,8 @@ fn json_has_lines_and_columns_from_one_in_characters() {
         at(&file, "実装").error("unknown-movement", "m").label("l").hint("h"),
         Diagnostic::note(Area::Workflow.code("unmonitored-cycle"), "n"),
     ]);
-    assert_snapshot!(to_json(&diagnostics), @r#"
+    let lines: String = diagnostics.iter().map(|one| serde_json::to_string(one).unwrap() + "\n").collect();
+    assert_snapshot!(lines, @r#"
     {"v":1,"type":"diagnostic","code":"piece/unknown-movement","severity":"error","file":".takt/pieces/default.yaml","line":1,"column":5,"end_line":1,"end_column":7,"path":"movements[2].next","message":"m","label":"l","hint":"h"}
     {"v":1,"type":"diagnostic","code":"workflow/unmonitored-cycle","severity":"note","message":"n"}
     "#);

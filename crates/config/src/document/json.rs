@@ -98,8 +98,7 @@ impl JsonParser<'_> {
         }
     }
 
-    /// Returns true if the closing bracket follows an item, false if a comma and another item
-    /// follow.
+    /// Returns true if the closing bracket follows an item, false if a comma and an item follow.
     fn ends(&mut self, bracket: u8, expected: &str) -> Result<bool, ParseProblem> {
         self.space();
         if self.skip(bracket) {

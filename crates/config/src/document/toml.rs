@@ -17,9 +17,8 @@ pub(super) fn parse(text: &str) -> ParsedTree {
     Ok((Node { value, span: Span::new(0, text.len()) }, Vec::new()))
 }
 
-/// Rejects deep nesting before the tree exists. Dotted keys nest without brackets, and even
-/// dropping a tree with thousands of levels overflows the stack. The check uses the same lexer as
-/// the parser.
+/// Rejects deep nesting before the tree exists: even dropping thousands of levels overflows the stack. Dotted
+/// keys nest without brackets, so the check uses the parser's lexer.
 fn refuse_depth(text: &str) -> Result<(), ParseProblem> {
     let tokens = toml_parser::Source::new(text).lex().into_vec();
     let mut depth = Depth::default();

@@ -29,8 +29,7 @@ pub(super) fn parse(text: &str) -> ParsedTree {
     Ok((root.node, builder.problems))
 }
 
-/// Rejects control characters. The scanner would treat NUL as the end of the text; YAML forbids the
-/// others.
+/// Rejects control characters. The scanner takes NUL for the end of the text; YAML forbids the others.
 fn refuse_control_characters(text: &str) -> Result<(), ParseProblem> {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{85}');
     let Some((index, c)) = text.char_indices().find(|(_, c)| c.is_control() && !allowed(*c)) else {
@@ -176,8 +175,7 @@ impl<'t> YamlBuilder<'t> {
         self.add(built, open.anchor, span)
     }
 
-    /// Adds a finished node as item, key, value or root. `here` is its own position or that of its
-    /// alias.
+    /// Adds a finished node as item, key, value or root. `here` is its own position or its alias's.
     fn add(&mut self, built: YamlNode, anchor: usize, here: Span) -> Result<(), ParseProblem> {
         if anchor != 0 {
             self.anchors.insert(anchor, built.clone());
@@ -211,8 +209,7 @@ impl<'t> YamlBuilder<'t> {
         Ok(())
     }
 
-    /// Corrects the start of a list at the indentation of its key: the scanner puts it after the
-    /// first dash.
+    /// Corrects the start of a list at its key's indentation: the scanner puts it after the first dash.
     fn dash_before(&self, start: usize) -> usize {
         if self.text[start..].starts_with(['[', '{', '-', '&', '!']) {
             return start;
@@ -406,8 +403,7 @@ impl<'t> CharIndex<'t> {
         Self { text, bytes }
     }
 
-    /// Returns the byte offset of a character, or the length of the text for an index beyond its
-    /// end.
+    /// Returns the byte offset of a character; beyond the end, the length of the text.
     pub(super) fn byte(&self, character: usize) -> usize {
         if self.bytes.is_empty() {
             return character.min(self.text.len());

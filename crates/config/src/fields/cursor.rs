@@ -243,8 +243,7 @@ impl<'d> Cursor<'d> {
         holds
     }
 
-    /// Returns the error code of an impossible path. Step agents use one code for all forbidden
-    /// paths (S-3).
+    /// Returns the code of an impossible path. Step agents have one for all forbidden paths (S-3).
     fn bad_path(&self) -> &'static str {
         if self.document.file.area() == Area::Steps { "path-escape" } else { "bad-value" }
     }
@@ -317,8 +316,7 @@ impl<'d> Cursor<'d> {
     }
 }
 
-/// Returns the display name of a key. Keys of hats use the full path, because hats are many and
-/// similar (H-10).
+/// Returns the display name of a key. Hats are many and similar, so their keys have full paths (H-10).
 pub(super) fn called(at: &Location, name: &str) -> String {
     if at.file.area() == Area::Hats { quoted(&at.path.to_string()) } else { quoted(name) }
 }

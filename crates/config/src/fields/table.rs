@@ -28,8 +28,7 @@ pub struct Field {
     pub default: Option<&'static str>,
     /// Slug of the error for a refused key, if not `not-supported`.
     pub slug: Option<&'static str>,
-    /// Accept a refused key with a warning if its value is `false` or null, because it then has no
-    /// effect.
+    /// Accept a refused key with a warning if its value is `false` or null: it then has no effect.
     pub unless_off: bool,
     /// Accept the key with a warning, because it has no effect.
     pub idle: bool,

@@ -181,8 +181,7 @@ struct Preset {
     path: Option<PathBuf>,
 }
 
-/// Finds a preset: the project's own, else a built-in one. If it is missing or unreadable, it reports the
-/// error and returns `None`.
+/// Finds a preset: the project's own, else a built-in one. Reports a missing or unreadable one.
 fn find_preset(
     source: &dyn Source,
     places: &ProjectPaths,

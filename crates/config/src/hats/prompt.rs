@@ -168,10 +168,7 @@ pub(super) struct HatWords {
 
 impl HatWords {
     pub(super) fn of(language: Language) -> &'static Self {
-        match language {
-            Language::English => &ENGLISH,
-            Language::Japanese => &JAPANESE,
-        }
+        language.pick(&ENGLISH, &JAPANESE)
     }
 }
 

@@ -194,8 +194,7 @@ fn read_wishes(fields: &Fields<'_>, inner: &OrchObjects<'_>) -> Wishes {
     }
 }
 
-/// H-18: warns about each key without effect. Session managers are an error, because they need another
-/// program.
+/// H-18: warns about keys without effect. Session managers are an error: they need another program.
 fn report_no_effect(fields: &Fields<'_>, inner: &OrchObjects<'_>, diagnostics: &mut Diagnostics) {
     let manager = inner.session.as_ref().and_then(|session| session.text("manager"));
     let is_idle = manager.as_ref().is_some_and(|name| matches!(name.value.as_str(), "auto" | "native"));

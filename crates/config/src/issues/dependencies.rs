@@ -15,8 +15,7 @@ pub struct MentionedIssues {
     pub elsewhere: Vec<String>,
 }
 
-/// Matches a line that names dependencies: keywords after list, heading or emphasis marks, then the
-/// rest.
+/// Matches a line with dependencies: keywords after list, heading or emphasis marks, then the rest.
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     let line = r"(?xi)
         ^ \s* (?: (?: [-*+] | \d+[.)] ) \s+ )? (?: \[[\x20x]\] \s+ )? (?: \#{1,6} \s+ )?
@@ -45,8 +44,7 @@ static BULLET: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a regular expression")
 });
 
-/// Parses the dependencies in an issue's text. `home` is the web URL of this repository, such as
-/// `https://github.com/owner/name`.
+/// Parses the dependencies in an issue's text. `home`: this repository, as `https://github.com/owner/name`.
 pub fn mentioned(body: &str, home: Option<&str>) -> MentionedIssues {
     let said = visible(body);
     let mut found = MentionedIssues::default();
@@ -162,8 +160,7 @@ const SHOWN: char = '\u{fffc}';
 /// Tags whose content is code or a quotation.
 const TAGS: [&str; 7] = ["blockquote", "pre", "code", "q", "script", "style", "textarea"];
 
-/// Hides everything that the author does not say, line by line. Comments become blank; code and
-/// quotations become placeholder characters.
+/// Hides, line by line, what the author does not say: comments become blank, code and quotations filler.
 pub(super) fn visible(text: &str) -> String {
     let mut hidden = vec![None; text.len()];
     let mut hide = |range: Range<usize>, with: char| hidden[range].fill(Some(with));

@@ -14,9 +14,6 @@ use crate::document::{Document, Format, LARGEST_FILE, Value, cannot_read};
 use crate::fields::{Cursor, Field, Fields, Object, ValueKind};
 use crate::source::{ReadError, Source};
 
-/// Default issue folder below the project root.
-pub const FOLDER: &str = ".saihai/issues";
-
 /// Reads every issue of a folder, in file order. Reports all errors at once and skips invalid
 /// files. `name` is the display name of the folder. Never writes to the folder.
 pub fn load_folder(
@@ -266,8 +263,7 @@ impl IssueReader<'_, '_> {
 pub(super) struct IssueBody {
     pub(super) heading: Option<String>,
     pub(super) text: String,
-    /// Text after the heading, if the body starts with it. This keeps the title from appearing
-    /// twice.
+    /// Text after the heading that the body starts with, so that the title does not appear twice.
     pub(super) behind: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use saihai_model::{Issue, IssueNumber, IssueSource};
 
 pub use self::dependencies::{MentionedIssues, mentioned};
-pub use self::folder::{FOLDER, ISSUE, load_folder};
+pub use self::folder::{ISSUE, load_folder};
 pub use self::text::{
     BlankTitle, COMMIT_TITLE, PULL_REQUEST_TITLE, Task, clean_title, cut, inert, inert_excerpt, inert_title,
     task,
@@ -39,9 +39,8 @@ pub enum ChosenBy {
     Settings,
 }
 
-/// Chooses the definition of an issue. The priority is: flag, front matter, labels in settings
-/// order, default setting. Returns `None` if nothing names one: Saihai never runs an unnamed
-/// definition.
+/// Chooses an issue's definition: flag, front matter, labels in settings order, default setting. Returns
+/// `None` if nothing names one: Saihai never runs an unnamed definition.
 pub fn choose_definition(
     issue: &Issue,
     flag: Option<&str>,

@@ -21,8 +21,7 @@ const BODY: usize = 100_000;
 #[error("the title is blank")]
 pub struct BlankTitle;
 
-/// Returns a one-line title. Line breaks, control characters and bidirectional overrides become one
-/// space.
+/// Returns a one-line title: line breaks, controls and bidirectional overrides become one space.
 pub fn clean_title(title: &str) -> Result<String, BlankTitle> {
     let is_gap = |c: char| c.is_whitespace() || steers(c) || matches!(c, '\u{61c}' | '\u{feff}');
     let words: Vec<&str> = title.split(is_gap).filter(|word| !word.is_empty()).collect();
@@ -46,8 +45,7 @@ pub struct Task {
     pub left_out: usize,
 }
 
-/// Returns the task for an issue. Omits Saihai's own labels, because they only show the issue's
-/// state (I-24).
+/// Returns the task for an issue, without Saihai's own labels: they only show its state (I-24).
 pub fn task(issue: &Issue, label_prefix: &str) -> Result<Task, BlankTitle> {
     let title = clean_title(&issue.title)?;
     let name = match issue.source {
@@ -74,9 +72,8 @@ pub fn task(issue: &Issue, label_prefix: &str) -> Result<Task, BlankTitle> {
     Ok(Task { text, left_out })
 }
 
-/// Matches text that triggers a forge: mentions, closing keywords with an issue, and numeric
-/// character references that could hide either. Includes preceding backslashes, because they would
-/// escape the added backtick.
+/// Matches what triggers a forge: mentions, closing keywords with an issue, and numeric character references
+/// that could hide either. Includes backslashes before it, which would escape the added backtick.
 static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
     let acted_on = r"(?xi)
         \\* @ \w [\w/-]*
@@ -86,8 +83,7 @@ static ACTED_ON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(acted_on).expect("a regular expression")
 });
 
-/// Matches the same triggers in a plain-text title, split before the number or name. Skips mail
-/// addresses.
+/// Matches the same triggers in a plain-text title, split before number or name. Skips mail addresses.
 static IN_A_TITLE: LazyLock<Regex> = LazyLock::new(|| {
     let acted_on = r"(?xi)
         (?<mark> \B @
@@ -97,9 +93,8 @@ static IN_A_TITLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(acted_on).expect("a regular expression")
 });
 
-/// Turns every `@name`, closing keyword with `#1`, HTML comment and image into code. The text then
-/// closes no issue, notifies no one, hides nothing and loads nothing. Existing code stays
-/// unchanged.
+/// Turns every `@name`, closing keyword with `#1`, HTML comment and image into code, so that the text closes
+/// no issue, notifies no one, hides nothing and loads nothing. Existing code stays.
 pub fn inert(text: &str) -> String {
     let fence = "`".repeat(longest_run(text) + 1);
     let (mut inert, mut at) = (String::with_capacity(text.len()), 0);

@@ -85,8 +85,7 @@ pub(crate) fn load(
     }
 }
 
-/// Returns the declared language, or else detects it from the piece's values and files. Comments do not
-/// count.
+/// Returns the declared language, or detects it from the piece's values and files, not from comments.
 fn language(piece: &Piece, document: &Document, reader: &PieceReader<'_>) -> Language {
     let said = piece.language.as_deref().and_then(Language::named);
     said.unwrap_or_else(|| {
@@ -108,8 +107,7 @@ fn without_echoes(diagnostics: Diagnostics, parameters: &[DocumentPath]) -> Diag
     kept.collect()
 }
 
-/// Adds the findings about the workflow. After errors, it adds only those that cannot be a consequence of
-/// them.
+/// Adds the findings about the workflow; after errors, only those that cannot be their consequence.
 fn report_findings(workflow: &Workflow, spots: &Spots, diagnostics: &mut Diagnostics) {
     let sound = !diagnostics.has_errors();
     for finding in check::check(workflow) {

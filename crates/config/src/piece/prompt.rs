@@ -246,10 +246,7 @@ pub(super) struct PieceWords {
 
 impl PieceWords {
     pub(super) fn of(language: Language) -> &'static Self {
-        match language {
-            Language::Japanese => &JAPANESE,
-            Language::English => &ENGLISH,
-        }
+        language.pick(&ENGLISH, &JAPANESE)
     }
 }
 

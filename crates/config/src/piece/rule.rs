@@ -226,7 +226,7 @@ pub(crate) enum MovementCondition {
     Findings(Severity),
     /// The review agent has no findings of this severity or higher.
     NoFindings(Severity),
-    /// The program ended so.
+    /// The program ended within this range.
     Exit(ProgramExitRange),
     /// The JSON that the program printed has this word at this pointer.
     Json { pointer: String, word: String },

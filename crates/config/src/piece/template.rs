@@ -1,7 +1,6 @@
 //! Templates: text with variables, parsed once when a piece is loaded.
 //!
-//! A template becomes a list of parts here. Text inserted at run time is therefore never parsed for variables
-//! (P-27).
+//! A template becomes a list of parts here, so text inserted at run time is never parsed (P-27).
 
 use saihai_model::{PromptPart, ValueForm, Variable};
 

@@ -1,5 +1,4 @@
-//! Texts of a piece: inline, in files, or in the facet directories (P-8). Each file is read once, before the run
-//! starts (P-6).
+//! Texts of a piece: inline, in files or in facet directories (P-8), each read once before the run (P-6).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,3 @@
-//! Reads one agent file.
-
 use saihai_model::Millis;
 
 use super::patterns::{NamePattern, PathPattern};
@@ -17,8 +15,7 @@ pub(super) struct ReadAgent {
     pub(super) named: Location,
 }
 
-/// Reads an agent and charges its patterns to the memory budget. If it returns `None`, it has added
-/// errors and charged nothing.
+/// Reads an agent and charges its patterns to the memory budget. `None`: errors added, nothing charged.
 pub(super) fn read(
     document: &Document,
     room: &mut PatternMemory,
@@ -162,8 +159,7 @@ impl AgentFileReader<'_, '_> {
         applicability
     }
 
-    /// Stops at the first pattern that exceeds the budget: the next ones would cost as much and
-    /// fail the same way.
+    /// Stops at the first pattern that exceeds the budget: the next ones would fail the same way.
     fn content_patterns(&mut self, fields: &Fields<'_>) -> Vec<PythonRegex> {
         let mut patterns = Vec::new();
         for pattern in fields.texts("content_patterns").unwrap_or_default() {

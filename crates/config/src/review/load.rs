@@ -304,10 +304,7 @@ pub fn copies(root: &Path, language: Language) -> Vec<NewFile> {
 
 impl BuiltInAgent {
     pub(super) fn text(&self, language: Language) -> &'static str {
-        match language {
-            Language::English => self.english,
-            Language::Japanese => self.japanese,
-        }
+        language.pick(self.english, self.japanese)
     }
 
     /// Returns the text of a copy, with a first line that names the original.

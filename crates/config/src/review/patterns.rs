@@ -192,8 +192,7 @@ impl SetLetter {
     }
 }
 
-/// A pattern for paths relative to the project root. A pattern that ends in `/` matches everything
-/// below it.
+/// A pattern for paths from the project root. One that ends in `/` matches everything below it.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     source: String,

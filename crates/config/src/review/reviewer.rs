@@ -129,10 +129,7 @@ pub struct ReviewerWords {
 
 impl ReviewerWords {
     pub fn of(language: Language) -> &'static Self {
-        match language {
-            Language::English => &ENGLISH,
-            Language::Japanese => &JAPANESE,
-        }
+        language.pick(&ENGLISH, &JAPANESE)
     }
 }
 

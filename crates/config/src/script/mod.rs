@@ -1,7 +1,6 @@
 //! Script files: written replies for the `script` provider.
 //!
-//! A mapping with `script: 1` is a Saihai script. A list at the top level is a TAKT mock scenario,
-//! read unchanged.
+//! A mapping with `script: 1` is a Saihai script; a list is a TAKT mock scenario, read unchanged.
 
 mod reply;
 mod tables;
@@ -176,8 +175,7 @@ impl<'a> TargetNames<'a> {
         !target.judge && turn.is_some_and(|turn| turn.program.is_some())
     }
 
-    /// Returns the answer form of the named gate, or `None` without a workflow. Reports a name that
-    /// is not a gate.
+    /// Returns the answer form of a gate, or `None` without a workflow. Reports a name that is not a gate.
     fn gate(&self, written: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Wants> {
         let gates = |(id, stage): (&'a StageId, &'a Stage)| match &stage.does {
             Activity::Gate(gate) => Some((id.as_str(), gate.wants)),

@@ -250,8 +250,7 @@ fn run(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptRun> 
     Some(ScriptRun { argv, exit })
 }
 
-/// Reads a TAKT mock scenario: a list of entries, each used once. Entries for a persona take precedence over
-/// general ones.
+/// Reads a TAKT mock scenario, whose entries are used once. Those for a persona take precedence.
 pub(super) fn read_scenario(document: &Document, diagnostics: &mut Diagnostics) -> Script {
     let entries = document.cursor();
     let replies = entries.items().filter_map(|one| entry(&one, diagnostics)).collect();

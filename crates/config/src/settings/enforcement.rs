@@ -8,8 +8,7 @@ use super::Settings;
 use crate::diagnostic::{Area, Diagnostic, Diagnostics};
 
 impl Settings {
-    /// Rejects providers that cannot enforce the permission of a turn. Warns about tools that they
-    /// cannot disable.
+    /// Rejects providers that cannot enforce a turn's permission. Warns about tools they cannot disable.
     pub fn check_enforcement(&self, workflow: &Workflow) -> Diagnostics {
         let mut diagnostics = Diagnostics::new();
         let mut said: Vec<(&ProviderName, Permission)> = Vec::new();

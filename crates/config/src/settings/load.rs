@@ -361,8 +361,7 @@ impl Variables {
     }
 }
 
-/// Returns the project root: the git top level, else the nearest ancestor with project files, else
-/// the directory itself.
+/// Returns the git top level, else the nearest ancestor with project files, else the directory itself.
 pub fn project_root(source: &dyn Source, directory: &Path) -> PathBuf {
     let holds = |names: &[&str]| {
         directory

@@ -110,8 +110,7 @@ setting_types! {
     MergeMethod: |node| MergeMethod::named(node.as_text()?);
 }
 
-/// Maximum length of a label prefix. Forges allow 50 characters, and the longest suffix takes 11
-/// with its colon.
+/// Maximum length of a label prefix. Forges allow 50 characters; suffix and colon take up to 11.
 const LABEL_PREFIX: usize = 39;
 
 /// Returns the problem of a text and a suggested fix.

@@ -32,8 +32,7 @@ enum BlockHandler {
 }
 
 impl BlockActions {
-    /// Reads `actions`. If they are off, the run looks for no blocks. `github` is true if the agent may use
-    /// GitHub.
+    /// Reads `actions`. If they are off, the run looks for no blocks. `github`: the agent may use GitHub.
     pub(super) fn read(actions: &FileSection<'_>, github: bool, diagnostics: &mut Diagnostics) -> Self {
         let types = actions.words("types").unwrap_or_default().into_iter();
         let usual = |kind: String| {
@@ -76,8 +75,7 @@ impl BlockActions {
         [plan, review, advance].iter().any(|signal| self.signals(signal))
     }
 
-    /// Returns the blocks to look for in a reply. Completion by a signal needs its block even if actions are
-    /// off.
+    /// Returns the blocks to look for. Completion by a signal needs its block even if actions are off.
     pub(super) fn blocks(&self, completion: Option<&AgentCompletion>) -> Option<Blocks> {
         let mut uses: IndexMap<String, BlockUse> = self
             .uses

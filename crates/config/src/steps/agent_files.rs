@@ -331,8 +331,7 @@ impl AgentPaths<'_> {
         Ok(path)
     }
 
-    /// Returns true if links lead from a path out of the project. For a missing file, the last existing
-    /// directory decides.
+    /// Returns true if links lead out of the project, for a missing file by its last existing directory.
     pub(super) fn is_outside(&self, path: &Path) -> bool {
         let real = path.ancestors().find_map(|existing| self.source.canonical(existing).ok());
         let Some(real) = real else { return false };

@@ -1,5 +1,4 @@
-//! Gates: a field of the reply selects the next step (S-15). Validators run before a gate closes the flow
-//! (S-16). Reader and lowering.
+//! Gates: a reply's field selects the next step (S-15); validators run before it closes the flow (S-16).
 
 use std::collections::BTreeMap;
 
@@ -495,8 +494,7 @@ pub(super) fn reply_shaping(step: &AgentStep) -> Shaping {
     Shaping { fixed, lifted: lifted.collect() }
 }
 
-/// Returns the conditions for closing a step, and then the action on the issue (S-61). `written` is the file
-/// that declares the validators.
+/// Returns the proofs to close a step, then the action on the issue (S-61). `written`: the validators' file.
 pub(super) fn closing_proofs(step: &AgentStep, written: &str, closure: Option<&IssueClosure>) -> Vec<Proof> {
     let Some(gate) = step.gate().filter(|gate| gate.completes()) else { return Vec::new() };
     let proof = |name: &str, does, once, refuted| Proof {

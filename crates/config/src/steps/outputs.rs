@@ -1,5 +1,4 @@
-//! JSON output that a reply must contain: the short form, a JSON Schema, or a schema in a separate file
-//! (S-8, S-14, S-45).
+//! JSON output of a reply: the short form, a JSON Schema, or a schema in its own file (S-8, S-14, S-45).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -359,8 +358,7 @@ pub(super) struct UnusableSchema {
     pub(super) hint: Option<String>,
 }
 
-/// Compiles a schema the same way as judgment. A reply is an object, so a schema that rejects all objects is
-/// unusable.
+/// Compiles a schema as judgment does. A reply is an object, so it must not reject all objects.
 pub(super) fn unusable_parts(schema: &Json) -> Vec<UnusableSchema> {
     if let Err(errors) = JsonSchema::compile(schema) {
         let unusable = errors.into_iter().map(|error| {

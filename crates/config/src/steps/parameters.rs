@@ -71,8 +71,7 @@ impl Parameter {
         Some(parameter)
     }
 
-    /// Converts the given values, or returns the reason why they are invalid. `given` has one item per use of
-    /// the flag.
+    /// Converts the values, or returns why they are invalid. `given` has one item per use of the flag.
     pub(super) fn value(&self, given: &[&str]) -> Result<Json, String> {
         let last = given.last().copied().unwrap_or_default();
         let value = match self.kind {

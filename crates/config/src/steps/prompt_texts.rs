@@ -1,5 +1,4 @@
-//! Prompts of a turn: the agent's own text with its variables, and the lines that Saihai adds (S-37, S-46, S-47,
-//! S-52, S-55).
+//! Prompts of a turn: the agent's text with its variables, and Saihai's lines (S-37, S-46, S-47, S-52, S-55).
 
 use indexmap::IndexSet;
 use saihai_model::{
@@ -322,10 +321,7 @@ pub(super) struct PromptPhrases {
 
 impl PromptPhrases {
     pub(super) fn of(language: Language) -> &'static Self {
-        match language {
-            Language::Japanese => &JAPANESE,
-            Language::English => &ENGLISH,
-        }
+        language.pick(&ENGLISH, &JAPANESE)
     }
 }
 

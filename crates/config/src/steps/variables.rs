@@ -1,5 +1,4 @@
-//! Variables of prompts and their sources: inputs, outputs, parameters and Saihai's own (S-11, S-41, S-51,
-//! S-52).
+//! Variables of prompts: inputs, outputs, parameters and Saihai's own (S-11, S-41, S-51, S-52).
 
 use std::collections::BTreeMap;
 
@@ -178,8 +177,7 @@ impl AgentVariables {
         self.source(step, name).map(|source| source.describe(name))
     }
 
-    /// Returns the output keys that a step must not use, because their variable names have other sources
-    /// (S-11).
+    /// Returns output keys that a step must not use: their variables have other sources (S-11).
     pub(super) fn taken(&self, step: &str) -> BTreeMap<String, String> {
         let prefix = output_name(step, "");
         let is_own = |name: &str, source: &VariableSource| match &source.supply {

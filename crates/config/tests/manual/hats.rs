@@ -6,8 +6,8 @@ use saihai_config::{
     Definition, Dialect, LoadedDefinition, MemorySource, Options, Origin, ProjectPaths, Settings, load,
 };
 
-use crate::page::{Block, blocks, examples, read};
-use crate::pieces::codes;
+use crate::page::{Block, blocks, read};
+use crate::pieces::{check_definitions, codes};
 
 /// Loads hats from a file called `name`.
 pub(crate) fn try_out(name: &str, hats: &str, files: &[(&str, &str)]) -> LoadedDefinition {
@@ -65,18 +65,5 @@ fn the_reference_has_every_key_of_a_hats_file() {
 // H-63, H-64, K-40
 #[test]
 fn the_examples_of_every_diagnostic_of_hats_are_right_about_what_is_wrong() {
-    let examples = examples(&["hats"]);
-    assert!(examples.len() > 50, "only {}", examples.len());
-    for block in examples {
-        let loaded = try_out("orch.yml", &block.text, &[("notes.md/x", "")]);
-        let has = codes(&loaded).contains(&block.heading);
-        match block.info.as_str() {
-            "yaml wrong" => assert!(has, "{}: {:?}\n{}", block.heading, codes(&loaded), block.text),
-            "yaml right" => {
-                assert!(!has, "{} is still said\n{}", block.heading, block.text);
-                assert!(loaded.workflow.is_some(), "{}: {:?}", block.heading, codes(&loaded));
-            }
-            other => panic!("an example is `wrong` or `right`, not {other:?}"),
-        }
-    }
+    check_definitions(&["hats"], "yaml", 50, |text| try_out("orch.yml", text, &[("notes.md/x", "")]));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use saihai_config::issues::load_folder;
 use saihai_config::{Diagnostics, MemorySource};
 
-use crate::page::{blocks, examples, read};
+use crate::page::{blocks, check_examples, read};
 
 const FOLDER: &str = "/p/.saihai/issues";
 
@@ -32,18 +32,7 @@ fn found(text: &str) -> Vec<String> {
 // K-40
 #[test]
 fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
-    let examples = examples(&["work"]);
-    assert!(examples.len() > 20, "only {}", examples.len());
-    for block in examples {
-        let (code, found) = (&block.heading, found(&block.text));
-        match block.info.as_str() {
-            "text wrong" => {
-                assert!(found.iter().all(|one| one == code) && !found.is_empty(), "{code}: {found:?}")
-            }
-            "text right" => assert!(found.is_empty(), "{code}: {found:?}"),
-            other => panic!("an example is `wrong` or `right`, not {other:?}"),
-        }
-    }
+    check_examples(&["work"], "text", 20, found);
 }
 
 #[test]

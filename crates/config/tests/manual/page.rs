@@ -92,3 +92,24 @@ pub(crate) fn examples(areas: &[&str]) -> Vec<Block> {
     let all = PAGES.iter().flat_map(|page| blocks(&read(page)));
     all.filter(|block| of_areas(block) && is_example(block)).collect()
 }
+
+/// Checks the examples of diagnostics: a wrong one gives only its own diagnostic, a right one gives none.
+pub(crate) fn check_examples(
+    areas: &[&str],
+    language: &str,
+    more_than: usize,
+    found: impl Fn(&str) -> Vec<String>,
+) {
+    let examples = examples(areas);
+    assert!(examples.len() > more_than, "only {}", examples.len());
+    for block in examples {
+        let (code, found) = (&block.heading, found(&block.text));
+        match block.info.strip_prefix(language) {
+            Some(" wrong") => {
+                assert!(found.iter().all(|one| one == code) && !found.is_empty(), "{code}: {found:?}")
+            }
+            Some(" right") => assert!(found.is_empty(), "{code}: {found:?}"),
+            Some(_) | None => panic!("an example is `wrong` or `right`, not {:?}", block.info),
+        }
+    }
+}

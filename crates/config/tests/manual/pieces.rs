@@ -28,6 +28,30 @@ pub(crate) fn codes(loaded: &LoadedDefinition) -> Vec<String> {
     loaded.diagnostics.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
 }
 
+/// Checks the examples of definitions: a wrong one gives its diagnostic among others, a right one loads without it.
+pub(crate) fn check_definitions(
+    areas: &[&str],
+    language: &str,
+    more_than: usize,
+    load: impl Fn(&str) -> LoadedDefinition,
+) {
+    let examples = examples(areas);
+    assert!(examples.len() > more_than, "only {}", examples.len());
+    for block in examples {
+        let loaded = load(&block.text);
+        let codes = codes(&loaded);
+        let has = codes.contains(&block.heading);
+        match block.info.strip_prefix(language) {
+            Some(" wrong") => assert!(has, "{}: {codes:?}\n{}", block.heading, block.text),
+            Some(" right") => {
+                assert!(!has, "{} is still said\n{}", block.heading, block.text);
+                assert!(loaded.workflow.is_some(), "{}: {codes:?}", block.heading);
+            }
+            Some(_) | None => panic!("an example is `wrong` or `right`, not {:?}", block.info),
+        }
+    }
+}
+
 #[test]
 fn every_example_of_the_reference_loads_without_errors_or_warnings() {
     let blocks = blocks(&read("docs/reference/piece.md"));
@@ -49,18 +73,5 @@ fn every_example_of_the_reference_loads_without_errors_or_warnings() {
 #[test]
 fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
     let files = [(".takt/pieces/coder.md", "You write code.\n"), (".takt/pieces/blank.md", "\n")];
-    let examples = examples(&["piece", "workflow"]);
-    assert!(examples.len() > 60, "only {}", examples.len());
-    for block in examples {
-        let loaded = try_out(&block.text, &files);
-        let has = codes(&loaded).contains(&block.heading);
-        match block.info.as_str() {
-            "yaml wrong" => assert!(has, "{}: {:?}\n{}", block.heading, codes(&loaded), block.text),
-            "yaml right" => {
-                assert!(!has, "{} is still said\n{}", block.heading, block.text);
-                assert!(loaded.workflow.is_some(), "{}: {:?}", block.heading, codes(&loaded));
-            }
-            other => panic!("an example is `wrong` or `right`, not {other:?}"),
-        }
-    }
+    check_definitions(&["piece", "workflow"], "yaml", 60, |text| try_out(text, &files));
 }

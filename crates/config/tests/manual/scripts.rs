@@ -8,7 +8,7 @@ use saihai_config::{
 };
 use saihai_model::Workflow;
 
-use crate::page::{blocks, examples, read};
+use crate::page::{blocks, check_examples, read};
 
 /// The workflow that the example scripts reply to.
 const PIECE: &str = "name: example
@@ -64,16 +64,5 @@ fn every_example_of_the_reference_is_right() {
 // K-40
 #[test]
 fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
-    let examples = examples(&["script"]);
-    assert!(examples.len() > 20, "only {}", examples.len());
-    for block in examples {
-        let (code, found) = (&block.heading, found(&block.text, Format::Yaml));
-        match block.info.as_str() {
-            "yaml wrong" => {
-                assert!(found.iter().all(|one| one == code) && !found.is_empty(), "{code}: {found:?}")
-            }
-            "yaml right" => assert!(found.is_empty(), "{code}: {found:?}"),
-            other => panic!("an example is `wrong` or `right`, not {other:?}"),
-        }
-    }
+    check_examples(&["script"], "yaml", 20, |text| found(text, Format::Yaml));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use saihai_config::{Diagnostics, MemorySource, SETTINGS, Settings, SettingsFrom, Severity, Variables};
 
-use crate::page::{blocks, examples, read};
+use crate::page::{blocks, check_examples, read};
 
 pub(crate) fn load(text: &str) -> Diagnostics {
     let source = MemorySource::new([("/u/config.toml", text)]);
@@ -60,16 +60,5 @@ fn every_setting_of_the_kernel_is_in_the_reference() {
 // K-40
 #[test]
 fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
-    let examples = examples(&["settings", "provider"]);
-    assert!(examples.len() > 15, "only {}", examples.len());
-    for block in examples {
-        let (code, found) = (&block.heading, found(&block.text));
-        match block.info.as_str() {
-            "toml wrong" => {
-                assert!(found.iter().all(|one| one == code) && !found.is_empty(), "{code}: {found:?}")
-            }
-            "toml right" => assert!(found.is_empty(), "{code}: {found:?}"),
-            other => panic!("an example is `wrong` or `right`, not {other:?}"),
-        }
-    }
+    check_examples(&["settings", "provider"], "toml", 15, found);
 }

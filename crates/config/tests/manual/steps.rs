@@ -7,7 +7,8 @@ use saihai_config::{
 };
 use serde_json::{Map, Value as Json};
 
-use crate::page::{blocks, examples, read};
+use crate::page::{blocks, read};
+use crate::pieces::{check_definitions, codes};
 
 const HOME: &str = "/p/.agent/tailor";
 
@@ -71,27 +72,10 @@ fn try_out(example: &str) -> LoadedDefinition {
     load(&source, &places, &definition, &options, &Settings::default())
 }
 
-fn codes(loaded: &LoadedDefinition) -> Vec<String> {
-    loaded.diagnostics.iter().map(|diagnostic| diagnostic.code.to_string()).collect()
-}
-
 // K-40
 #[test]
 fn the_examples_of_every_diagnostic_are_right_about_what_is_wrong() {
-    let examples = examples(&["steps"]);
-    assert!(examples.len() > 60, "only {}", examples.len());
-    for block in examples {
-        let loaded = try_out(&block.text);
-        let has = codes(&loaded).contains(&block.heading);
-        match block.info.as_str() {
-            "json wrong" => assert!(has, "{}: {:?}\n{}", block.heading, codes(&loaded), block.text),
-            "json right" => {
-                assert!(!has, "{} is still said\n{}", block.heading, block.text);
-                assert!(loaded.workflow.is_some(), "{}: {:?}", block.heading, codes(&loaded));
-            }
-            other => panic!("an example is `wrong` or `right`, not {other:?}"),
-        }
-    }
+    check_definitions(&["steps"], "json", 60, try_out);
 }
 
 // S-8, section 8 of the format

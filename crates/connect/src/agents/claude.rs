@@ -271,8 +271,7 @@ impl ClaudePermissions {
 }
 
 /// Returns the permission mode. Bypass mode writes anywhere and uses every tool of connected servers, also
-/// those the turn does not name. So only a turn with full permission that names no such tool gets bypass
-/// mode.
+/// those the turn does not name. So only a turn with full permission that names no such tool gets it.
 fn mode(ask: &Ask) -> &'static str {
     match ask.permission {
         Permission::ReadOnly => "default",

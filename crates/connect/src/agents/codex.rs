@@ -435,8 +435,7 @@ const JUST_PAST: SignedDuration = SignedDuration::from_hours(1);
 
 /// Returns when to try again: `try again at Jan 15th, 2027 8:00 AM`, or only a time of day, in local time.
 ///
-/// Codex cuts off the seconds, so the result is the end of that minute. At its start the limit may still
-/// apply.
+/// Codex cuts off the seconds. The result is the end of that minute: earlier the limit may still apply.
 fn retry_time(message: &str, now: &Zoned) -> Option<Moment> {
     static DAY: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(

@@ -74,8 +74,7 @@ impl AgentProgram for CommandAgent {
     }
 }
 
-/// Maximum length of an argument: 128 KiB on Linux including the final zero, which is the lowest limit of all
-/// systems.
+/// Maximum length of an argument: 128 KiB with the final zero on Linux, the lowest limit of all systems.
 const LONGEST_ARGUMENT: u64 = 128 * 1024 - 1;
 
 /// Returns the prompt as an argument, for programs that cannot read it from standard input.

@@ -144,8 +144,7 @@ fn policy_file(ask: &Ask) -> Result<String, Failure> {
     Ok(file)
 }
 
-/// Returns a policy that allows these tools and denies all others, including those of MCP servers. 999 is the
-/// highest priority.
+/// Returns a policy that denies all but these tools, also those of MCP servers. 999 is the highest priority.
 fn policy(tools: &[&str]) -> String {
     format!(
         "[[rule]]\ntoolName = {}\ndecision = \"allow\"\npriority = 999\n\n\

@@ -31,8 +31,7 @@ pub(crate) fn of(kind: ProviderKind) -> Option<&'static dyn AgentProgram> {
     all().iter().copied().find(|agent| agent.profile().kind == kind)
 }
 
-/// Finds a project file that the program executes at start, regardless of its arguments. Returns its path
-/// from the root.
+/// Finds a project file that the program always executes at start. Returns its path from the root.
 pub fn code_of_project(kind: ProviderKind, root: &Path) -> Option<PathBuf> {
     of(kind)?.code_of_project(root)
 }

@@ -45,7 +45,7 @@ pub(super) enum ConversationEnd {
     /// The process was silent for too long.
     Silence(Millis),
     /// The process announced a wait and waited too long:
-    /// [`AgentListener::pause`](crate::agent::Listener::pause).
+    /// [`AgentListener::pause`](crate::agent::AgentListener::pause).
     Paused,
     /// The process reported the end of the turn but did not exit.
     Lingered,

@@ -1,8 +1,7 @@
 //! Splits a stream into lines, and shortens a JSON line that is too long for memory.
 //!
 //! A line is long because of a text in it, such as a file or a message. Such a text is cut to its last part,
-//! which is also the part of a long message that counts (C-52). Everything else in the line stays, so it
-//! keeps its meaning.
+//! which is also the part of a long message that counts (C-52). Everything else in the line stays.
 
 use std::io;
 use std::io::{BufRead as _, BufReader, Read};
@@ -160,8 +159,7 @@ impl LineShortener {
         true
     }
 
-    /// Cuts the current text: first to the usual length, then to the short one. Returns false if that is not
-    /// enough.
+    /// Cuts the current text to the usual length, then to the short one. Returns false if that is not enough.
     fn shorten(&mut self) -> bool {
         for longest in [self.longest(), SHORT_TEXT] {
             if self.line.len() <= LINE {
@@ -234,8 +232,7 @@ impl LineShortener {
     }
 }
 
-/// Returns the start of the first character at or after a position: not inside a character, an escape or a
-/// surrogate pair.
+/// Returns the first position from here that is not inside a character, an escape or a surrogate pair.
 fn next_character(text: &[u8], place: usize) -> usize {
     let mut at = 0;
     while let Some(backslash) =

@@ -412,8 +412,7 @@ impl ErrorOutput {
 /// Maximum length of the kept text; the end is kept.
 const LONGEST: usize = 1024 * 1024;
 
-/// Messages and model calls, for any program. One call covers every message and tool start up to the first
-/// tool result.
+/// Messages and model calls. One call covers every message and tool start up to the first tool result.
 #[derive(Debug, Default)]
 pub(super) struct CallCounter {
     most: Option<u32>,

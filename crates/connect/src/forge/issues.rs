@@ -128,8 +128,7 @@ impl Github {
         Ok(issues)
     }
 
-    /// Opens an issue. Issues with the same text are indistinguishable, so the caller must not retry after a
-    /// lost answer.
+    /// Opens an issue. Do not retry after a lost answer: issues with the same text are indistinguishable.
     pub async fn open_issue(&self, new: &NewIssue) -> Result<Issue, ForgeError> {
         let what = format!("a new issue of `{}`", self.repository);
         let made: RawIssue = self.change(Method::POST, &self.path("/issues"), new, &what).await?;
@@ -145,8 +144,7 @@ impl Github {
         Ok(())
     }
 
-    /// Reads the blockers of an issue. A forge without this relation answers "not found", which counts as
-    /// none.
+    /// Reads the blockers of an issue. A forge without this relation answers "not found": none.
     pub async fn blocked_by(&self, number: IssueNumber) -> Result<BlockedBy, ForgeError> {
         let what = format!("what blocks issue {number}");
         let first = self.path(&format!("/issues/{}/dependencies/blocked_by?per_page=100", number.get()));
@@ -198,8 +196,7 @@ impl Github {
         Ok(made.into())
     }
 
-    /// Gives an issue these status labels and removes the other exclusive ones. Other labels stay. It writes
-    /// nothing if nothing changes.
+    /// Sets these status labels and removes the other exclusive ones. It writes only if something changes.
     pub async fn set_status(
         &self,
         number: IssueNumber,

@@ -1,5 +1,4 @@
-//! Sends requests to a forge, and classifies its errors: one host only, a deadline, a size limit, and a cache
-//! of tagged answers.
+//! Sends requests to a forge: one host, a deadline, a size limit, a cache of tagged answers, error classes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

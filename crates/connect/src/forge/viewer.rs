@@ -24,8 +24,7 @@ pub(crate) enum ForgePageKind {
     PullRequest,
 }
 
-/// Reads issues and pull requests for a model. It finds the token on first use; the token never leaves this
-/// module.
+/// Reads issues and pull requests for a model. The token is found on first use and stays in this module.
 #[derive(Clone)]
 pub(crate) struct ForgeViewer {
     place: ForgeRepository,

@@ -12,8 +12,7 @@ use crate::http::api::{AnswerStop, ModelAnswer, ModelToolCall, StreamListener, S
 use crate::http::api::{ModelRequest, ToolResult};
 use crate::structured::ANSWER;
 
-/// Maximum number of tokens in one answer. The API requires a number, and all its current models support this
-/// one.
+/// Maximum number of tokens in an answer. The API requires a number; all its current models support it.
 const MAX_TOKENS: u64 = 32_000;
 
 pub(super) fn body(request: &ModelRequest<'_>) -> Value {
@@ -117,8 +116,7 @@ impl StreamListener for AnthropicStream {
         Ok(StreamState::More)
     }
 
-    /// Returns the token counts. The API counts cached tokens separately from `input_tokens`; here they are
-    /// input.
+    /// Returns the token counts. Cached tokens, which the API counts separately, are input here.
     fn usage(&self) -> Usage {
         let count = |name: &str| self.counts.get(name).and_then(Value::as_u64);
         let cached = count("cache_read_input_tokens");

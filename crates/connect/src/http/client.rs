@@ -27,8 +27,7 @@ pub(crate) fn client_builder(redirects: Policy) -> ClientBuilder {
         .retry(reqwest::retry::never())
 }
 
-/// Returns a TLS configuration without certificates. Plain HTTP needs none, so a machine without any can
-/// still reach itself.
+/// Returns TLS without certificates, so that a machine without any can still use plain HTTP.
 fn no_certificates() -> Result<rustls::ClientConfig, String> {
     let provider = rustls::crypto::ring::default_provider();
     let config =
@@ -56,8 +55,7 @@ pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
         && one.port_or_known_default() == other.port_or_known_default()
 }
 
-/// Returns the innermost message of an error, without the URL. The outer messages only say that something
-/// inside failed.
+/// Returns the innermost message of an error, without the URL. The outer ones only say that it failed.
 pub(crate) fn root_cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;

@@ -54,8 +54,7 @@ impl<'a> ModelExchange<'a> {
         Ok(Self { service, client })
     }
 
-    /// Sends a request and passes the answer to the listener until its end. `body` builds the request, for a
-    /// stream or not.
+    /// Sends a request and passes the whole answer to the listener. `body` builds it, for a stream or not.
     pub(super) async fn hear(
         &self,
         body: &(dyn Fn(bool) -> Vec<u8> + Sync),

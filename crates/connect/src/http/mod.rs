@@ -4,8 +4,7 @@
 //! ([`exchange`]) and runs the tools that the model requests ([`tools`]). It repeats this until the model has
 //! answered. The differences between the two APIs are pure code in [`anthropic`] and [`openai`].
 //!
-//! Deliberately absent: retries, waiting and fallbacks, which belong to the engine, and tools that write or
-//! run anything.
+//! Deliberately absent: retries, waiting and fallbacks (the engine's), and tools that write or run anything.
 
 mod anthropic;
 mod api;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use reqwest::Url;
-use saihai_model::{Ask, ProviderName, ProviderSettings};
+use saihai_model::{Ask, ProviderKind, ProviderName, ProviderSettings};
 pub(crate) use tools::WebAccess;
 pub(crate) use turn::HttpTurn;
 
@@ -44,6 +43,11 @@ pub(crate) struct ModelService {
     web: WebAccess,
     /// The server has shown that it cannot stream, in this turn or an earlier one.
     cannot_stream: Arc<AtomicBool>,
+}
+
+/// Returns the variable that usually holds the key of a provider that uses HTTP.
+pub(crate) fn usual_key_variable(kind: ProviderKind) -> Option<&'static str> {
+    ModelApi::of(kind).map(ModelApi::key_variable)
 }
 
 #[derive(Clone)]

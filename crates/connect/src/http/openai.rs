@@ -180,8 +180,7 @@ impl OpenaiCallPart {
     }
 }
 
-/// Returns a call in the form of the conversation. Servers would reject every later request if the input were
-/// not JSON.
+/// Returns a call for the conversation. Servers reject all later requests if its input is not JSON.
 fn written(call: &ModelToolCall) -> Value {
     let arguments = call.input.as_ref().map_or_else(|_| "{}".to_owned(), Value::to_string);
     json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })

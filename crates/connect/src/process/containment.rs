@@ -1,5 +1,4 @@
-//! Finds and ends the processes of an agent: by their mark, by their ancestors, or by their control group
-//! (C-57, C-58).
+//! Finds and ends an agent's processes by their mark, ancestors or control group (C-57, C-58).
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -166,8 +165,7 @@ const RUN: &str = "SAIHAI_RUN";
 const TURN: &str = "SAIHAI_TURN";
 const DIRECTORY: &str = "SAIHAI_RUN_DIRECTORY";
 
-/// Variables with the run and the turn of a process. The directory distinguishes runs of the same name in two
-/// projects.
+/// Variables with the run and turn of a process. The directory distinguishes runs of the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessMark {
     run: String,
@@ -212,8 +210,7 @@ pub struct CurrentTurn {
 }
 
 impl CurrentTurn {
-    /// Reads the turn of this process from its environment. If there is one, this process is an agent or a
-    /// program of one.
+    /// Reads the turn from the environment. If there is one, this process is an agent or a program of one.
     pub fn of_this_process() -> Option<Self> {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         let call = std::env::var_os(TURN)?.to_string_lossy().into_owned();

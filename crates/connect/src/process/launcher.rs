@@ -3,9 +3,8 @@
 //! Before the agent's first instruction, the process itself must arrange some things: that it dies with us,
 //! and that it leads its own session. A separate program can do this without unsafe code.
 //!
-//! On Linux the launcher starts itself a second time. The first process stays as a
-//! [`supervisor`](super::supervisor), the second becomes the agent program. Elsewhere the launcher becomes
-//! the agent program directly.
+//! On Linux the launcher starts itself a second time. The first process stays as a supervisor, the second
+//! becomes the agent program. Elsewhere the launcher itself becomes it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -29,8 +28,7 @@ pub const ARGUMENT: &str = "__launch";
 /// Exit code of a launcher that cannot start the program; shells use the same one.
 pub(crate) const FAILED: u8 = 127;
 
-/// Exit code if the machine has no process or memory left for the program at the moment. `sendmail` uses the
-/// same one (`EX_TEMPFAIL`).
+/// Exit code if the machine lacks processes or memory for the program: `EX_TEMPFAIL`, as in `sendmail`.
 pub(crate) const EXHAUSTED: u8 = 75;
 
 /// The start of the line with the reason.

@@ -13,6 +13,7 @@ mod received;
 
 use std::ffi::{OsStr, OsString};
 
+use saihai_git::program_path::absolute_places;
 use saihai_model::ProviderSettings;
 
 pub(crate) use containment::ProcessMark;
@@ -22,7 +23,7 @@ pub(crate) use family::{
 };
 pub use program::{CommandEnd, CommandLine, CommandOutput, CommandSurroundings};
 pub(crate) use program::{ProgramEnd, ProgramRun, follow, not_run, run};
-pub use saihai_git::program_path::{NotFound, absolute_places, find};
+pub use saihai_git::program_path::find;
 
 const NAMES: [&str; 20] = [
     "PATH",

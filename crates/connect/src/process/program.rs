@@ -53,8 +53,7 @@ pub(crate) enum ProgramError {
     Wait { program: String, source: io::Error },
 }
 
-/// Runs a program to its end, or ends it, and drops its output. After it returns or is dropped, nothing of
-/// the program is left.
+/// Runs or ends a program and drops its output. After it returns or is dropped, nothing of it is left.
 pub(crate) async fn run(program: ProgramRun, stop: &CancellationToken) -> Result<ProgramEnd, ProgramError> {
     let (family, _) = start(&program, ProcessStreams::None)?;
     let over = wait_for(&family, &program, stop, std::future::pending()).await?;
@@ -190,8 +189,7 @@ fn start(
     ProcessTree::start(&start, streams).map_err(failed)
 }
 
-/// Waits until the program ends, is stopped, or reaches its time limit. Meanwhile it writes the input and
-/// reads the output.
+/// Writes the input and reads the output until the program ends, is stopped, or reaches its time limit.
 async fn wait_for(
     family: &ProcessTree,
     program: &ProgramRun,
@@ -296,8 +294,7 @@ impl CommandSurroundings {
         }
     }
 
-    /// Returns true if a program can be run. A relative path always counts, because an earlier step may still
-    /// create that program.
+    /// Returns true if a program can be run. A relative path counts: an earlier step may still create it.
     pub fn has(&self, program: &str) -> bool {
         let path = self.environment.iter().find(|(variable, _)| variable == "PATH");
         let is_relative = program.contains('/') && !program.starts_with('/');

@@ -1,8 +1,6 @@
-//! The time since processes last received TCP data: a sign of life for programs that print whole messages
-//! only.
+//! The time since processes last received TCP data: a sign of life if programs print whole messages.
 //!
-//! The kernel keeps this time for every socket. Its socket diagnostics (`sock_diag(7)`) report it without any
-//! privilege.
+//! The kernel keeps this time per socket. `sock_diag(7)` reports it without any privilege.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -23,8 +23,7 @@ use crate::run_session::RunSession;
 use crate::views::summarize;
 
 /// Performs actions that reach beyond the run and its files: worktrees, commits, pushes, pull requests,
-/// merges, reading an issue. The driver decides the time and records the outcome. It does not know the
-/// implementation.
+/// merges, reading an issue. The driver decides when, and records the outcome.
 pub trait ActionExecutor: fmt::Debug + Send + Sync {
     /// Performs one action. When stopped, it may leave the action undone, but not half done.
     fn perform(&self, request: ActionRequest, stop: CancellationToken) -> ActionFuture;
@@ -291,8 +290,7 @@ fn open_directory(session: &RunSession) -> io::Result<Beneath> {
     Beneath::open(&std::fs::canonicalize(&session.start().directory)?)
 }
 
-/// Builds the object that a handler reads (S-62): input from the definition, and the iteration that just
-/// ended.
+/// Builds the object that a handler reads (S-62): the definition's input and the iteration that ended.
 fn handler_input(session: &RunSession, call: &CallId, input: &Json) -> Result<String, DriverError> {
     let (run, directory) = (session.run(), session.directory());
     let carry = run.carry_after_round(session.workflow());

@@ -157,8 +157,7 @@ const POLL: Duration = Duration::from_millis(250);
 /// Grace period after Ctrl-C. The run must be parked within three seconds (K-22). An agent has two of them
 /// (C-56); this limit is for the rest.
 const GRACE_INTERRUPTED: Duration = Duration::from_millis(2_800);
-/// Grace period in other cases. An agent has five seconds to stop on request, ten after the signal, and one
-/// to exit (C-56).
+/// Grace period in other cases: five seconds to stop on request, ten after the signal, one to exit (C-56).
 const GRACE: Duration = Duration::from_secs(17);
 
 type Observer<'a> = &'a mut dyn FnMut(DriverEvent<'_>);

@@ -281,14 +281,12 @@ fn spoken(wanted: Option<ExpectedReply<'_>>, responses: &[String]) -> (Option<St
     (Some(said.join("\n")), said.iter().map(|text| text.len() as u64).collect())
 }
 
-/// Returns true if the workflow carries every message on. A round of work without a message is then no
-/// failure (S-54).
+/// Returns true if the workflow carries every message on. An empty round is then not a failure (S-54).
 fn carries_all(wanted: Option<ExpectedReply<'_>>) -> bool {
     matches!(wanted, Some(ExpectedReply::Work(reads)) if reads.carry == CarriedWords::AllMessages)
 }
 
-/// Builds the fact of a reply without text. It is a failed turn, never a result to judge (P-35), but its cost
-/// counts.
+/// Builds the fact of a reply without text: a failed turn, never judged (P-35), whose cost counts.
 fn silent(about: AskContext, reply: Reply) -> Fact {
     let failure = Failure::new(FailureClass::Crashed, "the agent replied without any text");
     Fact::Failed(Box::new(CallFailed {

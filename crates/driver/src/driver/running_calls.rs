@@ -88,8 +88,7 @@ pub(super) enum CallEvent {
 
 type CallProgress = (CallId, Progress);
 
-/// Capacity of the progress channel. A full channel drops progress, because an observer must not slow down an
-/// agent.
+/// Capacity of the progress channel. When full it drops progress: observers must not slow down an agent.
 const PROGRESS: usize = 256;
 
 impl RunningCalls {

@@ -246,8 +246,7 @@ impl LoadedRun {
     }
 }
 
-/// Replaces directories by placeholders. The report directory comes first, because it is usually inside the
-/// project.
+/// Replaces directories by placeholders, the report directory first: it is usually in the project.
 fn without_directories(prompt: &str, start: &Start) -> String {
     let named = [(&start.report_directory, "{report_directory}"), (&start.directory, "{directory}")];
     named
@@ -398,8 +397,7 @@ impl TurnChanges {
         ScriptReply { writes, edits, runs, tools_used, ..reply }
     }
 
-    /// Adds a tool call. A script plays writes before edits, so a later write drops earlier edits of the same
-    /// file.
+    /// Adds a tool call. A script plays writes before edits, so a later write drops the file's earlier edits.
     fn take_in(&mut self, tool: &ToolUse, directory: &str) {
         let text = |keys: &[&str]| {
             let input = tool.input.as_ref()?;

@@ -175,8 +175,7 @@ impl<'a> Pilot<'a> {
         self.plan.pop_front().filter(|(at, _)| at == stage).unwrap_or_else(|| self.wander(stage))
     }
 
-    /// Prefers exits that continue to exits that end the run, so that one run takes many. When none is left, heads for
-    /// the end.
+    /// Prefers exits that continue, so that one run takes many. When none is left, heads for the end.
     fn make_plan(&mut self, run: &Run, stage: &StageId) {
         // The count already includes the current round.
         let this = u32::from(run.visit().is_some_and(|visit| visit.round.counted));

@@ -28,8 +28,7 @@ pub(crate) fn reading_of(turn_reads: &Reads, reply: &RehearsedReply) -> Reading 
     saihai_judge::read(ExpectedReply::Work(turn_reads), "", said)
 }
 
-/// Writes the reply of a turn that takes the planned exit. The number makes each reply unique, like those of real
-/// agents.
+/// Writes a reply that takes the planned exit. The number makes it unique, like those of real agents.
 pub(crate) fn work_reply(
     turn: &Turn,
     index: usize,

@@ -61,8 +61,7 @@ pub(crate) fn cut_off_object<'a>(reply: &ParsedReply<'a>) -> Option<&'a str> {
     scan_objects(rest).1.map(|start| &rest[start..])
 }
 
-/// Returns the parts of the text between its fenced blocks. An unclosed JSON block was truncated, so no value comes
-/// from it.
+/// Returns the text between fenced blocks. An unclosed JSON block was truncated and gives no value.
 fn outside_fences(reply: &ParsedReply<'_>) -> Vec<(usize, usize)> {
     let page = &reply.page;
     let fences = reply.fences();

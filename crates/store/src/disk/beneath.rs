@@ -29,8 +29,7 @@ impl Beneath {
     /// Maximum size of a file to read.
     const MOST: u64 = 64 * 1024 * 1024;
 
-    /// Opens a directory. Its path is absolute and was resolved at the start of the run. Any link in it was therefore
-    /// added later.
+    /// Opens an absolute directory that was resolved at the start of the run. Any link in it was added later.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut directory = rustix::fs::open("/", way_flags(), Mode::empty())?;
         for component in path.components() {

@@ -25,8 +25,7 @@ use no_faults::Faults;
 #[cfg(any(test, feature = "testing"))]
 pub use faults::{Deadly, DiskStep, Errno, FaultPlan, Moment as Death, Tape};
 
-/// The only access to the disk for journals, blobs, locks, run directories and reports. Cheap to clone; all clones
-/// share one count.
+/// The only disk access for journals, blobs, locks, run directories and reports. Clones share one count.
 #[derive(Debug, Clone)]
 pub struct Disk {
     counted: Arc<DiskCounters>,

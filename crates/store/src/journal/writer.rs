@@ -1,5 +1,3 @@
-//! Appends to a journal.
-
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,8 +8,7 @@ use super::line;
 use super::reader::JournalEnd;
 use crate::{Disk, StoreError};
 
-/// Writer of a journal. It opens the file for each append, so that a thousand parallel runs do not need a thousand more
-/// descriptors.
+/// Writer of a journal. It opens the file per append, so that a thousand runs need no more descriptors.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,

@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use saihai_config::review::FailOn;
-use saihai_model::{Budget, Millis, ProviderName};
+use saihai_model::{Budget, Millis};
 use saihai_review::{ReportFile, ReportFormat, ReviewOptions};
 
 use super::output::report_file;
-use crate::commands::flags::parse_budget;
-use crate::commands::flags::parse_duration;
-use crate::commands::flags::{MaxPermission, RunFlags};
+use crate::commands::flags::{MaxPermission, RunFlags, chosen_provider, parse_budget, parse_duration};
 use crate::completion::{complete_providers, completer};
 use crate::error::CommandError;
 
@@ -202,16 +200,8 @@ impl ReportFlags {
 
 /// Converts both groups of flags into options for lowering the review.
 pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<ReviewOptions, CommandError> {
-    let provider = match (&asking.provider, &asking.script) {
-        (Some(name), Some(_)) if name != SCRIPT => {
-            let message = format!("`--script` answers for the provider `{SCRIPT}`, not for `{name}`");
-            return Err(CommandError::usage(message).hint("leave one of the two out"));
-        }
-        (None, Some(_)) => Some(SCRIPT.into()),
-        (name, _) => name.as_deref().map(ProviderName::from),
-    };
     Ok(ReviewOptions {
-        provider,
+        provider: chosen_provider(asking.provider.as_deref(), asking.script.as_deref())?,
         model: asking.model.clone(),
         concurrency: asking.jobs,
         timeout: asking.timeout,
@@ -228,8 +218,6 @@ pub(super) fn options(asking: &AskingFlags, report: &ReportFlags) -> Result<Revi
         ..ReviewOptions::default()
     })
 }
-
-const SCRIPT: &str = "script";
 
 fn deadline(text: &str) -> Result<Millis, String> {
     match saihai_config::parse_duration(text) {

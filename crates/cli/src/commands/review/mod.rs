@@ -1,5 +1,3 @@
-//! `saihai review`.
-
 mod agents;
 mod flags;
 mod launch;

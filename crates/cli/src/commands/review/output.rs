@@ -115,8 +115,7 @@ impl ReportOutput<'_> {
         printed
     }
 
-    /// Writes the report to a file. An incomplete review is not saved as a baseline: unreviewed findings would look
-    /// new next time.
+    /// Writes the report. An incomplete one is not a baseline: unreviewed findings would look new next time.
     pub(super) fn write(self, file: &ReportFile, streams: &mut Streams) -> Result<(), CommandError> {
         let path = &file.path;
         if let Some(why) = self.report.is_no_baseline().filter(|_| file.baseline) {

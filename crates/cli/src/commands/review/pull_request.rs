@@ -70,8 +70,7 @@ pub(super) fn fetch(
 const WORKTREES: &str = ".worktrees";
 const KIND: &str = "review";
 
-/// Deletes checkouts of reviews that were killed before their run existed. A failed deletion does not prevent the
-/// review.
+/// Deletes checkouts of reviews that were killed before their run existed. Ignores failures.
 fn sweep(project: &Project) {
     let root = &project.places.root;
     let mut abandoned = abandoned_checkouts(&root.join(WORKTREES), KIND);

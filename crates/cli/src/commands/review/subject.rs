@@ -137,8 +137,7 @@ pub(super) fn led_to(places: &ProjectPaths) -> Vec<String> {
     led
 }
 
-/// Lists the paths of a file relative to the project root, by its name and by its link target. Empty for files
-/// outside the project.
+/// Lists a file's paths from the project root, by name and by link target. Empty outside the project.
 pub(super) fn inside(places: &ProjectPaths, named: &Path) -> Vec<String> {
     let path = places.current.join(named);
     let by_name =

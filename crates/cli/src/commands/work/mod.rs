@@ -1,8 +1,7 @@
 //! `saihai work`: from issues to branches, pull requests and merges.
 //!
-//! It has no journal and no engine of its own (I-8). `engine::work` decides which issue starts next. Each issue is
-//! one run, with a delivery around its definition. All state is in the journals of those runs, in git and on the
-//! forge.
+//! It has no journal and no engine of its own (I-8). The delivery crate decides which issue starts next. Each issue
+//! is one run, with a delivery around its definition. All state is in their journals, in git and on the forge.
 
 mod board;
 mod clean;
@@ -285,8 +284,7 @@ impl Work {
         }
     }
 
-    /// Returns the selected issues. Strangers can open issues on GitHub, so the user must select them explicitly
-    /// (I-19).
+    /// Returns the selected issues. Strangers can open issues on GitHub, so selection is explicit (I-19).
     fn selection(&self, ground: &Ground) -> Result<IssueSelection, CommandError> {
         let numbers = match (&self.issues, self.event) {
             (Some(Numbers(numbers)), _) => Some(numbers.clone()),

@@ -33,7 +33,6 @@ use crate::quantities;
 use crate::report::{LiveFrame, count};
 use crate::terminal::{Streams, visible_line};
 
-/// Advice for stopped work.
 const RUN_AGAIN: &str = "run the same command again to continue";
 
 const REDRAW: Duration = Duration::from_millis(200);

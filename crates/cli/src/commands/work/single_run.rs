@@ -53,8 +53,7 @@ pub(crate) async fn assigned(
     Ok(IssueAssignment::new(issue, title, base, repository.root(), work, settings.language))
 }
 
-/// Returns the start of the issue's branch. It is the current base on the server if results go there, otherwise the
-/// local one (I-9, I-13).
+/// Returns the start of the branch: the server's base if results go there, else the local one (I-9, I-13).
 async fn begins_at(
     issue: &Issue,
     project: &Project,
@@ -92,8 +91,7 @@ async fn begins_at(
     Ok((base, Some((url, token))))
 }
 
-/// Fetches the issue's branch from the server, as `work` does. This avoids paying for work that cannot be pushed
-/// (I-34).
+/// Fetches the issue's branch from the server: work that cannot be pushed must not be paid for (I-34).
 fn take_in(
     issue: &Issue,
     base: &BaseCommit,
@@ -173,8 +171,7 @@ pub(crate) async fn outside(
     Ok(DeliveryExecutor::new(assignment, means, known, None))
 }
 
-/// Refuses to continue a run after the repository was moved. `roots`: the old and the new parent directory of
-/// worktrees.
+/// Refuses a run whose repository was moved. `roots`: the old and the new parent directory of worktrees.
 pub(crate) fn insist_on_here(
     repository: &Repository,
     item: &WorkItem,

@@ -1,5 +1,4 @@
-//! Tables of `steps_registry.json`: the native shape, and catalogues with their gates and validators (S-8,
-//! S-13 to S-16).
+//! Tables of `steps_registry.json`: native shape, catalogues, gates and validators (S-8, S-13 to S-16).
 
 use super::{PERMISSIONS, SCHEMA, field, flag, object, path, required, text, texts};
 use crate::{Field, Object, ValueKind};

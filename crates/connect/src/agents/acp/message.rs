@@ -1,5 +1,4 @@
-//! The messages of the Agent Client Protocol: requests, answers, permission requests, and lines that Copilot
-//! mixes in.
+//! Messages of the Agent Client Protocol: requests, answers, permissions, and lines that Copilot mixes in.
 
 use saihai_model::{Ask, Failure, FailureClass, Json, Permission};
 use serde::Deserialize;
@@ -162,8 +161,7 @@ pub(super) fn covers(level: Permission, kind: &str) -> bool {
     }
 }
 
-/// Returns the answer: once, or not at all. It never allows a tool permanently, because later turns may have
-/// a lower level.
+/// Returns the answer: once or not at all, never permanently, because later turns may have a lower level.
 pub(super) fn permission_outcome(options: &[AcpPermissionOption], is_allowed: bool) -> Json {
     let wanted: &[&str] = if is_allowed { &["allow_once"] } else { &["reject_once", "reject_always"] };
     let chosen = wanted.iter().find_map(|kind| options.iter().find(|option| option.kind == *kind));

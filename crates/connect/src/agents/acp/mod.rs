@@ -291,34 +291,20 @@ impl AcpClient {
         ListenerStep::Done
     }
 
-    fn update(&mut self, update: AcpUpdate, tell: &mut dyn FnMut(Progress)) {
+    fn update(&mut self, mut update: AcpUpdate, tell: &mut dyn FnMut(Progress)) {
         match update.session_update.as_str() {
             "agent_message_chunk" => self.text(&update, tell),
             "tool_call" => {
                 self.is_message_over = true;
                 (self.notice, self.refused) = (None, None);
-                if let Some(kind) = update.kind {
-                    self.kinds.push((update.tool_call_id.clone(), kind));
+                let (id, input) = (&update.tool_call_id, update.raw_input.take());
+                if let Some(kind) = update.kind.take() {
+                    self.kinds.push((id.clone(), kind));
                 }
-                let tools = &mut self.log.tools;
-                tools.started(&update.tool_call_id, &update.title, update.raw_input, ToolTime::now(), tell);
-                self.finish_tool(
-                    &update.tool_call_id,
-                    &update.status,
-                    update.raw_output,
-                    update.content,
-                    tell,
-                );
+                self.log.tools.started(id, &update.title, input, ToolTime::now(), tell);
+                self.finish_tool(update, tell);
             }
-            "tool_call_update" => {
-                self.finish_tool(
-                    &update.tool_call_id,
-                    &update.status,
-                    update.raw_output,
-                    update.content,
-                    tell,
-                );
-            }
+            "tool_call_update" => self.finish_tool(update, tell),
             "usage_update" => {
                 let told = update.cost.filter(|cost| cost.currency == "USD").map(|cost| cost.amount);
                 if let Some(told) = told.filter(|told| *told != ReportedCost::Nothing) {
@@ -351,17 +337,10 @@ impl AcpClient {
         self.is_message_over = false;
     }
 
-    fn finish_tool(
-        &mut self,
-        id: &str,
-        status: &str,
-        raw: Option<Json>,
-        content: Json,
-        tell: &mut dyn FnMut(Progress),
-    ) {
-        if matches!(status, "completed" | "failed") {
-            let output = raw.or(Some(content).filter(|content| !content.is_null()));
-            self.log.tools.finished(id, output, ToolTime::now(), tell);
+    fn finish_tool(&mut self, update: AcpUpdate, tell: &mut dyn FnMut(Progress)) {
+        if matches!(update.status.as_str(), "completed" | "failed") {
+            let output = update.raw_output.or(Some(update.content).filter(|content| !content.is_null()));
+            self.log.tools.finished(&update.tool_call_id, output, ToolTime::now(), tell);
         }
     }
 
@@ -432,8 +411,7 @@ fn words(problem: &AcpError) -> String {
     }
 }
 
-/// Classifies an error. Agents put an HTTP status in place of the JSON-RPC code, into the data, or into the
-/// text.
+/// Classifies an error. Agents put an HTTP status into the JSON-RPC code, the data or the text.
 fn classify(problem: &AcpError) -> Failure {
     let words = words(problem);
     let said = words.to_lowercase();

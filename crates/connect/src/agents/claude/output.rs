@@ -1,5 +1,4 @@
-//! The output of Claude Code: its JSON lines, of which only the fields in use are read, and the result of a
-//! turn.
+//! The output of Claude Code: its JSON lines, read only in the fields we use, and a turn's result.
 
 use std::collections::BTreeMap;
 
@@ -400,8 +399,7 @@ fn yes() -> bool {
 }
 
 impl ClaudeResult {
-    /// Returns the tokens of this turn. In a turn that was cut short, `usage` misses the last message and is
-    /// zero.
+    /// Returns the tokens of this turn. If it was cut short, `usage` misses the last message and is zero.
     fn usage(&self) -> Usage {
         let counted = self.usage.as_ref().map(ClaudeTokens::usage).unwrap_or_default();
         if counted.tokens() > 0 || self.model_usage_since_last_result.is_empty() {

@@ -3,10 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
-use saihai_model::{
-    Ask, CallId, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings, Purpose,
-    RoundPosition,
-};
+use saihai_model::{Ask, Millis, Progress, ProviderAnswer, ProviderKind, ProviderSettings};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -42,31 +39,13 @@ impl World {
         let place = |name: &str| self.directory.path().join(name).display().to_string();
         Ask {
             run: "20260206-085600-task".into(),
-            call: CallId { stage: "plan".into(), visit: 1, round: 1, n: 1 },
-            stage: "plan".into(),
-            turn: Some("plan".into()),
-            place: RoundPosition::Main(0),
-            purpose: Purpose::Work,
-            attempt: 1,
-            role: None,
-            foreign: false,
-            rehearsal: false,
-            program: None,
             directory: place("work"),
             prompt: "Plan it.".into(),
-            persona: None,
             provider: "it".into(),
             model: Some("m".into()),
-            permission: Permission::ReadOnly,
             tools: Some(Vec::new()),
-            schema: None,
-            session: None,
-            timeout: None,
-            silence: None,
-            max_calls: None,
-            money: None,
-            metered: None,
             scratch: place("scratch"),
+            ..crate::testing::ask()
         }
     }
 

@@ -94,8 +94,7 @@ impl ToolContext {
         Ok(paths.into_iter().filter(is_hidden).collect())
     }
 
-    /// Returns true for files of this run. Their directories have the run's name and are often ignored by
-    /// git.
+    /// Returns true for files of this run. Git often ignores their directories, which have the run's name.
     fn is_of_this_run(&self, path: &str) -> bool {
         !self.run.is_empty() && path.split('/').any(|name| name == self.run)
     }
@@ -154,8 +153,7 @@ impl ToolContext {
         self.listed(&repository, &["--cached"], &path).is_some_and(|paths| !paths.is_empty())
     }
 
-    /// Returns the files below a directory that a model may see, in order. Some may be gone or no regular
-    /// files.
+    /// Returns the files below a directory that a model may see, in order. Some may be gone or irregular.
     fn files(&self, from: &str) -> Result<BTreeSet<String>, String> {
         let from = self.allowed(from)?;
         drop(self.tree.directory(&from).map_err(|error| error.to_string())?);
@@ -175,8 +173,7 @@ impl ToolContext {
         Ok(files)
     }
 
-    /// Adds the visible files of a repository and of the repositories in it. Returns false if git cannot list
-    /// them.
+    /// Adds the visible files of a repository and its nested ones. Returns false if git cannot list them.
     fn collect(&self, repository: &str, below: &str, depth: usize, files: &mut BTreeSet<String>) -> bool {
         let Some(paths) = self.listed(repository, &["--cached", "--others"], below) else { return false };
         for path in paths {
@@ -428,8 +425,7 @@ fn grep(reach: &ToolContext, input: &ToolInput<'_>) -> Result<String, String> {
     Ok(if page.is_empty() { page.with_note("no line matches") } else { page.finish() })
 }
 
-/// Adds the matching lines of a file. Returns false once the page is full. An unreadable file does not stop
-/// the search.
+/// Adds the matching lines of a file, if it is readable. Returns false once the page is full.
 fn search(
     pattern: &Regex,
     path: &str,

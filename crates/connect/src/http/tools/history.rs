@@ -136,8 +136,7 @@ struct GitComparison<'a> {
     of: &'a [&'a str],
 }
 
-/// Flags of every diff, which override the configuration. git never runs inside a submodule, which has a
-/// configuration of its own.
+/// Flags that override the configuration of every diff. Git never runs in a submodule, which has its own.
 const DIFF_FLAGS: [&str; 5] =
     ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--relative"];
 
@@ -162,8 +161,7 @@ impl GitComparison<'_> {
         Ok(run_git_by_content(reach, &arguments)? + &hidden + cut)
     }
 
-    /// Lists the changed files. A renamed file has both names, because either may be the name of a secret
-    /// file.
+    /// Lists the changed files. A renamed file has both names, because either may name a secret.
     fn named(&self, reach: &ToolContext, paths: &[String]) -> Result<ComparedFiles, String> {
         let mut arguments = self.arguments(&["--name-only", "-z", "--no-renames"]);
         if self.command == "show" {
@@ -201,8 +199,7 @@ impl GitComparison<'_> {
     }
 }
 
-/// Maximum length of all names. Each file's header contains its name twice, so more names would be cut
-/// anyway.
+/// Maximum length of all names. A header contains its name twice, so more would be cut anyway.
 const ROOM: usize = LONGEST_PAGE / 2;
 
 #[derive(Default)]

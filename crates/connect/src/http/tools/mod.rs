@@ -1,8 +1,7 @@
 //! The tools of a model (C-82).
 //!
 //! They read files below the working directory. If a turn names them, they also read git history, issues,
-//! pull requests and, if allowed, pages of the public web. A model gets no shell, and no tool writes
-//! anything.
+//! pull requests and, if allowed, the public web. A model gets no shell, and no tool writes.
 
 mod files;
 mod history;

@@ -1,5 +1,4 @@
-//! Pages beyond the working directory: `pr_view` and `issue_view` on the forge, and `web_fetch` on the
-//! public web.
+//! Pages elsewhere: `pr_view` and `issue_view` on the forge, `web_fetch` on the public web.
 //!
 //! `web_fetch` exists only if the settings allow it, because a model could leak project content in a URL. It
 //! reaches no address of this machine or its networks.

@@ -51,26 +51,13 @@ pub(crate) fn ask(line: &str, n: u32) -> Ask {
         stage,
         place: if judge { RoundPosition::Check(0) } else { RoundPosition::Main(0) },
         purpose: if judge { Purpose::Question } else { Purpose::Work },
-        attempt: 1,
         role,
-        foreign: false,
-        rehearsal: false,
         directory: "/nowhere".into(),
         prompt,
-        persona: None,
         provider: ProviderName::from("script"),
-        program: None,
-        model: None,
         permission: Permission::Edit { commands: true },
-        tools: None,
-        schema: None,
-        session: None,
-        timeout: None,
-        silence: None,
-        max_calls: None,
-        money: None,
-        metered: None,
         scratch: "/nowhere".into(),
+        ..crate::testing::ask()
     }
 }
 
