@@ -403,11 +403,6 @@ impl Table {
         self.rows.push(TableRow { cells, style: column.map(|column| (column, style)) });
     }
 
-    /// Returns the lines at full width, the header first. The last column is not padded.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.layout(usize::MAX, false)
-    }
-
     /// Returns the lines for a stream, within its columns and with its styles.
     pub(crate) fn lines_for(&self, stream: &Stream) -> Vec<String> {
         self.layout(stream.columns(), stream.styled)
@@ -604,7 +599,7 @@ mod table_tests {
         let mut table = Table::new(&["RUN", "STATE"]);
         table.row(vec!["20260206-修正".into(), "completed".into()]);
         table.row(vec!["a".into(), "parked".into()]);
-        insta::assert_snapshot!(table.lines().join("\n"), @r"
+        insta::assert_snapshot!(table.layout(usize::MAX, false).join("\n"), @r"
         RUN            STATE
         20260206-修正  completed
         a              parked

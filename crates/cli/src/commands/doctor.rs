@@ -11,7 +11,7 @@ use crate::driving::block_on;
 use crate::error::CommandError;
 use crate::issue_tracker::{OWN_HOST, RemoteRepository};
 use crate::project::Project;
-use crate::terminal::{Streams, Table, visible_line};
+use crate::terminal::{Stream, Streams, Table, visible_line, wrapped};
 
 /// The environment variable with the forge's token.
 const TOKEN: &str = "GITHUB_TOKEN";
@@ -121,11 +121,8 @@ impl DoctorCommand {
         if self.json {
             streams.out.json("doctor", findings)?;
         } else {
-            streams.out.lines(&findings.lines())?;
-            streams.out.data("")?;
-            for advice in &findings.advice {
-                streams.out.data(&visible_line(advice))?;
-            }
+            let lines = findings.lines(&streams.out);
+            streams.out.lines(&lines)?;
         }
         Ok(if missing { ExitStatus::Unavailable } else { ExitStatus::Done })
     }
@@ -213,13 +210,21 @@ impl DoctorObject {
         lines
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn lines(&self, out: &Stream) -> Vec<String> {
         let mut table = Table::new(&["PROVIDER", "FOUND", "VERSION", "TRIED WITH", "LOGIN"]);
         for provider in &self.providers {
             table.row(provider.cells());
         }
-        let mut lines = table.lines();
-        lines.push(String::new());
+        let table = table.optional(&["TRIED WITH", "VERSION"]).lines_for(out);
+        let advice = self.advice.iter().map(|advice| visible_line(advice).into_owned());
+        let prose = self.facts().into_iter().chain([String::new()]).chain(advice);
+        let prose = prose.flat_map(|line| wrapped(&line, out.columns(), 2));
+        table.into_iter().chain([String::new()]).chain(prose).collect()
+    }
+
+    /// Describes the machine, one line for each fact.
+    fn facts(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         lines.push(match &self.git.path {
             Some(path) => {
                 let version = self.git.version.as_deref().unwrap_or("of unknown version");
@@ -235,7 +240,7 @@ impl DoctorObject {
                 format!("processes of agents are ended as a whole tree ({tree})")
             }
             Containment::ProcessGroup => format!(
-                "processes of agents are ended with their {tree}; what leaves that is named, and stays"
+                "processes of agents are ended with their {tree}; Saihai names processes that left it and does not end them"
             ),
         });
         lines.extend([self.runs.line("runs"), self.reports.line("reports")]);
@@ -247,10 +252,10 @@ impl DoctorObject {
         let refusing = self.providers.iter().filter(|provider| provider.program.is_some() && !provider.full);
         let names: Vec<String> = refusing.map(|one| format!("`{}`", visible_line(&one.provider))).collect();
         match (self.root, names.as_slice()) {
-            (false, _) => "permission `full` can be given here".to_owned(),
-            (true, []) => "permission `full` can be given here, though this is root".to_owned(),
+            (false, _) => "permission `full` is available".to_owned(),
+            (true, []) => "permission `full` is available, also to root".to_owned(),
             (true, names) => format!(
-                "this is root, to whom permission `full` is refused by {}; run as another user",
+                "permission `full` is not available to root with {}; run as another user",
                 names.join(", ")
             ),
         }

@@ -396,7 +396,7 @@ mod list_tests {
     use saihai_config::{Language, MemorySource};
 
     use super::*;
-    use crate::terminal::TypedObject;
+    use crate::terminal::{Stream, TypedObject};
 
     const AGENT: &str = "name = \"code-reviewer\"\ndescription = \"Mine.\"\nmodel = \"default\"\n\
                          output_schema = \"scored_issues\"\nsystem_prompt = \"p\"\n";
@@ -432,7 +432,7 @@ mod list_tests {
     // P-2
     #[test]
     fn people_see_what_a_name_means_and_what_cannot_be_read_yet() {
-        insta::assert_snapshot!(table(&listed()).lines().join("\n"), @"
+        insta::assert_snapshot!(table(&listed()).lines_for(&Stream::new(std::io::sink(), false)).join("\n"), @"
         NAME           DIALECT  ORIGIN    FILE                       ABOUT
         a              piece    project   .saihai/pieces/a.yaml      shadows .takt/pieces/a.yaml, ~/.takt/pieces/a.yaml; Does it.
         a              piece    project   .takt/pieces/a.yaml        shadowed by .saihai/pieces/a.yaml; Does it.

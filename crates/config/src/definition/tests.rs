@@ -277,7 +277,7 @@ fn every_definition_is_listed_with_what_its_name_means() {
             )
         })
         .collect();
-    insta::assert_snapshot!(lines.join("\n"), @r"
+    insta::assert_snapshot!(lines.join("\n"), @"
     c piece project /p/.saihai/pieces/c.yml - Does it.
     a piece project /p/.takt/pieces/a.yaml
     b piece project /p/.takt/pieces/b.yaml ambiguous with /p/.takt/pieces/b.yml
@@ -292,7 +292,7 @@ fn every_definition_is_listed_with_what_its_name_means() {
     test-first piece built-in  - List the behaviour, write failing tests for it, make them pass, review both.
     debug piece built-in  - Reproduce a fault, prove its cause, remove it with a test, and verify that it was the cause.
     review piece built-in  - Review a change from four sides and sum it up in one report; nothing is changed.
-    review-fix piece built-in  - Review a change from three sides and fix what is found, until nothing has to be fixed any more.
+    review-fix piece built-in  - Review a change from three sides and fix what is found, until nothing is left to fix.
     specialists piece built-in  - Implement, and let review agents look at the change until none of them finds anything important.
     docs piece built-in  - Outline, write, have facts and readability checked at once, and revise documentation until both approve.
     research piece built-in  - Answer a question from the project and from outside, every claim with its evidence; nothing is changed.

@@ -51,7 +51,8 @@ fn with_pieces() -> Project {
 fn check_says_ok_with_a_bound_and_counts_errors_and_files() {
     let project = with_pieces();
     insta::assert_snapshot!(shown(&project, 80, &["check"]), @"
-    note[workflow/unmonitored-cycle]: `fix` → `verify` can repeat until the iteration limit
+    note[workflow/unmonitored-cycle]: `fix` → `verify` can repeat until the
+        iteration limit
     --> .saihai/pieces/flaky.yaml:7:11
       |
     7 |   - name: fix

@@ -182,7 +182,7 @@ fn what_can_be_given_and_ended_here_is_said_as_it_is() {
     assert_eq!(machine.provider("codex")["full"], true);
     assert_eq!(machine.provider("openai")["full"], false, "it can only look");
     let told = machine.doctor(&[]).run().exits(0).stdout;
-    assert_eq!(told.contains("permission `full` is refused by `claude`"), root, "{told}");
+    assert_eq!(told.contains("permission `full` is not available to root with `claude`"), root, "{told}");
 }
 
 // U-20

@@ -310,13 +310,13 @@ fn the_demo_shows_how_a_false_claim_is_found() {
               review/tests replied in SOME TIME
               saved report `03-review-tests.md`
               review → supervise:
-                correctness: "Nothing to fix" — Nothing: `greet.sh` line 3
-                  greets the world without a name and with an empty one.
-                tests: "Nothing to fix" — Nothing: `test.sh` line 15 would fail
-                  without the change. The report of the work calls the checks fine before
-                  they were; the process ran them, and they pass now.
-                security: "Nothing to fix" — Nothing: the name is printed and
-                  never executed.
+                correctness: "Nothing to fix" — Nothing: `greet.sh` line 3 greets the world
+                  without a name and with an empty one.
+                tests: "Nothing to fix" — Nothing: `test.sh` line 15 would fail without the
+                  change. The report of the work calls the checks fine before they were;
+                  the process ran them, and they pass now.
+                security: "Nothing to fix" — Nothing: the name is printed and never
+                  executed.
             iteration 7 of 30: supervise
               supervise replied in SOME TIME
               saved report `04-result.md`
@@ -348,10 +348,9 @@ fn the_demo_shows_how_a_false_claim_is_found() {
               review/tests replied in SOME TIME
               saved report `03-review-tests.md`
               review → supervise:
-                correctness: "Nothing to fix" — Nothing: `greet.sh` line 3 greets the world without a name and with an
-                  empty one.
-                tests: "Nothing to fix" — Nothing: `test.sh` line 15 would fail without the change. The report of the
-                  work calls the checks fine before they were; the process ran them, and they pass now.
+                correctness: "Nothing to fix" — Nothing: `greet.sh` line 3 greets the world without a name and with an empty one.
+                tests: "Nothing to fix" — Nothing: `test.sh` line 15 would fail without the change. The report of the work calls
+                  the checks fine before they were; the process ran them, and they pass now.
                 security: "Nothing to fix" — Nothing: the name is printed and never executed.
             iteration 7 of 30: supervise
               supervise replied in SOME TIME
@@ -463,10 +462,44 @@ fn a_run_in_a_worktree_shows_its_action_in_words() {
 #[test]
 fn the_screens_about_a_definition_fit_both_widths() {
     let project = project(FIX, REPLIES);
-    insta::assert_snapshot!(shown(&project, &["check"], 80), @"");
-    insta::assert_snapshot!(shown(&project, &["check"], 120), @"");
-    insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 80), @"");
-    insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 120), @"");
+    insta::assert_snapshot!(shown(&project, &["check"], 80), @"
+    note[workflow/unmonitored-cycle]: `implement` → `review` can repeat until the
+        iteration limit
+    --> .takt/pieces/it.yaml:4:11
+      |
+    4 |   - name: implement
+      |           ^^^^^^^^^
+
+    it: ok (at most 48 agent calls)
+    no errors in 1 file
+    note: no default provider is set: to run, pass `--provider NAME` or set
+        `provider` in `.saihai/config.toml`
+    ");
+    insta::assert_snapshot!(shown(&project, &["check"], 120), @"
+    note[workflow/unmonitored-cycle]: `implement` → `review` can repeat until the iteration limit
+    --> .takt/pieces/it.yaml:4:11
+      |
+    4 |   - name: implement
+      |           ^^^^^^^^^
+
+    it: ok (at most 48 agent calls)
+    no errors in 1 file
+    note: no default provider is set: to run, pass `--provider NAME` or set `provider` in `.saihai/config.toml`
+    ");
+    insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 80), @"
+    3 runs, every exit taken
+        2  failed: no_match
+           implement → review
+        1  completed: complete
+           implement → review
+    ");
+    insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 120), @"
+    3 runs, every exit taken
+        2  failed: no_match
+           implement → review
+        1  completed: complete
+           implement → review
+    ");
     shown(&project, &["doctor"], 80);
     shown(&project, &["doctor"], 120);
 }

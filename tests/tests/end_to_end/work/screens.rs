@@ -4,9 +4,9 @@ use saihai_connect::forge::testing::Wrong;
 use saihai_tests::{Invocation, Project, Terminal, screen};
 
 use super::github::Scene;
-use super::{commit, git, repository, work, writes};
+use super::{commit, repository, work, writes};
 
-/// Returns the final screen, with placeholders for commits and times.
+/// Returns the final screen, with placeholders for runs and times.
 fn shown(project: &Project, invocation: Invocation, columns: u16) -> String {
     let invocation = invocation.without_env("NO_COLOR").env("TERM", "xterm");
     let (code, text) = Terminal::start_with_columns(invocation, columns).finish();
@@ -14,15 +14,15 @@ fn shown(project: &Project, invocation: Invocation, columns: u16) -> String {
     let lines: Vec<String> = screen(&text).iter().map(|line| line.trim_end().to_owned()).collect();
     let wide = lines.iter().filter(|line| line.chars().count() > usize::from(columns)).collect::<Vec<_>>();
     assert!(wide.is_empty(), "{wide:?}");
-    let commit = git(project, &["rev-parse", "--short=12", "main"]);
-    let text = lines.join("\n").replace(&commit, "COMMIT");
-    let text = project.runs().iter().fold(text, |text, run| text.replace(run.as_str(), "RUN"));
-    let timed = regex::Regex::new(r"\d+ ms|\d+(\.\d+)? s\b|[0-9a-f]{40}").expect("a pattern");
-    timed.replace_all(text.trim_end(), "SOME").into_owned()
+    let text = project.runs().iter().fold(lines.join("\n"), |text, run| text.replace(run.as_str(), "RUN"));
+    let timed = regex::Regex::new(r"\d:\d\d\b").expect("a pattern");
+    timed.replace_all(text.trim_end(), "TIME").into_owned()
 }
 
 fn two_issues() -> Project {
-    let project = repository(&(writes("fixed.txt") + &writes("other.txt")));
+    let reply =
+        |prompt: &str, file: &str| writes(file).replacen("{text", &format!("{{prompt: {prompt}, text"), 1);
+    let project = repository(&(reply("Login", "fixed.txt") + &reply("message", "other.txt")));
     project.write(".saihai/issues/7.md", "# Login fails\n");
     project.write(
         ".saihai/issues/8.md",
@@ -41,12 +41,50 @@ fn the_screens_of_work_fit_both_widths() {
         let worked = shown(&project, work(&project, &["--auto", "--merge"]), columns);
         match columns {
             80 => {
-                insta::assert_snapshot!(plan, @"");
-                insta::assert_snapshot!(worked, @"");
+                insta::assert_snapshot!(plan, @"
+                ISSUE  TITLE                                    DEFINITION  BASE  AFTER  TURNS
+                #7     Login fails                              it          main         ≤ 20
+                #8     The message about a failed login names…  it          main  #7     ≤ 20
+                ");
+                insta::assert_snapshot!(worked, @"
+                note: added `/.saihai/runs/`, `/.saihai/batches/`, `/.saihai/cache/`,
+                    `/.worktrees/`, `/.saihai/reports/` to `.git/info/exclude`
+                ISSUE  TITLE                                    DEFINITION  BASE  AFTER  TURNS
+                #7     Login fails                              it          main         ≤ 20
+                #8     The message about a failed login names…  it          main  #7     ≤ 20
+                #7 run RUN
+                #7 merged
+                #8 run RUN
+                #8 merged
+                ISSUE  OUTCOME  REASON  BRANCH           PULL REQUEST  TURNS  COST     TIME
+                #7     merged   -       feature/issue-7  -             1      $0.0000  TIME
+                #8     merged   -       feature/issue-8  -             1      $0.0000  TIME
+                all done
+                to get the merged work: git merge --ff-only saihai/merge/main
+                ");
             }
             _ => {
-                insta::assert_snapshot!(plan, @"");
-                insta::assert_snapshot!(worked, @"");
+                insta::assert_snapshot!(plan, @"
+                ISSUE  TITLE                                    DEFINITION  BASE  AFTER  TURNS  LABELS
+                #7     Login fails                              it          main         ≤ 20   saihai:queued
+                #8     The message about a failed login names…  it          main  #7     ≤ 20   saihai:queued
+                ");
+                insta::assert_snapshot!(worked, @"
+                note: added `/.saihai/runs/`, `/.saihai/batches/`, `/.saihai/cache/`, `/.worktrees/`, `/.saihai/reports/` to
+                    `.git/info/exclude`
+                ISSUE  TITLE                                    DEFINITION  BASE  AFTER  TURNS
+                #7     Login fails                              it          main         ≤ 20
+                #8     The message about a failed login names…  it          main  #7     ≤ 20
+                #7 run RUN
+                #7 merged
+                #8 run RUN
+                #8 merged
+                ISSUE  OUTCOME  REASON  BRANCH           PULL REQUEST  TURNS  COST     TIME
+                #7     merged   -       feature/issue-7  -             1      $0.0000  TIME
+                #8     merged   -       feature/issue-8  -             1      $0.0000  TIME
+                all done
+                to get the merged work: git merge --ff-only saihai/merge/main
+                ");
             }
         }
     }

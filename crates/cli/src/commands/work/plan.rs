@@ -22,7 +22,7 @@ use crate::definitions::insist_on_providers;
 use crate::error::CommandError;
 use crate::project::Project;
 use crate::report::{budget_words, count};
-use crate::terminal::{Stream, Streams, Table, visible_line, width};
+use crate::terminal::{Stream, Streams, Table, visible_line};
 
 /// Most characters of a title in its column, on a wide and on a narrow terminal.
 const TITLE: usize = 40;
@@ -222,15 +222,17 @@ impl IssuePlans {
             out.data("nothing to do")?;
             return out.flush();
         }
-        let table = self.table(listing, ground, TITLE);
-        let widest = table.lines().iter().map(|line| width(line)).max().unwrap_or_default();
-        // Titles are the least important words of a line that is too long.
-        let surplus = widest.saturating_sub(out.columns());
-        let table = match surplus {
-            0 => table,
-            surplus => self.table(listing, ground, TITLE.saturating_sub(surplus).max(SHORT_TITLE)),
-        };
-        let lines = table.lines_for(out);
+        // A row stays one line as long as a shorter title allows it.
+        let tables =
+            (SHORT_TITLE..=TITLE).rev().map(|title| self.table(listing, ground, title).lines_for(out));
+        let rows = listing.plan.items.len() + 1;
+        let mut lines = Vec::new();
+        for table in tables {
+            lines = table;
+            if lines.len() <= rows {
+                break;
+            }
+        }
         out.lines(&lines)?;
         for line in self.remarks(ground) {
             out.data(&line)?;
