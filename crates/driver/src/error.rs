@@ -34,6 +34,13 @@ pub enum DriverError {
     /// The open gate expects another kind of answer.
     #[error(transparent)]
     WrongAnswer(#[from] AnswerProblem),
+    #[error("a note has 1 to {most} characters; this one has {characters}")]
+    BadNote { characters: usize, most: usize },
+    #[error("no agent works at a stage `{stage}`; stages with agents: {}", .stages.join(", "))]
+    NoStageForNote { stage: String, stages: Vec<String> },
+    /// There is no such note, or a prompt shows it already.
+    #[error("run `{run}` has no note {number} to withdraw{}", if *.shown { ": a prompt shows it already" } else { "" })]
+    NoNote { run: String, number: u32, shown: bool },
     #[error("run `{run}` is already {}", .ending.outcome())]
     Over { run: String, ending: Ending },
     /// The run cannot be forked at this event.
@@ -102,6 +109,9 @@ impl DriverError {
             | Self::NoGate { .. }
             | Self::GateClosed { .. }
             | Self::NotTaken { .. }
+            | Self::BadNote { .. }
+            | Self::NoStageForNote { .. }
+            | Self::NoNote { .. }
             | Self::WrongAnswer { .. }
             | Self::Over { .. }
             | Self::NoFork { .. }

@@ -46,7 +46,9 @@ pub use error::{AnswerProblem, DriverError, ForkProblem};
 pub use fork::{ForkedRun, fork};
 pub use project_source::{ProjectSource, can_create_directory};
 pub use prompts::{PreviewInput, PromptPreview, preview};
-pub use remote_control::{GateAnswer, RequestDelivery, answer, answer_with, cancel, open_gate};
+pub use remote_control::{
+    GateAnswer, RequestDelivery, answer, answer_with, cancel, open_gate, tell, withdraw,
+};
 pub use replay::ReplayedRun;
 pub use saihai_store::journal::{JOURNAL_SCHEMA, JournalReader};
 pub use saihai_store::{Disk, Glimpse, Glimpses, RunDirectory, Runs, StoreError, names_run, replace_below};

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use saihai_connect::Connections;
-use saihai_model::{Answer, AnsweredBy, CallId, Fact, Label, Wants};
+use saihai_engine::Run;
+use saihai_model::{Answer, AnsweredBy, CallId, Fact, Label, PersonNote, Stage, StageId, Wants, Workflow};
+use saihai_view::PersonNoteView;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AnswerProblem;
@@ -96,7 +98,7 @@ pub async fn answer_with<E: From<DriverError>>(
     let secrets = SecretRedactor::of(&Connections::default());
     let text = text.map(|text| secrets.text(text));
     let answer = Answer { call: call.clone(), by: AnsweredBy::Person, label, text };
-    let reached = tell(run, InboxRequest::Answer(answer), clock).await?;
+    let reached = deliver(run, InboxRequest::Answer(answer), clock).await?;
     Ok((call, reached))
 }
 
@@ -110,7 +112,88 @@ pub async fn cancel(
     if let Some(ending) = run.run().ending().cloned() {
         return Err(DriverError::Over { run: directory.id().to_owned(), ending });
     }
-    tell(run, InboxRequest::Cancel { by: by.to_owned() }, clock).await
+    deliver(run, InboxRequest::Cancel { by: by.to_owned() }, clock).await
+}
+
+/// Gives the agents of a run a note of a person. `to` names a stage; without one, the note goes to the current stage.
+/// Returns the note as sent, and its receiver.
+pub async fn tell(
+    directory: &RunDirectory,
+    text: String,
+    to: Option<&str>,
+    now: bool,
+    clock: Clock,
+) -> Result<(PersonNote, RequestDelivery), DriverError> {
+    let run = insist_on_unfinished(directory)?;
+    let (characters, most) = (text.chars().count(), PersonNote::MOST_CHARACTERS);
+    if text.trim().is_empty() || characters > most {
+        return Err(DriverError::BadNote { characters, most });
+    }
+    let to = to.map(|name| stage_with_agent(&run, name)).transpose()?;
+    // A request to a living owner is a file of the run too, so redact it.
+    let text = SecretRedactor::of(&Connections::default()).text(text);
+    let note = PersonNote { heading: heading(&text).to_owned(), text, to, now };
+    let note = addressed(note, run.run(), run.workflow());
+    let reached = deliver(run, InboxRequest::Tell(note.clone()), clock).await?;
+    Ok((note, reached))
+}
+
+/// Takes back a note that no prompt shows yet.
+pub async fn withdraw(
+    directory: &RunDirectory,
+    number: u32,
+    clock: Clock,
+) -> Result<RequestDelivery, DriverError> {
+    let run = insist_on_unfinished(directory)?;
+    let mut waiting = run.run().waiting_notes().iter();
+    if !waiting.any(|waiting| waiting.number == number) {
+        let shown = run.view().person_notes.iter().any(|note| note.number == number && !note.is_withdrawn);
+        return Err(DriverError::NoNote { run: directory.id().to_owned(), number, shown });
+    }
+    deliver(run, InboxRequest::Withdraw(number), clock).await
+}
+
+fn insist_on_unfinished(directory: &RunDirectory) -> Result<ReplayedRun, DriverError> {
+    let run = ReplayedRun::read(directory)?;
+    match run.run().ending().cloned() {
+        Some(ending) => Err(DriverError::Over { run: directory.id().to_owned(), ending }),
+        None => Ok(run),
+    }
+}
+
+/// Finds a stage by name. Only a stage whose turns ask an agent has a prompt for a note.
+fn stage_with_agent(run: &ReplayedRun, name: &str) -> Result<StageId, DriverError> {
+    let stages: Vec<&StageId> =
+        run.workflow().stages.iter().filter(|(_, stage)| asks_agent(stage)).map(|(id, _)| id).collect();
+    let found = stages.iter().find(|id| id.as_str() == name);
+    found.map(|id| (*id).clone()).ok_or_else(|| DriverError::NoStageForNote {
+        stage: name.to_owned(),
+        stages: stages.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn asks_agent(stage: &Stage) -> bool {
+    stage.turns().iter().any(|turn| turn.program.is_none())
+}
+
+/// Addresses a note without a stage to the current one. If that asks no agent, the next prompt of any stage shows it.
+pub(crate) fn addressed(note: PersonNote, run: &Run, workflow: &Workflow) -> PersonNote {
+    let current = run.visit().map(|visit| &visit.stage);
+    let asks = |id: &&StageId| workflow.stage(id).is_some_and(asks_agent);
+    let to = note.to.or_else(|| current.filter(asks).cloned());
+    PersonNote { to, ..note }
+}
+
+/// Returns the heading of a note in a prompt, in the language of the note.
+fn heading(text: &str) -> &'static str {
+    match saihai_config::Language::of([text]) {
+        saihai_config::Language::English => {
+            "## Note from the user\n\nFollow this note. The rules above stay as they are."
+        }
+        saihai_config::Language::Japanese => {
+            "## 利用者からの指示\n\n次の指示に従ってください。上の規則は変わりません。"
+        }
+    }
 }
 
 /// Returns the label and text of an answer, if the gate accepts it.
@@ -130,7 +213,7 @@ fn fitting(answer: GateAnswer, wants: Wants) -> Result<(Label, Option<String>), 
 }
 
 /// Brings a request to the owner of the run, or records it if there is none.
-async fn tell(
+async fn deliver(
     mut run: ReplayedRun,
     request: InboxRequest,
     clock: Clock,
@@ -138,12 +221,13 @@ async fn tell(
     let directory = run.directory().clone();
     let inbox = Inbox::new(directory.inbox(), directory.disk());
     let mut was_posted = false;
+    let recorded_before = times_recorded(&run, &request);
     loop {
         match directory.lock() {
             Ok(lock) => {
                 run.catch_up()?;
                 // A killed owner may have recorded the request without removing it.
-                if !(was_posted && is_recorded(&run, &request)) {
+                if !(was_posted && times_recorded(&run, &request) > recorded_before) {
                     record(run, lock, request, clock)?;
                 }
                 return Ok(RequestDelivery::Journal);
@@ -157,7 +241,8 @@ async fn tell(
         match (&waited, &request) {
             (Ok(true), _) => return read_by_owner(run, &request),
             (Err(_), InboxRequest::Cancel { .. }) => return Ok(RequestDelivery::Unread),
-            (Ok(false), _) | (Err(_), InboxRequest::Answer(_)) => {}
+            (Ok(false), _)
+            | (Err(_), InboxRequest::Answer(_) | InboxRequest::Tell(_) | InboxRequest::Withdraw(_)) => {}
         }
         // The owner is gone or unresponsive. If the request is gone too, the owner has read it.
         if !inbox.remove(&file).map_err(DriverError::io("remove", &file))? {
@@ -180,11 +265,19 @@ fn read_by_owner(mut run: ReplayedRun, request: &InboxRequest) -> Result<Request
     Ok(RequestDelivery::Owner)
 }
 
-/// Returns true if the journal has the request.
-fn is_recorded(run: &ReplayedRun, request: &InboxRequest) -> bool {
+/// Counts a request in the journal. A person may send the same note twice.
+fn times_recorded(run: &ReplayedRun, request: &InboxRequest) -> usize {
+    let view = run.view();
     match request {
-        InboxRequest::Answer(answer) => run.view().answers.contains(answer),
-        InboxRequest::Cancel { .. } => run.view().cancelled,
+        InboxRequest::Answer(answer) => view.answers.iter().filter(|recorded| *recorded == answer).count(),
+        InboxRequest::Cancel { .. } => usize::from(view.cancelled),
+        InboxRequest::Tell(note) => {
+            view.person_notes.iter().filter(|recorded| recorded.note.text == note.text).count()
+        }
+        InboxRequest::Withdraw(number) => {
+            let withdrawn = |note: &&PersonNoteView| note.number == *number && note.is_withdrawn;
+            view.person_notes.iter().filter(withdrawn).count()
+        }
     }
 }
 
@@ -225,6 +318,11 @@ fn record(replayed: ReplayedRun, lock: Lock, request: InboxRequest, clock: Clock
         }
         // Cancel first, so that dead calls are not restarted.
         InboxRequest::Cancel { by } => [Fact::Cancelled { by }].into_iter().chain(dead).collect(),
+        InboxRequest::Tell(note) => {
+            let note = addressed(note, run, replayed.workflow());
+            dead.into_iter().chain([Fact::Told(note)]).collect()
+        }
+        InboxRequest::Withdraw(note) => dead.into_iter().chain([Fact::Withdrawn { note }]).collect(),
     };
     let mut session = RunSession::of_replay(replayed.into_parts()?, lock, clock)?;
     match session.settle(facts, EffectMode::RecordOnly) {
@@ -239,6 +337,8 @@ fn record(replayed: ReplayedRun, lock: Lock, request: InboxRequest, clock: Clock
 pub(crate) enum InboxRequest {
     Answer(Answer),
     Cancel { by: String },
+    Tell(PersonNote),
+    Withdraw(u32),
 }
 
 /// A request file in an inbox.

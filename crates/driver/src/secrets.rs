@@ -6,7 +6,8 @@ use std::sync::Arc;
 use saihai_config::{Unsound, ValidatedDefinition};
 use saihai_connect::{Connections, Redaction, Redactor};
 use saihai_model::{
-    Answer, CallId, Fact, Failure, Json, Outcome, OutsideReason, Progress, ProviderRefusal, Reply, slug,
+    Answer, CallId, Fact, Failure, Json, Outcome, OutsideReason, PersonNote, Progress, ProviderRefusal,
+    Reply, slug,
 };
 
 use serde::Serialize;
@@ -46,6 +47,10 @@ impl SecretRedactor {
                 let text = answer.text.map(|text| self.text(text));
                 Fact::Answered(Answer { text, ..answer })
             }
+            Fact::Told(note) => {
+                let text = self.text(note.text);
+                Fact::Told(PersonNote { text, ..note })
+            }
             Fact::Started(_)
             | Fact::Asked { .. }
             | Fact::Replied(_)
@@ -56,7 +61,8 @@ impl SecretRedactor {
             | Fact::Resumed(_)
             | Fact::Interrupted { .. }
             | Fact::StorageFailed { .. }
-            | Fact::Cancelled { .. } => fact,
+            | Fact::Cancelled { .. }
+            | Fact::Withdrawn { .. } => fact,
         }
     }
 

@@ -47,6 +47,8 @@ impl Run {
             Fact::Interrupted { .. } => self.stop_for(Hold::Interrupted, out),
             Fact::Cancelled { .. } => self.stop_for(Hold::Cancelling, out),
             Fact::StorageFailed { call, path, .. } => self.storage_failed(call.as_ref(), path),
+            Fact::Told(note) => self.told(workflow, note, out),
+            Fact::Withdrawn { note } => self.notes.withdraw(*note),
         }
     }
 
@@ -284,6 +286,7 @@ impl Run {
             if let Slot::Busy(call) | Slot::Open { call, .. } = slot {
                 let mut call = call.clone();
                 call.repeat = true;
+                call.make_room_for_note();
                 *slot = Slot::Waiting { call, until: None };
             }
         }

@@ -34,8 +34,9 @@ impl Run {
         failure: &Failure,
         out: &mut Vec<Effect>,
     ) {
-        if failure.class == FailureClass::Cancelled && self.hold.is_some() {
-            taken.call.repeat = true;
+        let was_stopped = failure.class == FailureClass::Cancelled;
+        if was_stopped && (taken.call.make_room_for_note() || self.hold.is_some()) {
+            taken.call.repeat = self.hold.is_some();
             return self.put(taken.place, Slot::Waiting { call: taken.call, until: None });
         }
         if failure.by_budget {

@@ -140,6 +140,9 @@ impl Run {
             call.reserved = next;
         }
         self.record_call(place, &call, out);
+        if let (None, Purpose::Work, Some(draft)) = (&request.program, request.purpose, &mut request.draft) {
+            self.show_notes(&call.id, draft, out);
+        }
         call.attempt += 1;
         call.repeat = false;
         call.since = call.since.or(Some(self.now));

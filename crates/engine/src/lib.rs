@@ -21,11 +21,13 @@ mod facts;
 mod failures;
 mod launch;
 mod leave;
+mod notes;
 pub mod rehearse;
 mod replay;
 mod run;
 mod verdict;
 
 pub use draft::Carry;
+pub use notes::{NumberedNote, PersonNotes};
 pub use replay::{Diverged, Replay, replay};
 pub use run::{CallResult, CallState, Counts, Ledger, Phase, Round, Run, Slot, Visit};

@@ -10,6 +10,7 @@ use saihai_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::draft::Carry;
+use crate::notes::{NumberedNote, PersonNotes};
 
 /// State of a run. Its size depends on the workflow, not on the run's duration.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Run {
     pub(crate) wake: Option<Moment>,
     pub(crate) counts: Counts,
     pub(crate) carry: Carry,
+    /// Notes of a person that no prompt has shown yet.
+    #[serde(default)]
+    pub(crate) notes: PersonNotes,
     pub(crate) sessions: BTreeMap<SessionKey, (ProviderName, String)>,
     pub(crate) ledger: Ledger,
     pub(crate) visit: Option<Visit>,
@@ -242,6 +246,9 @@ pub struct Round {
     /// True once the monitors have seen the round.
     pub watched: bool,
     pub calls: u32,
+    /// Notes of a person that the prompts of this round show.
+    #[serde(default)]
+    pub notes: Vec<NumberedNote>,
     /// Contents of each place, in the order in which the places were filled.
     pub slots: Vec<(RoundPosition, Slot)>,
 }
@@ -285,6 +292,9 @@ pub struct CallState {
     pub since: Option<Moment>,
     /// True if the process that started the call has died.
     pub repeat: bool,
+    /// True if it was stopped so that its prompt can show a new note.
+    #[serde(default)]
+    pub stopped_for_note: bool,
     pub first: Option<Box<CallResult>>,
 }
 
@@ -321,7 +331,7 @@ impl Visit {
 
 impl Round {
     pub fn new(number: u32) -> Self {
-        Self { number, counted: false, watched: false, calls: 0, slots: Vec::new() }
+        Self { number, counted: false, watched: false, calls: 0, notes: Vec::new(), slots: Vec::new() }
     }
 
     pub fn slot(&self, place: RoundPosition) -> Option<&Slot> {
@@ -379,6 +389,7 @@ impl CallState {
             reserved: Cost::default(),
             since: None,
             repeat: false,
+            stopped_for_note: false,
             first: None,
         }
     }

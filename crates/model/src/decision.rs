@@ -48,6 +48,12 @@ pub enum Decision {
         call: CallId,
         provider: ProviderName,
     },
+    /// The prompt of a call shows notes of a person.
+    Noted {
+        call: CallId,
+        /// Numbers of the notes in the run, from 1.
+        notes: Vec<u32>,
+    },
     /// A call whose process died is repeated.
     Repeated {
         call: CallId,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, OutsideReason, ProviderName, Reading, Text,
-    TextFile, Usage, Usd,
+    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, OutsideReason, ProviderName, Reading,
+    StageId, Text, TextFile, Usage, Usd,
 };
 
 /// A fact and the time of its record.
@@ -55,6 +55,33 @@ pub enum Fact {
     Cancelled {
         by: String,
     },
+    /// A person has a note for the agents.
+    Told(PersonNote),
+    /// A person took a note back that no prompt had shown yet.
+    Withdrawn {
+        /// Number of the note in the run, from 1.
+        note: u32,
+    },
+}
+
+/// A person's words to the agents of a run. The next prompt of its stage shows them. They change no rule, permission or
+/// budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonNote {
+    /// Heading above the words in the prompt, in their language.
+    pub heading: String,
+    pub text: String,
+    /// Stage whose prompt shows them; absent: the next prompt of any stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<StageId>,
+    /// True to stop the stage's running turns and ask them again with the words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub now: bool,
+}
+
+impl PersonNote {
+    /// Maximum length of the words, in characters.
+    pub const MOST_CHARACTERS: usize = 10_000;
 }
 
 /// Start values of a run. The frozen workflow already includes the settings.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use saihai_model::{
     Answer, Budget, CallFailed, CallId, Cost, Decision, Destination, Ending, ExitStatus, FORKED, Fact,
-    Failure, Hold, Label, Millis, Moment, Outcome, ProviderName, Purpose, Record, RecordEntry, Remark,
-    Replied, RoundPosition, StageId, Start, Text, Topic, Usage, Usd, Verdict,
+    Failure, Hold, Label, Millis, Moment, Outcome, PersonNote, ProviderName, Purpose, Record, RecordEntry,
+    Remark, Replied, RoundPosition, StageId, Start, Text, Topic, Usage, Usd, Verdict,
 };
 
 /// A run, folded from its records. Its size grows with the number of calls, never with the size of texts.
@@ -21,6 +21,8 @@ pub struct RunView {
     /// All calls of the run in start order; a round refers to its own by range.
     pub calls: Vec<CallView>,
     pub answers: Vec<Answer>,
+    /// Notes of a person to the agents, in order; a note's number is its place from 1.
+    pub person_notes: Vec<PersonNoteView>,
     pub cancelled: bool,
     pub iterations: u32,
     pub turns: u64,
@@ -46,6 +48,23 @@ pub struct RunView {
     /// Time of the last record while the run was active.
     driven_at: Option<Moment>,
     index: BTreeMap<CallId, usize>,
+}
+
+/// A note of a person, and the calls whose prompts show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonNoteView {
+    pub number: u32,
+    pub at: Moment,
+    pub note: PersonNote,
+    pub shown_in: Vec<CallId>,
+    pub is_withdrawn: bool,
+}
+
+impl PersonNoteView {
+    /// Returns true if no prompt shows the note yet and it was not withdrawn.
+    pub fn is_waiting(&self) -> bool {
+        self.shown_in.is_empty() && !self.is_withdrawn
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -199,6 +218,7 @@ impl RunView {
             visits: Vec::new(),
             calls: Vec::new(),
             answers: Vec::new(),
+            person_notes: Vec::new(),
             cancelled: false,
             iterations: 0,
             turns: 0,
@@ -295,7 +315,10 @@ impl RunView {
             self.driven = Millis(self.driven.0.saturating_add(at.since(last).0));
         }
         let is_parked = matches!(entry, RecordEntry::Decision(Decision::Parked { .. }));
-        self.driven_at = (!is_parked).then_some(at);
+        // A note to a parked run leaves it parked.
+        let is_note = matches!(entry, RecordEntry::Fact(Fact::Told(_) | Fact::Withdrawn { .. }));
+        let stays_parked = is_note && self.driven_at.is_none();
+        self.driven_at = (!is_parked && !stays_parked).then_some(at);
     }
 
     fn apply_fact(&mut self, seq: u64, at: Moment, fact: Fact) {
@@ -359,6 +382,16 @@ impl RunView {
             }
             Fact::StorageFailed { path, message, .. } => self.last_storage_failure = Some((path, message)),
             Fact::Cancelled { .. } => self.cancelled = true,
+            Fact::Told(note) => {
+                let number = u32::try_from(self.person_notes.len() + 1).unwrap_or(u32::MAX);
+                let (shown_in, is_withdrawn) = (Vec::new(), false);
+                self.person_notes.push(PersonNoteView { number, at, note, shown_in, is_withdrawn });
+            }
+            Fact::Withdrawn { note } => {
+                if let Some(note) = self.note_mut(note).filter(|note| note.shown_in.is_empty()) {
+                    note.is_withdrawn = true;
+                }
+            }
             Fact::Interrupted { by } if by == FORKED && self.start.forked_from.is_some() => self.fork(at),
             Fact::Started(_) | Fact::Woke | Fact::Reopened | Fact::Interrupted { .. } => {}
         }
@@ -429,6 +462,13 @@ impl RunView {
                 self.progress.resting = RunRest::Parked(hold, provider);
             }
             Decision::Finished { ending } => self.progress.resting = RunRest::Ended(ending),
+            Decision::Noted { call, notes } => {
+                for number in notes {
+                    if let Some(note) = self.note_mut(number) {
+                        note.shown_in.push(call.clone());
+                    }
+                }
+            }
             Decision::Repeated { call, .. } => {
                 if let Some(call) = self.call_mut(&call) {
                     call.is_queued = true;
@@ -483,6 +523,10 @@ impl RunView {
             performed,
             answer,
         });
+    }
+
+    fn note_mut(&mut self, number: u32) -> Option<&mut PersonNoteView> {
+        self.person_notes.get_mut(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
     fn call_mut(&mut self, id: &CallId) -> Option<&mut CallView> {

@@ -11,7 +11,7 @@ use saihai_model::{
 use serde::Serialize;
 
 use crate::run_view::{NoteKind, NoteView};
-use crate::{CallView, ExitView, RoundView, RunView, VisitView};
+use crate::{CallView, ExitView, PersonNoteView, RoundView, RunView, VisitView};
 
 /// An exit of a stage, with its explanation.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,6 +119,11 @@ pub enum Evidence {
     NearMiss {
         what: NearMiss,
     },
+    /// A note of a person that prompts of the stage showed.
+    Note {
+        number: u32,
+        text: String,
+    },
     Answer {
         by: AnsweredBy,
         label: Label,
@@ -218,7 +223,14 @@ impl RunView {
         if decisive.is_empty() { all } else { decisive }
     }
 
-    /// Collects evidence turn by turn, then for the exit's own question.
+    /// Returns the notes of a person that prompts of a round show.
+    fn notes_in(&self, round: &RoundView) -> impl Iterator<Item = &PersonNoteView> {
+        let calls = self.calls_of(round);
+        let is_in = |call: &CallId| calls.iter().any(|one| one.id == *call);
+        self.person_notes.iter().filter(move |note| note.shown_in.iter().any(is_in))
+    }
+
+    /// Collects notes of a person, evidence turn by turn, then evidence for the exit's own question.
     fn evidence(
         &self,
         workflow: &Workflow,
@@ -235,7 +247,10 @@ impl RunView {
         // An invalid output explains an exit only if it decided it.
         let decides =
             |one: &Evidence| verdict.by == By::Output || !matches!(one, Evidence::WrongOutput { .. });
-        by_place.into_values().flatten().filter(decides).collect()
+        let notes = self
+            .notes_in(round)
+            .map(|note| Evidence::Note { number: note.number, text: note.note.text.clone() });
+        notes.chain(by_place.into_values().flatten().filter(decides)).collect()
     }
 }
 

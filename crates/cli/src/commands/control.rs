@@ -16,7 +16,7 @@ use crate::checkout::{lock_issue_again, restored_worktree};
 use crate::commands::flags::{LimitFlags, PresenceFlags, RunArgument, parse_event};
 use crate::commands::review;
 use crate::commands::work::single_run as one;
-use crate::completion::{complete_runs, completer};
+use crate::completion::{complete_run_stages, complete_runs, completer};
 use crate::definitions::{connections, read_stdin, untrusted_programs, unusable};
 use crate::driving::{DisplayOptions, RunKeeping, block_on, drive};
 use crate::error::CommandError;
@@ -243,11 +243,7 @@ impl AnswerCommand {
             Ok(given)
         };
         let (gate, reached) = block_on(saihai::answer_with(&directory, given, Clock::system()))?;
-        if reached == RequestDelivery::Unread {
-            let why = format!("the process that drives run `{}` does not read the answer", directory.id());
-            return Err(CommandError::usage(why)
-                .hint("nothing was recorded: let that process continue, or end it, and answer again"));
-        }
+        insist_on_read(reached, &directory)?;
         if self.json {
             streams
                 .out
@@ -301,6 +297,141 @@ impl AnswerCommand {
             }
             (Wants::Text { .. }, "-", None) => read_stdin("the answer").map(GateAnswer::Text),
             (Wants::Text { .. }, text, None) => Ok(GateAnswer::Text(text.to_owned())),
+        }
+    }
+}
+
+/// Give the agents of a run a note
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "saihai tell [OPTIONS] [RUN] TEXT\n       saihai tell --withdraw NOTE [RUN]",
+    after_help = "\
+The next prompt of the stage shows the note in a section of its own. A stage with several agents shows it to each.
+A note changes no rule, permission or budget. `saihai show` lists the notes and their numbers.
+
+Examples:
+  saihai tell \"use the parser that is already there\"
+  saihai tell --to review \"look at the error messages too\"
+  saihai tell --now \"stop: the tests are in tests/, not in src/\"
+  saihai tell --withdraw 1"
+)]
+pub(crate) struct TellCommand {
+    /// Run id, a unique beginning of it, or `last` [default: last]
+    #[arg(value_name = "RUN", add = completer(complete_runs))]
+    run: Option<String>,
+
+    /// The note, 1 to 10,000 characters; `-` reads it from stdin
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+
+    /// Stage whose next prompt shows the note [default: the current stage]
+    #[arg(long, value_name = "STAGE", add = completer(complete_run_stages))]
+    to: Option<String>,
+
+    /// Stop the stage's running turn, and start it again with the note
+    #[arg(long)]
+    now: bool,
+
+    /// Take back a note that no prompt shows yet
+    #[arg(long, value_name = "NOTE", conflicts_with_all = ["text", "to", "now"])]
+    withdraw: Option<u32>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct ToldObject<'a> {
+    run: &'a str,
+    /// Stage whose next prompt shows the note; absent for the next prompt of any stage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    text: &'a str,
+    now: bool,
+    /// True if a process drives the run; otherwise the note waits for `resume`.
+    driven: bool,
+}
+
+#[derive(Serialize)]
+struct WithdrawnObject<'a> {
+    run: &'a str,
+    note: u32,
+}
+
+impl TellCommand {
+    pub(crate) fn execute(mut self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        if self.withdraw.is_none() && self.text.is_none() {
+            if self.run.as_deref().is_none_or(names_run) {
+                let error = CommandError::usage("no note given");
+                return Err(error.hint("put the text in quotes: `saihai tell \"use the existing parser\"`"));
+            }
+            (self.run, self.text) = (None, self.run);
+        }
+        let project = Project::find()?;
+        project.insist_on_person("a note is given by a person")?;
+        let directory = project.runs().find(self.run.as_deref().unwrap_or("last"))?;
+        match (self.withdraw, self.text.take()) {
+            (Some(number), _) => self.withdraw(number, &directory, streams),
+            (None, Some(text)) => self.tell(&text, &directory, streams),
+            (None, None) => Err(CommandError::usage("no note given")),
+        }
+    }
+
+    fn tell(
+        &self,
+        text: &str,
+        directory: &RunDirectory,
+        streams: &mut Streams,
+    ) -> Result<ExitStatus, CommandError> {
+        let text = if text == "-" { read_stdin("the note")? } else { text.to_owned() };
+        let to = self.to.as_deref();
+        let (note, reached) =
+            block_on(async { Ok(saihai::tell(directory, text, to, self.now, Clock::system()).await?) })?;
+        let driven = insist_on_read(reached, directory)?;
+        if self.json {
+            let (run, to) = (directory.id(), note.to.as_ref().map(saihai_model::StageId::as_str));
+            streams.out.json("told", ToldObject { run, to, text: &note.text, now: note.now, driven })?;
+        }
+        let stage = note.to.as_ref().map(|to| format!(" of `{}`", visible_line(to.as_str())));
+        let stage = stage.unwrap_or_default();
+        let resume = if driven {
+            String::new()
+        } else {
+            format!("; continue the run with `saihai resume {}`", directory.short_name())
+        };
+        streams.note(&match (note.now && driven, resume) {
+            (true, _) => format!("running turns{stage} stop and start again with your note"),
+            (false, resume) => format!("the next prompt{stage} shows your note{resume}"),
+        });
+        Ok(ExitStatus::Done)
+    }
+
+    fn withdraw(
+        &self,
+        number: u32,
+        directory: &RunDirectory,
+        streams: &mut Streams,
+    ) -> Result<ExitStatus, CommandError> {
+        let reached = block_on(async { Ok(saihai::withdraw(directory, number, Clock::system()).await?) })?;
+        insist_on_read(reached, directory)?;
+        if self.json {
+            streams.out.json("withdrawn", WithdrawnObject { run: directory.id(), note: number })?;
+        }
+        streams.note(&format!("note {number} of run `{}` is withdrawn", directory.id()));
+        Ok(ExitStatus::Done)
+    }
+}
+
+/// Returns true if the owner of the run read a request, and false if there is no owner.
+fn insist_on_read(reached: RequestDelivery, directory: &RunDirectory) -> Result<bool, CommandError> {
+    match reached {
+        RequestDelivery::Owner => Ok(true),
+        RequestDelivery::Journal => Ok(false),
+        RequestDelivery::Unread => {
+            let why = format!("the process that drives run `{}` does not read its requests", directory.id());
+            let hint = "nothing was recorded: let that process continue, or end it, and try again";
+            Err(CommandError::usage(why).hint(hint))
         }
     }
 }

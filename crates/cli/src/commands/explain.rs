@@ -157,6 +157,7 @@ fn is_meaning(evidence: &Evidence) -> bool {
         | Evidence::Program { .. } => false,
         Evidence::Published { leads, .. } => !leads,
         Evidence::Answer { .. }
+        | Evidence::Note { .. }
         | Evidence::Question { .. }
         | Evidence::WrongOutput { .. }
         | Evidence::Refused { .. }
@@ -221,6 +222,9 @@ fn evidence_words(
         Evidence::Refused { missing } => refused_words(missing),
         Evidence::Remarked { topic, remark } => remark_words(topic, *remark, workflow),
         Evidence::NearMiss { what } => format!("near miss: {}", near_miss_words(what)),
+        Evidence::Note { number, text } => {
+            format!("after note {number} from a person: {}", visible_line(text))
+        }
         Evidence::Answer { by, label, text } => {
             // The transition quotes the text already.
             let text = text.as_deref().filter(|_| verbose).map(|text| visible_line(text).into_owned());

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use clap::{Args, Subcommand};
 use saihai::{ListedRun, LoadedRun, RunDirectory, list_runs};
-use saihai_model::{ExitStatus, Hold, Millis, ProviderName, ReportClue, TextFile, TextSource, Usd};
+use saihai_model::{ExitStatus, Hold, Millis, ProviderName, ReportClue, StageId, TextFile, TextSource, Usd};
 use saihai_view::RunState;
-use saihai_view::{ReportVersion, RunView, VisitView};
+use saihai_view::{PersonNoteView, ReportVersion, RunView, VisitView};
 use serde::Serialize;
 
 use super::prune_runs::{RemoveRunsCommand, RunPruning, parse_age};
@@ -301,6 +301,7 @@ impl ShownRun {
             stages: self.run.view.visits.iter().map(StageObject::new).collect(),
             reports: self.reports.iter().map(ReportObject::new).collect(),
             prompts: self.run.view.start.texts.iter().map(PromptSourceObject::new).collect(),
+            notes: self.run.view.person_notes.iter().map(NoteObject::new).collect(),
             budget: self.conclusion.spending().and_then(SpendingObject::of),
             returned: &self.result,
         }
@@ -321,6 +322,10 @@ impl ShownRun {
         if !self.reports.is_empty() {
             lines.push(String::new());
             lines.extend(self.report_table().lines_for(out));
+        }
+        if !self.run.view.person_notes.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.note_table().lines_for(out));
         }
         lines.extend(self.budget_line());
         lines.push(String::new());
@@ -392,6 +397,21 @@ impl ShownRun {
         table
     }
 
+    fn note_table(&self) -> Table {
+        let mut table = Table::new(&["NOTE", "AT", "FOR", "STATE", "TEXT"]).optional(&["AT", "FOR"]);
+        for view in &self.run.view.person_notes {
+            let to = view.note.to.as_ref().map_or("any stage", StageId::as_str);
+            table.row(vec![
+                view.number.to_string(),
+                quantities::local_clock(view.at),
+                visible_line(to).into_owned(),
+                note_state(view).to_owned(),
+                visible_line(&view.note.text).into_owned(),
+            ]);
+        }
+        table
+    }
+
     fn budget_line(&self) -> Option<String> {
         let words = self.conclusion.spending().and_then(spending_words);
         words.map(|words| format!("\nbudget: {words}"))
@@ -405,6 +425,8 @@ struct ShowObject<'a> {
     reports: Vec<ReportObject<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     prompts: Vec<PromptSourceObject<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<NoteObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<SpendingObject>,
     #[serde(rename = "loop")]
@@ -438,6 +460,42 @@ impl<'a> StageObject<'a> {
             entered: quantities::rfc3339(visit.entered),
             left: visit.left.map(quantities::rfc3339),
         }
+    }
+}
+
+/// A note of a person to the agents (V-20).
+#[derive(Serialize)]
+struct NoteObject<'a> {
+    number: u32,
+    at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    text: &'a str,
+    /// `waiting`, `shown` or `withdrawn`.
+    state: &'static str,
+    /// Calls whose prompts show it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<String>,
+}
+
+impl<'a> NoteObject<'a> {
+    fn new(view: &'a PersonNoteView) -> Self {
+        Self {
+            number: view.number,
+            at: quantities::rfc3339(view.at),
+            to: view.note.to.as_ref().map(StageId::as_str),
+            text: &view.note.text,
+            state: note_state(view),
+            calls: view.shown_in.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+fn note_state(view: &PersonNoteView) -> &'static str {
+    match (view.is_withdrawn, view.shown_in.is_empty()) {
+        (true, _) => "withdrawn",
+        (false, true) => "waiting",
+        (false, false) => "shown",
     }
 }
 

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use saihai_model::{
     Activity, Answer, AnsweredBy, CallFailed, CallId, CompletionReason, Decision, Ending, Fact, FailureClass,
-    Hold, Json, Label, Millis, Moment, NearMiss, NearMissReason, Outcome, Permission, ProgramCommand,
-    ProgramExit, ProviderName, Purpose, Raise, Record, RecordEntry, Remark, Replied, ReportClue,
-    ReportLocation, RoundPosition, Stage, StageId, Start, Text, Topic, Verdict, Watch, Workflow,
+    Hold, Json, Label, Millis, Moment, NearMiss, NearMissReason, Outcome, Permission, PersonNote,
+    ProgramCommand, ProgramExit, ProviderName, Purpose, Raise, Record, RecordEntry, Remark, Replied,
+    ReportClue, ReportLocation, RoundPosition, Stage, StageId, Start, Text, Topic, Verdict, Watch, Workflow,
 };
 
 use crate::quantities;
@@ -194,7 +194,15 @@ fn fact_lines(fact: &Fact, at: Moment, names: &RunNames<'_>) -> Vec<ReportLine> 
             ))]
         }
         Fact::Cancelled { by } => vec![ReportLine::step(format!("cancelled by {}", visible_line(by)))],
+        Fact::Told(note) => vec![ReportLine::step(note_words(note))],
+        Fact::Withdrawn { note } => vec![ReportLine::step(format!("note {note} is withdrawn"))],
     }
+}
+
+/// Describes a note of a person: `note for implement: Use the existing parser.`
+pub(crate) fn note_words(note: &PersonNote) -> String {
+    let to = note.to.as_ref().map(|to| format!(" for {}", visible_line(to.as_str()))).unwrap_or_default();
+    format!("note{to}: {}", first_line(&note.text))
 }
 
 fn started(start: &Start, workflow: &Workflow) -> Vec<ReportLine> {
@@ -482,6 +490,10 @@ fn decision_lines(decision: &Decision, at: Moment, names: &RunNames<'_>) -> Vec<
             names.call(call),
             visible_line(provider.as_str())
         ))],
+        Decision::Noted { call, notes } => {
+            let numbers = notes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            vec![ReportLine::detail(format!("the prompt of {} shows note {numbers}", names.call(call)))]
+        }
         Decision::Repeated { call, .. } => repeated_line(call, names).into_iter().collect(),
         Decision::Reports { found, .. } => found.iter().map(report_line).collect(),
         Decision::Alarm { monitor, count, overrode } => {

@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use saihai_connect::{CommandSurroundings, Providers, ScriptAccounts};
 use saihai_model::{
-    Answer, AnsweredBy, Ask, CallId, Ending, Fact, Hold, Label, Moment, OpenGate, Performance, Progress,
-    ProviderName, ProviderSettings, Record, RecordEntry, exit_code,
+    Answer, AnsweredBy, Ask, CallId, Ending, Fact, Hold, Label, Moment, OpenGate, Performance, PersonNote,
+    Progress, ProviderName, ProviderSettings, Record, RecordEntry, exit_code,
 };
 use tokio::sync::mpsc;
 
 use crate::live::Live;
 use crate::prompts::{PromptError, RenderedPrompt};
-use crate::remote_control::{Inbox, InboxRequest};
+use crate::remote_control::{Inbox, InboxRequest, addressed};
 use crate::run_session::{EffectMode, PendingEffect, PreparedAsk, RunSession, SessionFailure};
 use crate::secrets::ProgressRedactor;
 use crate::{DriverError, DriverEvent, DriverWarning, RunDirectory};
@@ -44,6 +44,10 @@ pub(crate) enum DriverCommand {
     Cancel {
         by: String,
     },
+    /// A person's note to the agents.
+    Tell(PersonNote),
+    /// Takes a note back, by its number.
+    Withdraw(u32),
     /// Lets an elapsed wait end now.
     GoOn,
 }
@@ -73,6 +77,11 @@ impl DriverControl {
 
     pub fn cancel(&self, by: &str) {
         self.send(DriverCommand::Cancel { by: by.to_owned() });
+    }
+
+    /// Gives the agents a note of a person.
+    pub fn tell(&self, note: PersonNote) {
+        self.send(DriverCommand::Tell(note));
     }
 
     /// Ends an elapsed wait of a driver that runs with `DriveOptions::when_told`.
@@ -307,6 +316,10 @@ impl Driver {
                 Fact::Interrupted { by }
             }
             DriverCommand::Cancel { by } => Fact::Cancelled { by },
+            DriverCommand::Tell(note) => {
+                Fact::Told(addressed(note, self.session.run(), self.session.workflow()))
+            }
+            DriverCommand::Withdraw(note) => Fact::Withdrawn { note },
             DriverCommand::GoOn => {
                 self.is_released = true;
                 return Ok(());
@@ -343,6 +356,10 @@ impl Driver {
                 }
                 Ok(InboxRequest::Cancel { by }) => {
                     self.handle_command(DriverCommand::Cancel { by }, observer)?
+                }
+                Ok(InboxRequest::Tell(note)) => self.handle_command(DriverCommand::Tell(note), observer)?,
+                Ok(InboxRequest::Withdraw(note)) => {
+                    self.handle_command(DriverCommand::Withdraw(note), observer)?
                 }
                 Err(why) => {
                     let path = file.path.display().to_string();

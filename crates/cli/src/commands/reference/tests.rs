@@ -3,9 +3,9 @@ use std::path::Path;
 
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Fact, Failure,
-    FailureClass, Hold, Meter, Millis, Moment, Outcome, PublishedEvent, Purpose, Raise, Reading, RecordEntry,
-    Remark, Replied, ReportClue, ReportLocation, RoundPosition, Start, Tag, Text, TextFile, TextSource,
-    ToolUsed, TurnLimit, Usage, Usd, Verdict,
+    FailureClass, Hold, Meter, Millis, Moment, Outcome, PersonNote, PublishedEvent, Purpose, Raise, Reading,
+    RecordEntry, Remark, Replied, ReportClue, ReportLocation, RoundPosition, Start, Tag, Text, TextFile,
+    TextSource, ToolUsed, TurnLimit, Usage, Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -263,6 +263,8 @@ fn facts() -> Vec<Fact> {
         Fact::Interrupted { by: "ctrl-c".into() },
         Fact::StorageFailed { call: Some(call()), path: "p".into(), message: "m".into() },
         Fact::Cancelled { by: "me".into() },
+        Fact::Told(PersonNote { heading: "h".into(), text: "t".into(), to: Some("plan".into()), now: true }),
+        Fact::Withdrawn { note: 1 },
     ]
 }
 
@@ -296,6 +298,7 @@ fn decisions() -> Vec<Decision> {
         },
         Decision::Unfit { call: call(), provider: "p".into() },
         Decision::Repeated { call: call(), attempt: 2 },
+        Decision::Noted { call: call(), notes: vec![1] },
         Decision::Reports { call: call(), found: vec![found()] },
         Decision::Alarm { monitor: 0, count: 3, overrode: Some("l".into()) },
         exited(Destination::Again),
@@ -346,6 +349,8 @@ fn fact_name(fact: &Fact) -> &'static str {
         Fact::Interrupted { .. } => "interrupted",
         Fact::StorageFailed { .. } => "storage_failed",
         Fact::Cancelled { .. } => "cancelled",
+        Fact::Told(_) => "told",
+        Fact::Withdrawn { .. } => "withdrawn",
     }
 }
 
@@ -359,6 +364,7 @@ fn decision_name(decision: &Decision) -> &'static str {
         Decision::Retry { .. } => "retry",
         Decision::Unfit { .. } => "unfit",
         Decision::Repeated { .. } => "repeated",
+        Decision::Noted { .. } => "noted",
         Decision::Reports { .. } => "reports",
         Decision::Alarm { .. } => "alarm",
         Decision::Exited { .. } => "exited",
