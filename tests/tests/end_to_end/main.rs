@@ -32,6 +32,7 @@ mod review;
 mod rules;
 mod secrets;
 mod signals;
+mod steering;
 mod steps;
 mod steps_run;
 mod storage;

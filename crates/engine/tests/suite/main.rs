@@ -8,6 +8,7 @@ mod dialects;
 mod flow;
 mod hats;
 mod laws;
+mod notes;
 mod programs;
 mod proofs;
 mod sessions;

@@ -55,6 +55,7 @@ fn the_help_lists_every_command_and_exit_code() {
       review       Review a change with specialised agents
       resume       Continue a parked or interrupted run
       answer       Answer a question that a run waits for, and continue the run
+      tell         Give the agents of a run a note
       cancel       Cancel a run for good
       fork         Create a new run from the first part of another
 

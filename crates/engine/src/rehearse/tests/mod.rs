@@ -34,6 +34,7 @@ fn path(decisions: &[Decision]) -> String {
         | Decision::Retry { .. }
         | Decision::Unfit { .. }
         | Decision::Repeated { .. }
+        | Decision::Noted { .. }
         | Decision::Reports { .. }
         | Decision::Refused { .. }
         | Decision::Remarked { .. }
