@@ -6,12 +6,9 @@ use std::sync::Arc;
 use saihai_config::{Unsound, ValidatedDefinition};
 use saihai_connect::{Connections, Redaction, Redactor};
 use saihai_model::{
-    Answer, CallId, Fact, Failure, Json, Outcome, OutsideReason, PersonNote, Progress, ProviderRefusal,
-    Reply, slug,
+    Answer, CallId, Fact, Failure, FrozenJson, Json, Outcome, OutsideReason, PersonNote, Progress,
+    ProviderRefusal, Reply, slug,
 };
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::RunSpec;
 
@@ -137,14 +134,14 @@ impl SecretRedactor {
     }
 
     /// Redacts every text of a value.
-    fn all_texts<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
-        let Ok(json) = serde_json::to_value(&value) else { return value };
+    fn all_texts<T: FrozenJson>(&self, value: T) -> T {
+        let Ok(json) = serde_json::from_slice::<Json>(&value.to_json()) else { return value };
         let mut clean = json.clone();
         self.0.json(&mut clean);
         if clean == json {
             return value;
         }
-        serde_json::from_value(clean).unwrap_or(value)
+        T::from_json(clean.to_string().as_bytes()).unwrap_or(value)
     }
 }
 

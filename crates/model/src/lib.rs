@@ -16,6 +16,7 @@ mod ending;
 mod exit;
 mod fact;
 mod failure;
+mod frozen_json;
 mod ids;
 mod issue;
 mod money;
@@ -50,6 +51,7 @@ pub use fact::{
     Answer, AnsweredBy, CallFailed, Event, FORKED, Fact, Outcome, PersonNote, Raise, Replied, Start, ToolUsed,
 };
 pub use failure::{Failure, FailureClass, TurnLimit, UnwrittenFile};
+pub use frozen_json::FrozenJson;
 pub use ids::{
     CallId, Label, Millis, Moment, ProviderName, Purpose, RoundPosition, SessionKey, StageId, Topic, TurnId,
     slug,

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use saihai_model::{Fact, Record, RecordEntry, Script, Start, Text, Workflow};
+use saihai_model::{Fact, FrozenJson, Record, RecordEntry, Script, Start, Text, Workflow};
 
 use crate::blobs::{Blobs, sha256};
 use crate::disk::JournalRead;
@@ -87,7 +87,7 @@ impl RunDirectory {
             return Ok(None);
         }
         let bytes = std::fs::read(&path).map_err(StoreError::io("read", &path))?;
-        serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&path, 1, &error.to_string()))
+        Script::from_json(&bytes).map(Some).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
     /// Reads the content of a text, inline or from its blob.
@@ -142,8 +142,7 @@ impl RunDirectory {
         self.disk.replace(&path, workflow).map_err(StoreError::io("write", &path))?;
         if let Some(script) = script {
             let path = self.path.join(SCRIPT);
-            let bytes = serde_json::to_vec(script).expect("scripts have text keys only");
-            self.disk.replace(&path, &bytes).map_err(StoreError::io("write", &path))?;
+            self.disk.replace(&path, &script.to_json()).map_err(StoreError::io("write", &path))?;
         }
         Ok(())
     }
@@ -161,7 +160,7 @@ impl RunDirectory {
         if sha256(&bytes) != start.workflow {
             return Err(damaged(&path, 1, "it is not the workflow the run was started with"));
         }
-        serde_json::from_slice(&bytes).map_err(|error| damaged(&path, 1, &error.to_string()))
+        Workflow::from_json(&bytes).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
 
     /// Returns the error for a text with an unusable blob. It names the journal line that refers to the blob.

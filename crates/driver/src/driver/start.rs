@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use saihai_config::ValidatedDefinition;
 use saihai_connect::{CommandSurroundings, Connections, Providers, ScriptAsk, UnscriptedProgram};
-use saihai_model::{Fact, Json, Millis, PromptPart, Raise, Script, Stage, Start, Text, TextFile, Variable};
+use saihai_model::{
+    Fact, FrozenJson as _, Json, Millis, PromptPart, Raise, Script, Stage, Start, Text, TextFile, Variable,
+};
 use saihai_view::RunView;
 
 use super::replies::SessionMeters;
@@ -227,7 +229,7 @@ fn create(
     clock: Clock,
 ) -> Result<RunSession, DriverError> {
     let lock = directory.lock()?;
-    let workflow = serde_json::to_vec(&*spec.workflow).expect("a workflow has text keys only");
+    let workflow = spec.workflow.to_json();
     directory.freeze(&workflow, spec.script.as_ref())?;
     let blobs = directory.blobs();
     let keep =
