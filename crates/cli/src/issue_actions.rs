@@ -70,9 +70,9 @@ async fn perform(
             }
             Ok(done("ok", "issue", number))
         }
-        (Action::OpenIssue | Action::Comment, ActionInput::Block(_)) if deed.look_up => Err(refused(
-            "whether it was done before the run was interrupted is unknown; it is not done again",
-        )),
+        (Action::OpenIssue | Action::Comment, ActionInput::Block(_)) if deed.look_up => {
+            Err(refused("it is unknown if this was done before the interruption; Saihai does not repeat it"))
+        }
         (Action::OpenIssue, ActionInput::Block(block)) => {
             let made = github(tracker)?.open_issue(&new_issue(block)?).await.map_err(|error| once(&error))?;
             Ok(done("ok", "issue", made.number))
@@ -187,7 +187,7 @@ fn repeatable(error: &ForgeError) -> Failure {
 /// Converts the error of an action that must not be repeated (P4).
 fn once(error: &ForgeError) -> Failure {
     if matches!(error, ForgeError::Transient { .. }) {
-        return refused(format!("{error}; whether it was done is unknown, and it is not done again"));
+        return refused(format!("{error}; it is unknown if this was done, and Saihai does not repeat it"));
     }
     repeatable(error)
 }
@@ -256,7 +256,7 @@ mod issues_tests {
             let came = came(does, json!({"content": "x"}), true).await;
             assert_eq!(
                 came,
-                "refused: whether it was done before the run was interrupted is unknown; it is not done again"
+                "refused: it is unknown if this was done before the interruption; Saihai does not repeat it"
             );
         }
     }
