@@ -79,11 +79,10 @@ async fn perform(
         }
         (Action::Comment, ActionInput::Block(block)) => {
             let number = match block.value.get("issue") {
-                Some(named) => number(named).ok_or_else(|| refused(format!("{named} is no issue")))?,
+                Some(named) => number(named).ok_or_else(|| refused(format!("{named} is not an issue")))?,
                 None => of_run(own)?,
             };
-            let body =
-                inert(&text(block, "content").ok_or_else(|| refused("there is nothing to say in it"))?);
+            let body = inert(&text(block, "content").ok_or_else(|| refused("its `content` is missing"))?);
             github(tracker)?.comment(number, &body).await.map_err(|error| once(&error))?;
             Ok(done("ok", "issue", number))
         }
@@ -151,7 +150,7 @@ fn number(named: &Json) -> Option<IssueNumber> {
 }
 
 fn of_run(own: Option<IssueNumber>) -> Result<IssueNumber, Failure> {
-    own.ok_or_else(|| refused("it names no issue, and the run is about none"))
+    own.ok_or_else(|| refused("it names no issue, and the run has none"))
 }
 
 fn github(tracker: &IssueTracker) -> Result<&Github, Failure> {
@@ -159,7 +158,7 @@ fn github(tracker: &IssueTracker) -> Result<&Github, Failure> {
         IssueTracker::Github(github) => Ok(github),
         IssueTracker::Folder(_) => Err(refused("the issues of this project are files, and not on GitHub")),
         IssueTracker::OnlyLookedAt(_) => {
-            Err(refused("`work.forge` is `local`: nothing leaves this machine, so issues are only looked at"))
+            Err(refused("`work.forge` is `local`: Saihai reads issues, but does not change them"))
         }
     }
 }

@@ -125,7 +125,7 @@ pub enum Unavailable {
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
     /// The `script` provider has no script.
-    #[error("provider `script` has nothing to answer from; give `--script FILE`")]
+    #[error("provider `script` needs a script; pass `--script FILE`")]
     NoScript,
     #[error(transparent)]
     BadScript(#[from] BadScript),

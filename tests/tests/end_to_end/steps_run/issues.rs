@@ -213,7 +213,7 @@ fn what_closes_an_issue_is_refused_where_nothing_may_leave_the_machine() {
     project.write(".saihai/config.toml", "[work]\nrepo = \"me/tool\"\nforge = \"local\"\n");
     let refused = call.run();
     assert_ne!(refused.code, Some(0), "{refused}");
-    let said = "`work.forge` is `local`: nothing leaves this machine, so issues are only looked at";
+    let said = "`work.forge` is `local`: Saihai reads issues, but does not change them";
     assert!(format!("{refused}").contains(said), "{refused}");
     assert_eq!(server.writes(), [""; 0]);
 }

@@ -72,7 +72,10 @@ fn a_repository_in_the_place_of_the_worktrees_own_is_refused_and_stays_until_a_p
         "rm .git; git init -q; echo x > f; git add f; git -c user.name=A -c user.email=a@b.c commit -qm own",
     );
     let outcome = auto(&project, &[]).exits(1);
-    assert!(outcome.stdout.contains("embedded-repository: `.git` of the worktree is another"), "{outcome}");
+    assert!(
+        outcome.stdout.contains("embedded-repository: `.git` of the worktree is now another"),
+        "{outcome}"
+    );
     let worktree = project.root().join(".worktrees/issue-7");
     assert_eq!(super::git_in(&worktree, &["log", "--format=%s"]), "own");
     let cleaned = project.saihai(["work", "--clean"]).run().exits(0);

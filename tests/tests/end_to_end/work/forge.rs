@@ -75,7 +75,7 @@ fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_withou
     // An unreachable server is not a usage error.
     super::git(&scene.project, &["remote", "set-url", "origin", "/nowhere/at/all"]);
     let away = scene.work(&["--label", "saihai"]).exits(4);
-    assert!(away.stderr.contains("error: the server cannot be asked"), "{away}");
+    assert!(away.stderr.contains("error: cannot query the server"), "{away}");
 }
 
 // A merge by a person counts even if our run failed. Saihai also reports dependencies on other repositories

@@ -56,7 +56,7 @@ fn a_repository_among_the_files_is_found_though_it_is_called_a_submodule() {
     for flags in [&[][..], &["--retry"]] {
         let outcome = auto(&project, flags).exits(1);
         assert_eq!(outcomes(&outcome), ["#7 failed"], "{outcome}");
-        let why = "embedded-repository: the files contain another repository: `vendor`; a submodule is added by a person";
+        let why = "embedded-repository: the files contain another repository: `vendor`; only a person can add a submodule";
         assert!(outcome.stdout.contains(why), "{outcome}");
         assert_eq!(project.read(".worktrees/issue-7/vendor/x"), "x\n");
         assert_eq!(project.runs().len(), 1);

@@ -58,7 +58,7 @@ fn a_file_in_the_place_of_the_directory_of_worktrees_is_refused() {
             project.root().join("notes").display()
         );
         assert!(outcome.stderr.contains(&why), "{outcome}");
-        assert!(outcome.stderr.contains("help: write another `worktree_root` into `[work]`"), "{outcome}");
+        assert!(outcome.stderr.contains("help: set another `worktree_root` in `[work]`"), "{outcome}");
     }
     untouched(&project);
     assert_eq!(project.read("notes"), "read\n");
@@ -287,7 +287,7 @@ fn a_review_agent_is_no_definition_to_work_with() {
     commit(&project);
     let check = |asked: &str, named: &str| {
         let outcome = auto(&project, &["--definition", asked]).exits(2);
-        let hint = format!("`saihai review --agent {named}` asks it about what has changed");
+        let hint = format!("`saihai review --agent {named}` reviews the changes with it");
         let told = format!("error: `{asked}` is a review agent\n  = help: {hint}\n");
         assert!(outcome.stderr.contains(&told), "{outcome}");
         untouched(&project);

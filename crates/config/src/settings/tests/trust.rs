@@ -26,7 +26,7 @@ fn an_untrusted_project_runs_no_program_and_the_rest_of_its_file_works() {
       |
     3 | program = "agent"
       |           ------- needs trust
-      = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
+      = help: review the file, then run `saihai trust`; `--trust-project` trusts it for one call
     "#);
     assert_snapshot!(refused(&settings, &[Use::Work, Use::Distributed]), @r#"
     error[settings/untrusted]: `.saihai/config.toml` is not trusted, and `work.verify` and `distributed.server` can run programs or send secrets elsewhere
@@ -38,7 +38,7 @@ fn an_untrusted_project_runs_no_program_and_the_rest_of_its_file_works() {
        |
     12 | server = "evil.example:7233"
        |          ------------------- needs trust
-       = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
+       = help: review the file, then run `saihai trust`; `--trust-project` trusts it for one call
     "#);
     assert_snapshot!(refused(&settings, &[Use::Provider("claude")]), @r#"
     error[settings/untrusted]: `.saihai/config.toml` is not trusted, and `providers.claude.args` can run programs or send secrets elsewhere
@@ -46,7 +46,7 @@ fn an_untrusted_project_runs_no_program_and_the_rest_of_its_file_works() {
       |
     6 | args = ["--x"]
       |        ^^^^^^^ needs trust
-      = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
+      = help: review the file, then run `saihai trust`; `--trust-project` trusts it for one call
     "#);
 }
 
