@@ -134,8 +134,7 @@ fn policy_file(ask: &Ask) -> Result<String, Failure> {
     // Gemini would look for two files, find none, and run without a policy.
     if file.contains(',') {
         let words = format!(
-            "gemini cannot be held to `{}` here: it takes the comma in `{}` for the end of a path; use a directory \
-             without one",
+            "gemini cannot enforce `{}` here: it splits the path `{}` at the comma; use a directory without a comma",
             ask.permission.name(),
             ask.scratch
         );
@@ -272,7 +271,7 @@ impl AgentListener for GeminiListener {
         }
         if line.contains("Policy file error in") && line.contains(&unique_id(&self.ask)) {
             let words = format!(
-                "gemini did not understand the policy that holds it to `{}`; Saihai was tried with version {}",
+                "gemini rejected the policy that enforces `{}`; Saihai was tested with version {}",
                 self.ask.permission.name(),
                 PROFILE.tested
             );
@@ -356,7 +355,7 @@ impl GeminiListener {
     /// Returns the failure that Gemini reported itself.
     fn told(&self, error: Option<&GeminiError>, end: &ProcessEnd) -> Failure {
         let words = error.map(|error| &error.message).or(self.problem.as_ref());
-        let Some(words) = words else { return abrupt(&PROFILE, "failed and did not say why", end) };
+        let Some(words) = words else { return abrupt(&PROFILE, "failed without a reason", end) };
         let body = api_error(words);
         let status = body.as_ref().and_then(|body| body["error"]["code"].as_u64());
         let status = status.and_then(|status| u16::try_from(status).ok()).or(status_of(end.exit));
@@ -378,7 +377,7 @@ impl GeminiListener {
         let is_too_old = |line: &str| line.starts_with("Unknown argument") && line.contains(" policy");
         if complaints.lines().any(is_too_old) {
             let words = format!(
-                "this version of gemini is too old: it has no `--policy`, without which nothing holds it to `{}`; install \
+                "this version of gemini is too old: it has no `--policy`, which enforces `{}`; install \
                  version {} or newer: {}",
                 self.ask.permission.name(),
                 PROFILE.tested,

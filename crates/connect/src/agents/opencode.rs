@@ -419,7 +419,7 @@ impl OpencodeListener {
             Some("stop") => None,
             Some(_) | None if self.refusal.is_some() && !end.exit.is_fine() => {
                 let refusal = self.refusal.as_deref().unwrap_or_default();
-                let words = format!("opencode waits for its provider without a word: {refusal}");
+                let words = format!("opencode waits for its provider without output: {refusal}");
                 Some(failure(FailureClass::RateLimited, &words))
             }
             Some("tool-calls") if end.exit.is_fine() => {
@@ -480,7 +480,7 @@ fn plain(line: &str) -> String {
 }
 
 /// Maximum silence during a retry. OpenCode waits at most 40 s unless its provider asks for more. Then it
-/// would sleep for hours without a word. The remaining time is for the start of the answer.
+/// would sleep for hours without output. The remaining time is for the start of the answer.
 const LONGEST_PAUSE: Millis = Millis::seconds(120);
 
 /// Returns the error of a refused request. Requests for a title do not matter.

@@ -171,9 +171,9 @@ fn a_link_in_the_place_of_a_definition_shows_nobodys_keys() {
             let reviewed = review(&project, &none("main/a"), &["--agent", "a"]);
             let said = format!("{checked}{named}{shown}{reviewed}");
             assert!(!said.contains("hunter2") && !said.contains("PATH="), "{said}");
-            let wrong = format!("error[{code}]: cannot read `{place}`: it leads by a link ");
+            let wrong = format!("error[{code}]: cannot read `{place}`: a link leads ");
             assert!(said.contains(&wrong), "{place} -> {}\n{said}", target.display());
-            assert!(said.contains("put the file itself here"), "{said}");
+            assert!(said.contains("replace the link with the file"), "{said}");
         }
         fs::remove_file(&link).expect("a link");
         before.into_iter().for_each(|content| fs::write(&link, content).expect("a file"));

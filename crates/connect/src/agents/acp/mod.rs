@@ -49,8 +49,8 @@ impl AgentProgram for Acp {
         if !settings.can_enforce(ask.permission) {
             let (level, provider) = (ask.permission.name(), &ask.provider);
             let words = format!(
-                "nothing is known to hold the agent of `{provider}` to `{level}`; if it asks before it acts, say so \
-                 with `honours` in its settings"
+                "the agent of `{provider}` is not known to enforce `{level}`; if it asks before it acts, set \
+                 `honours` in its settings"
             );
             return Err(failure(FailureClass::BadRequest, &words));
         }
