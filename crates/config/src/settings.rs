@@ -224,7 +224,7 @@ impl Settings {
             }
             if budget.tokens.is_some() && !provider.reports_tokens() {
                 let message = format!(
-                    "a budget in `tokens` cannot be kept: `{name}` does not report the tokens of its turns"
+                    "a budget in `tokens` is not possible: `{name}` does not report the tokens of its turns"
                 );
                 let hint = "give the budget in `turns` or `minutes`";
                 diagnostics.push(Diagnostic::error(Area::Provider.code("no-tokens"), message).hint(hint));

@@ -78,7 +78,7 @@ pub enum RepositoryError {
     /// A file is in place of the directory.
     #[error("cannot create worktrees in `{}`: it is not a directory", .path.display())]
     NotADirectory { path: PathBuf },
-    #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
+    #[error("lock-lost: `{}` was removed or replaced during the work on the item", .path.display())]
     LockLost { path: PathBuf },
     /// A ref has moved since it was read.
     #[error("`{reference}` moved meanwhile: {said}")]

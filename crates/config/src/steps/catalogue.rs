@@ -404,7 +404,7 @@ impl PromptCatalogue<'_, '_, '_> {
     fn validators(&self, step: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Vec<ClosureValidator> {
         if let Some(first) = step.list("preflightConditions").first() {
             let message = "conditions before a reply are not supported";
-            let hint = "put it into `postLLMConditions`, or check it before Saihai is started";
+            let hint = "move them to `postLLMConditions`, or check them before you start Saihai";
             diagnostics.push(first.error("not-supported", message).hint(hint));
         }
         let conditions = step.parts("postLLMConditions").into_iter();

@@ -446,7 +446,7 @@ fn read_custom(step: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Vec<Cus
         let (Some(name), Some(source)) = (variable.text("name"), variable.text("source")) else { continue };
         if source.value == "computed" {
             let message = "computed variables are not supported";
-            let hint = "compute it first and pass it as a parameter";
+            let hint = "compute the value first and pass it as a parameter";
             diagnostics.push(source.error("not-supported", message).hint(hint));
             continue;
         }

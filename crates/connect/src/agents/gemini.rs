@@ -344,7 +344,7 @@ impl GeminiListener {
             }
             Some(GeminiResult { was_asked: false, .. }) => {
                 let words = "gemini ended without asking its model: the prompt is too long for the model, or is \
-                    nothing but a command of gemini itself";
+                    only a command of gemini";
                 Some(failure(FailureClass::BadRequest, words))
             }
             Some(_) => None,
@@ -400,8 +400,8 @@ impl GeminiListener {
             ProcessExit::Code(55) => untrusted(),
             // Gemini exits without flushing its output.
             ProcessExit::Code(0) if self.is_echo_cut => {
-                let what = "ended before it had printed everything, and its answer is lost; so it does where a prompt is \
-                    long and its model answers at once, or where it is too long for the model";
+                let what = "ended before it printed its answer, which is lost; this happens if a prompt is too long \
+                    for the model, or if the model answers a long prompt at once";
                 abrupt(&PROFILE, what, end)
             }
             exit @ (ProcessExit::Code(_) | ProcessExit::Signal(_) | ProcessExit::AfterDone) => {
@@ -438,8 +438,8 @@ const TRANSIENT: [&str; 3] =
     ["[API Error: terminated]", "stream ended without a finish reason", "returned an empty response"];
 
 fn untrusted() -> Failure {
-    let words = "gemini does not trust this folder and would not keep to what the turn may do; trust it in gemini \
-        itself, or set `trust = true` for this provider";
+    let words = "gemini does not trust this folder, so it would not enforce the permission; trust the folder in \
+        gemini, or set `trust = true` for this provider";
     failure(FailureClass::BadRequest, words)
 }
 

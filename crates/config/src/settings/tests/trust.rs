@@ -145,8 +145,8 @@ fn what_is_trusted_is_remembered_and_forgotten() {
     trust.record(Path::new("/a/.saihai/config.toml"), b"x");
     trust.record(Path::new("/日本 \"語\"/config.toml"), b"y");
     assert_snapshot!(trust.to_toml(), @r#"
-    # Files of projects that may run programs, and the content they had when they were trusted.
-    # Written by `saihai trust`; a file that has changed since is asked about again.
+    # Project files that may run programs, with the hash of their trusted content.
+    # Written by `saihai trust`. Trust a changed file again.
 
     [files]
     "/a/.saihai/config.toml" = "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"

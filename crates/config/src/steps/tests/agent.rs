@@ -176,7 +176,7 @@ fn what_is_known_and_cannot_be_done_is_refused_by_name_with_the_way_out() {
     ---
     error steps/not-supported steps_registry.json:4:3 `preflightConditions` belongs to a registry of the later format, which has `agentId`
     ---
-    error steps/not-supported steps_registry.json:45:21 computed variables are not supported (compute it first and pass it as a parameter)
+    error steps/not-supported steps_registry.json:45:21 computed variables are not supported (compute the value first and pass it as a parameter)
     ---
     error steps/not-supported agent.json:7:23 the state of `github-project` cannot be checked (use `github-issue` or `file`; for other states, write a program for `custom`)
     ---
@@ -196,8 +196,8 @@ fn what_no_provider_can_be_held_to_is_told() {
     let sandbox = json!({"network": {"mode": "none"}, "filesystem": {"allowedPaths": ["src"]}});
     let project = Project::tailor().agent("/behavior/sandboxConfig", sandbox.clone());
     insta::assert_snapshot!(project.said(), @r"
-    warning steps/sandbox agent.json:12:7 no provider can be held to `filesystem` of a sandbox (`permissionMode` and `allowedTools` are enforced)
-    warning steps/sandbox agent.json:17:7 no provider can be held to `network` of a sandbox (`permissionMode` and `allowedTools` are enforced)
+    warning steps/sandbox agent.json:12:7 no provider can enforce `filesystem` of a sandbox (`permissionMode` and `allowedTools` are enforced)
+    warning steps/sandbox agent.json:17:7 no provider can enforce `network` of a sandbox (`permissionMode` and `allowedTools` are enforced)
     ");
     let alone =
         |sandbox: saihai_model::Json| Project::tailor().agent("/behavior/sandboxConfig", sandbox).said();

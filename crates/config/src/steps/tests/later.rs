@@ -444,7 +444,7 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
     ---
     error steps/not-supported steps_registry.json:132:16 `clean` runs before a reply, which is not supported (write `postllm`)
     ---
-    error steps/not-supported steps_registry.json:122:9 conditions before a reply are not supported (put it into `postLLMConditions`, or check it before Saihai is started)
+    error steps/not-supported steps_registry.json:122:9 conditions before a reply are not supported (move them to `postLLMConditions`, or check them before you start Saihai)
     ---
     error steps/bad-value steps_registry.json:124:5 the step `sew` never says `closing`
     ---

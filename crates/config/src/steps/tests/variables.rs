@@ -259,7 +259,7 @@ fn custom_variables_are_written_without_a_prefix() {
     let computed = json!([{"name": "x", "source": "computed"}, {"name": "missing", "source": "parameter", "required": true}]);
     let project = quote("{x} {missing}").registry("/steps/quote/customVariables", computed);
     insta::assert_snapshot!(project.said(), @r"
-    error steps/not-supported steps_registry.json:45:21 computed variables are not supported (compute it first and pass it as a parameter)
+    error steps/not-supported steps_registry.json:45:21 computed variables are not supported (compute the value first and pass it as a parameter)
     error steps/unknown-variable steps_registry.json:48:19 nothing supplies `missing` from `parameter` (declare it in `parameters` of `agent.json`)
     ");
 }

@@ -272,7 +272,7 @@ impl AcpClient {
     /// model never learns of it.
     fn continue_without(&mut self, tool: &str) -> ListenerStep {
         if self.continuations == CONTINUATIONS {
-            let words = format!("the agent stopped whenever it was refused a tool, last `{tool}`");
+            let words = format!("the agent stopped each time Saihai refused a tool, last `{tool}`");
             return self.failed(failure(FailureClass::BadRequest, &words));
         }
         self.continuations += 1;

@@ -210,8 +210,8 @@ fn thoughts_are_output_that_only_the_total_counts() {
 #[test]
 fn a_success_without_a_request_is_none() {
     let nothing = r#"{"type":"result","status":"success","stats":{"input_tokens":0,"output_tokens":0}}"#;
-    insta::assert_snapshot!(said(nothing, "", 0), @"bad_request: gemini ended without asking its model: the prompt is too long for the model, or is nothing but a command of gemini itself");
-    insta::assert_snapshot!(said(r#"{"type":"message","role":"user","content":"word wo"#, "", 0), @"crashed: gemini ended before it had printed everything, and its answer is lost; so it does where a prompt is long and its model answers at once, or where it is too long for the model (exit code 0)");
+    insta::assert_snapshot!(said(nothing, "", 0), @"bad_request: gemini ended without asking its model: the prompt is too long for the model, or is only a command of gemini");
+    insta::assert_snapshot!(said(r#"{"type":"message","role":"user","content":"word wo"#, "", 0), @"crashed: gemini ended before it printed its answer, which is lost; this happens if a prompt is too long for the model, or if the model answers a long prompt at once (exit code 0)");
 }
 
 const DONE: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":3,"output_tokens":1}}"#;
