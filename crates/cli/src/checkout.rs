@@ -84,7 +84,7 @@ pub(crate) fn lock_checked_out_issue(
         ItemLockAttempt::Elsewhere { process, run } => {
             let branch = standing.number().branch(prefix);
             Err(locked_elsewhere(standing.number(), process, run.as_deref()).hint(format!(
-                "`{branch}` is checked out where it would work; take another branch, or wait until it is done"
+                "`{branch}` is checked out in its directory; use another branch, or wait until the work is done"
             )))
         }
     }

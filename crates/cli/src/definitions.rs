@@ -42,9 +42,8 @@ pub(crate) struct PreparedDefinition {
 /// Creates the error for running a review agent, which needs a subject to review.
 fn review_agent(asked: &str, name: &str) -> CommandError {
     let error = CommandError::usage(format!("`{asked}` is a review agent"));
-    error.hint(format!("`saihai review --agent {name}` asks it about what has changed")).hint(
-        "`saihai review --explain-selection` says whether a change needs it, `saihai check` what is wrong \
-         with it",
+    error.hint(format!("`saihai review --agent {name}` reviews the changes with it")).hint(
+        "`saihai review --explain-selection` shows if a change selects it, `saihai check` reports its errors",
     )
 }
 
@@ -199,7 +198,7 @@ pub(crate) fn unsaved_reports(settings: &Settings) -> Diagnostics {
         let directory = settings.reports_dir.display();
         let code = Area::Piece.code("bad-reports-dir");
         let unwritable = Diagnostic::error(code, format!("reports cannot be saved in `{directory}`: {why}"));
-        found.push(unwritable.hint("the setting `reports_dir` says where they go"));
+        found.push(unwritable.hint("the setting `reports_dir` names the directory"));
     }
     found
 }
@@ -347,13 +346,13 @@ pub(crate) fn untrusted_programs(project: &Project, workflow: &Workflow, trust_p
         let shown = project.shown(program);
         let would = match runs.is_empty() {
             true => "the definition would run it".to_owned(),
-            false => format!("it says to run {}", list_of(runs.iter().map(String::as_str), "and")),
+            false => format!("it runs {}", list_of(runs.iter().map(String::as_str), "and")),
         };
         let message = format!("`{shown}` is not trusted, and {would}");
         let hint = if own {
-            format!("look at it, then run `saihai trust {shown}`; `--trust-project` trusts it for one call")
+            format!("review it, then run `saihai trust {shown}`; `--trust-project` trusts it for one call")
         } else {
-            "look at the definition; `--trust-project` trusts it for one call".to_owned()
+            "review the definition; `--trust-project` trusts it for one call".to_owned()
         };
         found.push(Diagnostic::error(Area::Settings.code("untrusted"), message).hint(hint));
     }

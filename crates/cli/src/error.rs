@@ -53,7 +53,7 @@ impl CommandError {
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Refused(refusal) => &refusal.message,
-            Self::ClosedPipe | Self::Said(_) => "it cannot be said why",
+            Self::ClosedPipe | Self::Said(_) => "the reason is unknown",
         }
     }
 
@@ -150,8 +150,8 @@ impl From<&saihai::DriverError> for CommandError {
                 RunState::Ended { .. } => String::new(),
             },
             Runner::NotTaken { .. } => {
-                "it takes answers from processes that it can see: answer where it runs, \
-                                        as the same user, and not from an agent's shell"
+                "it accepts answers only from processes that it can see: answer on its machine, as the same user, and \
+                 not from an agent's shell"
                     .to_owned()
             }
             Runner::Diverged { run, .. } => {

@@ -70,20 +70,19 @@ async fn perform(
             }
             Ok(done("ok", "issue", number))
         }
-        (Action::OpenIssue | Action::Comment, ActionInput::Block(_)) if deed.look_up => Err(refused(
-            "whether it was done before the run was interrupted is unknown; it is not done again",
-        )),
+        (Action::OpenIssue | Action::Comment, ActionInput::Block(_)) if deed.look_up => {
+            Err(refused("it is unknown if this was done before the interruption; Saihai does not repeat it"))
+        }
         (Action::OpenIssue, ActionInput::Block(block)) => {
             let made = github(tracker)?.open_issue(&new_issue(block)?).await.map_err(|error| once(&error))?;
             Ok(done("ok", "issue", made.number))
         }
         (Action::Comment, ActionInput::Block(block)) => {
             let number = match block.value.get("issue") {
-                Some(named) => number(named).ok_or_else(|| refused(format!("{named} is no issue")))?,
+                Some(named) => number(named).ok_or_else(|| refused(format!("{named} is not an issue")))?,
                 None => of_run(own)?,
             };
-            let body =
-                inert(&text(block, "content").ok_or_else(|| refused("there is nothing to say in it"))?);
+            let body = inert(&text(block, "content").ok_or_else(|| refused("its `content` is missing"))?);
             github(tracker)?.comment(number, &body).await.map_err(|error| once(&error))?;
             Ok(done("ok", "issue", number))
         }
@@ -151,7 +150,7 @@ fn number(named: &Json) -> Option<IssueNumber> {
 }
 
 fn of_run(own: Option<IssueNumber>) -> Result<IssueNumber, Failure> {
-    own.ok_or_else(|| refused("it names no issue, and the run is about none"))
+    own.ok_or_else(|| refused("it names no issue, and the run has none"))
 }
 
 fn github(tracker: &IssueTracker) -> Result<&Github, Failure> {
@@ -159,7 +158,7 @@ fn github(tracker: &IssueTracker) -> Result<&Github, Failure> {
         IssueTracker::Github(github) => Ok(github),
         IssueTracker::Folder(_) => Err(refused("the issues of this project are files, and not on GitHub")),
         IssueTracker::OnlyLookedAt(_) => {
-            Err(refused("`work.forge` is `local`: nothing leaves this machine, so issues are only looked at"))
+            Err(refused("`work.forge` is `local`: Saihai reads issues, but does not change them"))
         }
     }
 }
@@ -187,7 +186,7 @@ fn repeatable(error: &ForgeError) -> Failure {
 /// Converts the error of an action that must not be repeated (P4).
 fn once(error: &ForgeError) -> Failure {
     if matches!(error, ForgeError::Transient { .. }) {
-        return refused(format!("{error}; whether it was done is unknown, and it is not done again"));
+        return refused(format!("{error}; it is unknown if this was done, and Saihai does not repeat it"));
     }
     repeatable(error)
 }
@@ -256,7 +255,7 @@ mod issues_tests {
             let came = came(does, json!({"content": "x"}), true).await;
             assert_eq!(
                 came,
-                "refused: whether it was done before the run was interrupted is unknown; it is not done again"
+                "refused: it is unknown if this was done before the interruption; Saihai does not repeat it"
             );
         }
     }

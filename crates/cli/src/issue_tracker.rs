@@ -199,7 +199,7 @@ pub(crate) async fn open_github(
     with: &Connections,
 ) -> Result<Github, CommandError> {
     let address = ForgeAddress::parse(&settings.work.api).map_err(|error| {
-        CommandError::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
+        CommandError::usage(error.to_string()).hint("the address comes from `work.api` or `GITHUB_API_URL`")
     })?;
     let named = remote.and_then(|remote| RepositoryName::parse(&remote.name));
     let repository = settings.work.repo.clone().or(named).ok_or_else(|| {
@@ -284,14 +284,14 @@ pub(crate) async fn with_forge(
     }
     streams.diagnose(&settings.check_trust(&[Use::Work]), settings.strict)?;
     let address = ForgeAddress::parse(&settings.work.api).map_err(|error| {
-        CommandError::usage(error.to_string()).hint("the setting `work.api` or `GITHUB_API_URL` says so")
+        CommandError::usage(error.to_string()).hint("the address comes from `work.api` or `GITHUB_API_URL`")
     })?;
     let remote = RemoteRepository::of_project(&project.places.root, &settings.work.remote, &with).await;
     let remote = remote.filter(|remote| remote.is_on_github(&with));
     let named = remote.and_then(|remote| RepositoryName::parse(&remote.name));
     let Some(repository) = settings.work.repo.clone().or(named) else {
         streams.warning("agents cannot read issues and pull requests: the GitHub repository is unknown");
-        streams.note("`repo = \"OWNER/NAME\"` in `[work]` says so");
+        streams.note("set `repo = \"OWNER/NAME\"` in `[work]`");
         return Ok(with);
     };
     Ok(Connections { forge: Some(ForgeRepository { address, repository }), ..with })

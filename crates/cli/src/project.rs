@@ -136,7 +136,7 @@ fn refuse_agent(turn: Option<CurrentTurn>, rule: &str) -> Result<(), CommandErro
     match turn {
         None => Ok(()),
         Some(turn) => Err(CommandError::usage(format!("{rule}, and this is the agent of `{}`", turn.call))
-            .hint("do it in a terminal of your own")),
+            .hint("run this command in your own terminal")),
     }
 }
 

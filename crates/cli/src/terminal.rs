@@ -157,7 +157,7 @@ impl Streams {
         if !found.has_errors() {
             self.error(
                 "warnings count as errors here",
-                &["`--strict` or the setting `strict` says so".to_owned()],
+                &["`--strict` or the setting `strict` turns this on".to_owned()],
             );
         }
         Err(CommandError::Said(ExitStatus::Usage))

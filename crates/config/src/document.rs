@@ -296,7 +296,7 @@ impl ParseProblem {
     }
 
     fn duplicate_key(key: &str, span: Span, first: Option<Span>) -> Self {
-        let message = format!("the key {} is given twice", quoted(key));
+        let message = format!("duplicate key {}", quoted(key));
         let problem = Self::new("duplicate-key", span, message).label("given again").hint("keep one of them");
         Self { first, ..problem }
     }

@@ -224,7 +224,7 @@ impl Settings {
             }
             if budget.tokens.is_some() && !provider.reports_tokens() {
                 let message = format!(
-                    "a budget in `tokens` cannot be kept: `{name}` does not report the tokens of its turns"
+                    "a budget in `tokens` is not possible: `{name}` does not report the tokens of its turns"
                 );
                 let hint = "give the budget in `turns` or `minutes`";
                 diagnostics.push(Diagnostic::error(Area::Provider.code("no-tokens"), message).hint(hint));
@@ -246,7 +246,7 @@ impl Settings {
         let keys = list_of(keys.iter().map(String::as_str), "and");
         let message =
             format!("`{file}` is not trusted, and {keys} can run programs or send secrets elsewhere");
-        let hint = "look at the file, then run `saihai trust`; `--trust-project` trusts it for one call";
+        let hint = "review the file, then run `saihai trust`; `--trust-project` trusts it for one call";
         let mut diagnostic = first.at.error("untrusted", message).label("needs trust").hint(hint);
         for other in others {
             diagnostic = diagnostic.also(&other.at, "needs trust");

@@ -57,10 +57,10 @@ pub enum ReadError {
     #[error("it is larger than {}", bytes(*.limit))]
     TooLarge { limit: u64 },
     /// A symbolic link of the project leads outside it.
-    #[error("it leads by a link out of the project, to `{}`", .to.display())]
+    #[error("a link leads out of the project, to `{}`", .to.display())]
     Outside { to: PathBuf },
     /// A symbolic link of the project leads to a file that git ignores or owns.
-    #[error("it leads by a link to `{}`, which git keeps out of the project", .to.display())]
+    #[error("a link leads to `{}`, which git ignores or owns", .to.display())]
     KeptOut {
         /// Target of the link, relative to the root.
         to: PathBuf,
@@ -75,7 +75,7 @@ impl ReadError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Outside { .. } | Self::KeptOut { .. } => {
-                Some("put the file itself here: a link could show files outside the project")
+                Some("replace the link with the file: a link could expose files outside the project")
             }
             Self::Missing | Self::Directory | Self::Unreadable | Self::TooLarge { .. } | Self::Other(_) => {
                 None

@@ -282,7 +282,7 @@ pub(crate) fn unknown_tools(profile: &AgentProfile, ask: &Ask, reply: &Reply) ->
     }
     let names: Vec<String> = unknown.into_iter().map(|name| format!("`{name}`")).collect();
     Some(format!(
-        "{} called {} in a read-only turn, which Saihai does not know and cannot tell to be harmless; it was tried with \
+        "{} called {} in a read-only turn, which Saihai does not know, so it may write; Saihai was tested with \
          version {}",
         profile.kind.name(),
         names.join(", "),
@@ -295,7 +295,7 @@ pub(crate) fn abrupt(profile: &AgentProfile, what: &str, end: &ProcessEnd) -> Fa
     let how = match end.exit {
         ProcessExit::Code(code) => format!("exit code {code}"),
         ProcessExit::Signal(signal) => format!("signal {signal}"),
-        ProcessExit::AfterDone => "ended by us".to_owned(),
+        ProcessExit::AfterDone => "stopped by Saihai".to_owned(),
     };
     let last: Vec<&str> =
         end.complaints.lines().rev().filter(|line| !line.trim().is_empty()).take(5).collect();
@@ -332,7 +332,7 @@ mod tests {
         let named = |name: &str| ToolUse { name: name.to_owned(), ..ToolUse::default() };
         let tools_used = ["read_file", "teleport", "teleport", "beam"].map(named).to_vec();
         let reply = Reply { tools_used, ..Reply::default() };
-        insta::assert_snapshot!(unknown_tools(profile, &ask(), &reply).unwrap(), @"gemini called `beam`, `teleport` in a read-only turn, which Saihai does not know and cannot tell to be harmless; it was tried with version 0.61.0");
+        insta::assert_snapshot!(unknown_tools(profile, &ask(), &reply).unwrap(), @"gemini called `beam`, `teleport` in a read-only turn, which Saihai does not know, so it may write; Saihai was tested with version 0.61.0");
         let editing = Ask { permission: Permission::Edit { commands: false }, ..ask() };
         assert_eq!(unknown_tools(profile, &editing, &reply), None);
         let known = Reply { tools_used: vec![named("glob")], ..Reply::default() };

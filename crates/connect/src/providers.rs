@@ -113,8 +113,8 @@ pub enum Unavailable {
     NoProgram { name: ProviderName },
     /// The program refuses to work for root.
     #[error(
-        "provider `{name}` does not let root do everything without asking, as `{stage}` may; run as another user, or \
-         lower what it may do with `--max-permission edit`"
+        "provider `{name}` refuses permission `full` to root, which `{stage}` needs; run as another user, or pass \
+         `--max-permission edit`"
     )]
     NotForRoot {
         name: ProviderName,
@@ -125,7 +125,7 @@ pub enum Unavailable {
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
     /// The `script` provider has no script.
-    #[error("provider `script` has nothing to answer from; give `--script FILE`")]
+    #[error("provider `script` needs a script; pass `--script FILE`")]
     NoScript,
     #[error(transparent)]
     BadScript(#[from] BadScript),

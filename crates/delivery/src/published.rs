@@ -37,7 +37,7 @@ fn words(language: Language) -> PublishedWords {
             merged: "Merged:",
             opened: "Pull request:",
             pushed: "Pushed:",
-            untold: "What the agent said is kept where the work was done; the commits are whole.",
+            untold: "The agent's reply stays on the machine of the run; the commits are complete.",
         },
         Language::Japanese => PublishedWords {
             summary: "概要",

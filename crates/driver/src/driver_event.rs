@@ -61,7 +61,7 @@ impl fmt::Display for DriverWarning {
         match self {
             Self::Torn { path, line, bytes } => write!(
                 f,
-                "`{path}`: the last append was never finished; dropped {bytes} bytes from line {line} on"
+                "`{path}`: the last append is incomplete; dropped {bytes} bytes from line {line} on"
             ),
             Self::UnsafeReport { file, why } => {
                 write!(f, "report `{file}` is not shown to the agent: {why}")
@@ -72,15 +72,15 @@ impl fmt::Display for DriverWarning {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
-                write!(f, "a review agent is not shown all that has changed, only {most} bytes of it")?;
-                write!(f, "; not, or not to the end: {}{more}", named.join(", "))?;
+                write!(f, "a review agent sees only {most} bytes of the changes")?;
+                write!(f, "; omitted or cut: {}{more}", named.join(", "))?;
                 write!(f, "; raise `max_diff_bytes` in `[review]`")
             }
-            Self::BadRequest { path, why } => write!(f, "request `{path}` was not understood: {why}"),
+            Self::BadRequest { path, why } => write!(f, "cannot read request `{path}`: {why}"),
             Self::Survivor { process } => {
-                write!(f, "process {process} was started for this run earlier and could not be ended")
+                write!(f, "cannot end process {process}, which was started earlier for this run")
             }
-            Self::LateAnswer { call } => write!(f, "an answer came for `{call}`, which is not open"),
+            Self::LateAnswer { call } => write!(f, "ignored an answer for `{call}`: the gate is not open"),
         }
     }
 }

@@ -15,7 +15,7 @@ pub enum DriverError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// This version of the engine decides differently from the journal.
-    #[error("`{run}` cannot go on: event {seq} recorded `{recorded}`, this version would decide `{now}`")]
+    #[error("`{run}` cannot continue: event {seq} recorded `{recorded}`, but this version decides `{now}`")]
     Diverged {
         run: String,
         /// The number of the event.
@@ -26,10 +26,10 @@ pub enum DriverError {
     },
     #[error("run `{run}` {}", not_waiting(.state))]
     NoGate { run: String, state: Box<RunState> },
-    #[error("the time to answer at `{gate}` is over, which counts as `no`")]
+    #[error("the gate `{gate}` timed out and counts as declined")]
     GateClosed { run: String, gate: String },
     /// The process that drives the run read an answer and rejected it.
-    #[error("the process that drives run `{run}` did not take the answer for a person's")]
+    #[error("the process that drives run `{run}` did not accept the answer as a person's")]
     NotTaken { run: String },
     /// The open gate expects another kind of answer.
     #[error(transparent)]
@@ -70,7 +70,7 @@ pub enum AnswerProblem {
     NeedsYesNo,
     #[error("the answer is empty")]
     Empty,
-    #[error("the answer has {characters} characters; at most {most} are taken")]
+    #[error("the answer has {characters} characters; the maximum is {most}")]
     TooLong { characters: usize, most: u32 },
 }
 
@@ -86,9 +86,9 @@ pub enum ForkProblem {
 fn not_waiting(state: &RunState) -> String {
     match state {
         RunState::Running { .. } => "is running and has not asked anything".to_owned(),
-        RunState::Ready => "is answered already".to_owned(),
+        RunState::Ready => "is already answered".to_owned(),
         RunState::Interrupted | RunState::Parked { hold: Hold::Interrupted, .. } => {
-            "was interrupted before it could take an answer".to_owned()
+            "was interrupted before it could accept an answer".to_owned()
         }
         RunState::Parked { hold, .. } => {
             format!("does not wait for an answer: it is parked ({})", hold.reason())

@@ -143,17 +143,17 @@ mod tests {
         git(&root, &["init", "--quiet"]);
         git(&root, &["add", "own/a.toml"]);
         let refused = |why: &str| Err(why.to_owned());
-        let ignored = "it leads by a link to `.env`, which git keeps out of the project";
+        let ignored = "a link leads to `.env`, which git ignores or owns";
         for (path, expected) in [
             ("own/a.toml", Ok("tracked".to_owned())),
             (".env", Ok("ignored".to_owned())),
             ("inside.toml", Ok("tracked".to_owned())),
             ("untracked.toml", Ok("new".to_owned())),
-            ("outside.toml", refused("it leads by a link out of the project, to `~/key`")),
-            ("own/../outside.toml", refused("it leads by a link out of the project, to `~/key`")),
-            ("elsewhere/key", refused("it leads by a link out of the project, to `~/key`")),
+            ("outside.toml", refused("a link leads out of the project, to `~/key`")),
+            ("own/../outside.toml", refused("a link leads out of the project, to `~/key`")),
+            ("elsewhere/key", refused("a link leads out of the project, to `~/key`")),
             ("ignored.toml", refused(ignored)),
-            ("git.toml", refused("it leads by a link to `.git/config`, which git keeps out of the project")),
+            ("git.toml", refused("a link leads to `.git/config`, which git ignores or owns")),
             ("nowhere.toml", refused("it does not exist")),
         ] {
             assert_eq!(read(root.join(path)), expected, "{path}");

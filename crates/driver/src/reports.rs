@@ -169,7 +169,7 @@ fn slice<'a>(text: &'a str, found: &ReportLocation) -> Option<&'a str> {
 }
 
 fn out_of_range() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it does not stand where the reading says")
+    io::Error::new(io::ErrorKind::InvalidData, "it is not at the recorded position")
 }
 
 #[cfg(test)]

@@ -263,7 +263,7 @@ impl RunSession {
                 return Err(SessionFailure::Error(self.directory.bad_text(&text, &why).into()));
             }
             Err(PromptError::Changes(error)) => {
-                let message = format!("cannot tell what has changed: {error}");
+                let message = format!("cannot determine the changes: {error}");
                 batch.facts.push_back(failed(call, Failure::new(FailureClass::BadRequest, message)));
                 return Ok(());
             }

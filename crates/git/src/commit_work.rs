@@ -231,31 +231,31 @@ impl Repository {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UndeliverableWork {
     /// The worktree is on another branch.
-    #[error("the worktree is on {} instead of its own", .on.as_deref().map_or("no branch".to_owned(), |on| format!("branch `{on}`")))]
+    #[error("the worktree is on {} instead of its own branch", .on.as_deref().map_or("no branch".to_owned(), |on| format!("branch `{on}`")))]
     BranchChanged { on: Option<String> },
     /// The branch that was handed over no longer exists.
     #[error("branch `{branch}` is gone")]
     BranchGone { branch: String },
     /// The branch no longer descends from its base.
-    #[error("the branch does not descend from {base} any more")]
+    #[error("the branch no longer descends from {base}")]
     HistoryRewritten {
         /// The commit it started at.
         base: String,
     },
     /// Git would only store a pointer to it.
-    #[error("another repository is among the files: {}", quoted(.paths))]
+    #[error("the files contain another repository: {}", quoted(.paths))]
     EmbeddedRepository { paths: Vec<PathBuf> },
     /// The same with an entry in `.gitmodules`. The address there does not prove that a server has the files.
     #[error(
-        "another repository is among the files: {}; a submodule is added by a person: merge a base that has it into the branch, \
-         or take it out of the branch, then `saihai work --retry`",
+        "the files contain another repository: {}; only a person can add a submodule: merge a base that has it into \
+         the branch, or remove it from the branch, then `saihai work --retry`",
         quoted(.paths)
     )]
     NewSubmodule { paths: Vec<PathBuf> },
     /// The `.git` of the worktree is another repository, and the branch has none of its commits.
     #[error(
-        "`.git` of the worktree is another repository now, and what was committed there is nowhere else; keep it and put \
-         the worktree right: `mv {}/.git DIR && git worktree repair`, then `saihai work --retry`",
+        "`.git` of the worktree is now another repository, and its commits exist nowhere else; keep it and repair the \
+         worktree: `mv {}/.git DIR && git worktree repair`, then `saihai work --retry`",
         .worktree.display()
     )]
     GitReplaced { worktree: PathBuf },
@@ -263,7 +263,7 @@ pub enum UndeliverableWork {
     #[error("`{path}` has {size} bytes, more than 50 MB")]
     LargeFile { path: String, size: u64 },
     /// A secret would leave the machine.
-    #[error("a secret is in {found}")]
+    #[error("found a secret in {found}")]
     Secret { found: String },
 }
 

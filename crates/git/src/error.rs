@@ -30,7 +30,7 @@ pub enum RepositoryError {
     /// The repository has no commit to branch from.
     #[error("the repository has no commit yet")]
     NoCommit,
-    #[error("git does not know who you are")]
+    #[error("git has no user name and email address")]
     NoIdentity,
     /// Another git process is running, or was killed.
     #[error("another git process is working in this repository: `{}` exists", .path.display())]
@@ -46,16 +46,16 @@ pub enum RepositoryError {
     #[error("the server has no branch `{branch}`")]
     NotOnServer { branch: String },
     /// Git stores branches like files: a branch cannot be inside another.
-    #[error("branch `{present}` exists, so git cannot make `{branch}`")]
+    #[error("branch `{present}` exists, so git cannot create `{branch}`")]
     InTheWay { branch: String, present: String },
     /// The same for a ref that is not a branch.
-    #[error("`{present}` exists, so git cannot make `{reference}`")]
+    #[error("`{present}` exists, so git cannot create `{reference}`")]
     RefInTheWay { reference: String, present: String },
     /// Another git process changes refs, or was killed.
     #[error("git cannot change `{reference}`: the lock file `{}` exists", .path.display())]
     RefLocked { reference: String, path: PathBuf },
     /// The server does not answer, or refuses us.
-    #[error("the server cannot be asked: {said}")]
+    #[error("cannot query the server: {said}")]
     Unreachable { said: String },
     #[error("`{branch}` is not a valid name of a branch")]
     InvalidBranch { branch: String },
@@ -76,9 +76,9 @@ pub enum RepositoryError {
         why: RefusedFileForm,
     },
     /// A file is in place of the directory.
-    #[error("worktrees cannot be made in `{}`, which is not a directory", .path.display())]
+    #[error("cannot create worktrees in `{}`: it is not a directory", .path.display())]
     NotADirectory { path: PathBuf },
-    #[error("lock-lost: `{}` was removed or replaced while the item was worked on", .path.display())]
+    #[error("lock-lost: `{}` was removed or replaced during the work on the item", .path.display())]
     LockLost { path: PathBuf },
     /// A ref has moved since it was read.
     #[error("`{reference}` moved meanwhile: {said}")]
@@ -154,7 +154,7 @@ impl RepositoryError {
                                  `git config --global user.email ADDRESS`"
                 .to_owned(),
             Self::IndexLocked { .. } | Self::RefLocked { .. } => {
-                "wait until it has ended; if no git is running, remove that file yourself".to_owned()
+                "wait until it ends; if no git is running, remove that file".to_owned()
             }
             Self::MissingObjects { branch, .. } => {
                 format!("fetch them: `git fetch --refetch --no-filter origin {branch}`")
@@ -164,13 +164,13 @@ impl RepositoryError {
             Self::NotOnServer { .. } => {
                 "push it, or name a branch that is there: `git ls-remote --heads`".to_owned()
             }
-            Self::InvalidBranch { .. } => "write another `branch_prefix` into `[work]`".to_owned(),
+            Self::InvalidBranch { .. } => "set another `branch_prefix` in `[work]`".to_owned(),
             // No setting changes the name of a merge branch.
             Self::InTheWay { branch, present } if branch.starts_with("saihai/merge/") => {
                 format!("rename that branch: `git branch -m {present} NAME`")
             }
             Self::InTheWay { .. } => {
-                "write another `branch_prefix` into `[work]`, or rename that branch".to_owned()
+                "set another `branch_prefix` in `[work]`, or rename that branch".to_owned()
             }
             Self::RefInTheWay { present, .. } => {
                 let moved = format!("git update-ref refs/kept/NAME {present}");
@@ -180,7 +180,7 @@ impl RepositoryError {
             Self::NotCopied { .. } => "correct `copy_files`".to_owned(),
             Self::NotTaken { why, .. } => why.remedy().to_owned(),
             Self::NotADirectory { .. } => {
-                "write another `worktree_root` into `[work]`, or move away what is there".to_owned()
+                "set another `worktree_root` in `[work]`, or move the existing file away".to_owned()
             }
             Self::Moved { .. } => "try again".to_owned(),
             Self::LockLost { .. } | Self::File { .. } | Self::Unreachable { .. } | Self::Git(_) => {

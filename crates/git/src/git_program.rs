@@ -210,10 +210,10 @@ fn classify(said: &str) -> GitRefusalKind {
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// The program cannot be started.
-    #[error("git cannot be started: {0}")]
+    #[error("cannot start git: {0}")]
     Missing(#[source] io::Error),
     /// The system has no process or memory to spare. It may have later.
-    #[error("git cannot be started: {0}")]
+    #[error("cannot start git: {0}")]
     OutOfResources(#[source] io::Error),
     #[error("`git {command}` failed: {said}")]
     Refused {
@@ -232,14 +232,14 @@ pub enum GitError {
     #[error("`{}` is a bare repository, or the inside of one: no files are checked out there", .0.display())]
     Bare(PathBuf),
     /// Git was ended before it finished.
-    #[error("`git {command}` was ended: {why}")]
+    #[error("`git {command}` was stopped: {why}")]
     Ended {
         /// The command, without its flags.
         command: String,
         why: &'static str,
     },
     /// The output could not be parsed.
-    #[error("what `git {command}` said cannot be understood")]
+    #[error("cannot parse the output of `git {command}`")]
     Unreadable { command: &'static str },
 }
 
@@ -247,7 +247,7 @@ impl GitError {
     /// Builds the error of a command that failed with a message, or with none.
     pub fn refused(command: &str, said: Option<&str>) -> Self {
         let kind = said.map_or(GitRefusalKind::Silent, classify);
-        let said = said.unwrap_or("it did not say why").to_owned();
+        let said = said.unwrap_or("it gave no reason").to_owned();
         Self::Refused { command: command.to_owned(), kind, said }
     }
 }
@@ -405,7 +405,7 @@ impl GitWatchdog {
     fn watch(&self, ended: &Receiver<()>) -> Option<&'static str> {
         loop {
             if ENDING.load(Ordering::SeqCst) {
-                return self.end("everything was to end at once");
+                return self.end("Saihai is quitting");
             }
             if Instant::now() >= self.until {
                 return self.end("it took longer than an hour");
@@ -440,7 +440,7 @@ mod tests {
         git.args(["-c", "sleep 600 & sleep 600 & wait"]);
         let error =
             run_within(&mut git, "status", None, GitTerminalAccess::Apart, Duration::ZERO).unwrap_err();
-        assert_eq!(error.to_string(), "`git status` was ended: it took longer than an hour");
+        assert_eq!(error.to_string(), "`git status` was stopped: it took longer than an hour");
     }
 
     #[test]
@@ -455,7 +455,7 @@ mod tests {
             stream_within(&mut git, "cat-file", input, read, longest).map_err(|error| error.to_string())
         };
         let late = listened("echo begun; sleep 600 & sleep 600", b"", Duration::ZERO, 100);
-        assert_eq!(late, Err("`git cat-file` was ended: it took longer than an hour".to_owned()));
+        assert_eq!(late, Err("`git cat-file` was stopped: it took longer than an hour".to_owned()));
         assert_eq!(listened("cat", b"whole", LONGEST, 100), Ok("whole".to_owned()));
         // The output exceeds the pipe buffers, and the reader stops early.
         assert_eq!(listened("cat; sleep 600", &[b'x'; 1_000_000], LONGEST, 3), Ok("xxx".to_owned()));

@@ -238,20 +238,20 @@ pub enum BranchRemoval {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeptWorktreeReason {
     /// Git cannot store other repositories.
-    #[error("`{}` in it is another repository, which nothing else holds", .path.display())]
+    #[error("it contains another repository, `{}`, which exists nowhere else", .path.display())]
     EmbeddedRepository { path: PathBuf },
     /// Git refuses to add it.
     #[error(
-        "{} in it is nothing that git takes (it cannot be read, its path is too long, or it is called like git's own files), and \
-         nothing else holds it",
+        "it contains {}, which git cannot store (unreadable, a path that is too long, or a name of git's own files) \
+         and which exists nowhere else",
         shown(.path)
     )]
     Untaken { path: PathBuf },
     /// A person ran `git worktree lock`.
-    #[error("it is locked; `git worktree unlock` lets it go")]
+    #[error("it is locked; `git worktree unlock` unlocks it")]
     Locked,
     /// Copied files are never committed, so nothing else holds the change.
-    #[error("`{path}` was copied into it and has been changed since")]
+    #[error("`{path}` was copied into it and changed since")]
     CopyChanged { path: String },
 }
 

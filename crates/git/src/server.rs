@@ -108,7 +108,10 @@ impl Repository {
         match &remote {
             Some(remote) if remote == pushing.commit => return Ok(GitPushOutcome::Already),
             Some(remote) if !self.is_before(&private, remote, pushing.commit)? => {
-                let said = format!("`{}` is at {remote} there, which is not part of it", pushing.branch);
+                let said = format!(
+                    "`{}` is at {remote} on the server, which these commits do not contain",
+                    pushing.branch
+                );
                 return Ok(GitPushOutcome::Rejected { said });
             }
             Some(_) | None => {}

@@ -330,14 +330,14 @@ pub enum PlaceItemOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceItemRefusal {
     /// The branch name is taken.
-    #[error("branch `{branch}` exists, not ours")]
+    #[error("branch `{branch}` exists, but Saihai did not create it")]
     NotOurs { branch: String },
     /// The branch belongs to an issue with the same number from another source.
     #[error("branch `{branch}` belongs to another issue of that number")]
     OtherSource { branch: String },
     /// The server has commits that are not here.
     #[error(
-        "branch `{branch}` has commits on the server that are not here; take them in first: \
+        "branch `{branch}` has commits on the server that are not here; pull them first: \
          `git -C {} pull --ff-only {url} {branch}`",
         .path.display()
     )]
@@ -349,8 +349,8 @@ pub enum PlaceItemRefusal {
     },
     /// The server and this repository both have commits that the other lacks. One side was rewritten.
     #[error(
-        "branch `{branch}` has commits on the server that are not here, and others here; \
-         to continue with the server's commits: {}; what is here stays in `git reflog {branch}`",
+        "branch `{branch}` has different commits here and on the server; to continue with the server's commits: {}; \
+         the commits here stay in `git reflog {branch}`",
         commands(.branch, .url, .path.as_deref())
     )]
     Parted {
@@ -361,23 +361,23 @@ pub enum PlaceItemRefusal {
     },
     /// The base contains the work of the branch as other commits, for example after a squash.
     #[error(
-        "branch `{branch}` of the server holds commits that `{base}` does not, as after a squash, so that nothing new from `{base}` can be pushed to it; \
-         if they are merged, remove it there: `git push {url} --delete {branch}`"
+        "branch `{branch}` on the server has commits that `{base}` lacks, for example after a squash, so git cannot \
+         push new work from `{base}` to it; if they are merged, delete it there: `git push {url} --delete {branch}`"
     )]
     NotInBase { branch: String, base: String, url: String },
     /// The path of the worktree is occupied.
-    #[error("`{}` exists and is not a worktree of ours; move it away to make room", .path.display())]
+    #[error("`{}` exists and is not a worktree of Saihai; move it away", .path.display())]
     Occupied { path: PathBuf },
     /// The worktree is on another branch or on none, so work there would not be delivered.
     #[error(
-        "the worktree `{}` is on {}, not on `{branch}`; `git -C {} switch {branch}` puts it right",
+        "the worktree `{}` is on {}, not on `{branch}`; `git -C {} switch {branch}` fixes it",
         .path.display(), .on.as_ref().map_or("no branch".to_owned(), |on| format!("`{on}`")), .path.display()
     )]
     OffItsBranch { path: PathBuf, branch: String, on: Option<String> },
     /// The run started before the repository was moved.
     #[error(
-        "it was begun in `{}`, before this repository was moved; `saihai work --retry` starts again here, with its branch and the \
-         files that came along",
+        "it was started in `{}`, before this repository was moved; `saihai work --retry` starts again here, with its branch and \
+         the files that came along",
         .path.display()
     )]
     BegunElsewhere { path: PathBuf },
@@ -697,7 +697,7 @@ impl Repository {
 /// Checks that a path stays below its base directory.
 fn check_path(path: &str) -> Result<(), &'static str> {
     if path.is_empty() {
-        return Err("it names nothing");
+        return Err("it is empty");
     }
     // `conf//a`, `./a`, `conf/`: git knows only one spelling of a file.
     if path.split('/').any(|part| part == ".") || path.split('/').skip(1).any(str::is_empty) {
@@ -710,7 +710,7 @@ fn check_path(path: &str) -> Result<(), &'static str> {
             }
             Component::Normal(_) => {}
             Component::CurDir | Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                return Err("it does not lie below the repository");
+                return Err("it is not inside the repository");
             }
         }
     }
@@ -728,7 +728,7 @@ fn copy_file(from: &Path, below: &Path, path: &Path) -> io::Result<()> {
                 Ok(()) | Err(_) => {}
             }
             if !to.symlink_metadata()?.is_dir() {
-                return Err(io::Error::other("a file that is not a directory is in the way"));
+                return Err(io::Error::other("a file blocks the path"));
             }
         }
     }

@@ -99,7 +99,7 @@ impl fmt::Display for JsonSchemaProblem {
             Self::RemoteReference(to) => {
                 write!(f, "`{to}` is outside of this schema; only `#/…` can be referred to")
             }
-            Self::MissingTarget(to) => write!(f, "nothing stands at `{to}`"),
+            Self::MissingTarget(to) => write!(f, "nothing exists at `{to}`"),
             Self::EndlessReference(to) => write!(f, "`{to}` refers to itself"),
         }
     }

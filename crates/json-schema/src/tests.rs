@@ -141,7 +141,7 @@ fn a_value_that_a_keyword_cannot_have_is_refused() {
         json!({"$ref": "x.json"}),
         "at `/$ref`: `x.json` is outside of this schema; only `#/…` can be referred to",
     );
-    refused(json!({"$ref": "#/$defs/a"}), "at `/$ref`: nothing stands at `#/$defs/a`");
+    refused(json!({"$ref": "#/$defs/a"}), "at `/$ref`: nothing exists at `#/$defs/a`");
     refused(
         json!({"$ref": "#/examples/0", "examples": [3]}),
         "at `/examples/0`: a schema must be an object, `true` or `false`",

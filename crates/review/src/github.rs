@@ -77,7 +77,7 @@ fn findings(report: &ReviewReport) -> Vec<(AnnotationLevel, String)> {
         }
         ReportWords::of(Language::English).push_remarks(&mut text, one);
         if let Some(claimed) = &finding.claimed {
-            text.push_str(&format!("\nThe place that was named could not be found: {claimed}"));
+            text.push_str(&format!("\nThe named place was not found: {claimed}"));
         }
         let kind = AnnotationLevel::of(finding.severity);
         (kind, command(kind, &place(finding), &title, &text))
@@ -113,7 +113,7 @@ fn problems(report: &ReviewReport) -> Vec<(AnnotationLevel, String)> {
         (AnnotationLevel::Warning, "definitions refused", refused.collect()),
         (
             AnnotationLevel::Warning,
-            "suppressed by this very change",
+            "suppressed by this change",
             by_change.into_iter().map(suppressed).collect(),
         ),
         (AnnotationLevel::Warning, "not reviewed", left_out(true)),

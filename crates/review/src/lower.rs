@@ -500,10 +500,12 @@ impl ToolShortfalls {
             } else {
                 ""
             };
-            format!("agents review without {names}: `{provider}` cannot give them to who only looks{hint}")
+            format!(
+                "agents review without {names}: `{provider}` does not offer them to read-only agents{hint}"
+            )
         });
         let unheld = self.unheld.iter().map(|provider| {
-            format!("`{provider}` cannot be kept from looking: agents that ask for no tools have its own")
+            format!("`{provider}` always offers its own read tools, also to agents without tools")
         });
         missing.chain(unheld).collect()
     }
@@ -529,10 +531,11 @@ pub(super) fn decides_itself(subject: &Subject, options: &ReviewOptions) -> Opti
     let touched: Vec<&str> = paths.map(String::as_str).filter(|path| decides(path)).collect();
     let named = list_of(touched.iter().copied(), "and");
     (!touched.is_empty()).then(|| match pull_request {
-        None => format!("the change itself decides about its review: it touches {named}"),
+        None => format!("the change affects its own review: it touches {named}"),
         // The checked-out files may be those of the pull request itself.
         Some(_) => format!(
-            "the change touches what decides about reviews: {named}; this one goes by the files that are checked out here"
+            "the change touches files that configure reviews: {named}; this review uses the files that are checked \
+             out here"
         ),
     })
 }
@@ -567,8 +570,8 @@ mod tests {
             ("mine", ProviderKind::Anthropic, &["git_diff", "pr_view", "web_fetch"]),
         ];
         insta::assert_snapshot!(warnings(asked, false), @"
-        agents review without `git_diff`, `web_fetch` and `git_log`: `claude` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`
-        agents review without `web_fetch`: `mine` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`
+        agents review without `git_diff`, `web_fetch` and `git_log`: `claude` does not offer them to read-only agents; `web_fetch` needs `web = true` in `[review]`
+        agents review without `web_fetch`: `mine` does not offer them to read-only agents; `web_fetch` needs `web = true` in `[review]`
         ");
         assert_eq!(warnings(&asked[2..], true), "", "services are given all there is");
     }
@@ -581,6 +584,6 @@ mod tests {
             ("gemini", ProviderKind::Gemini, &["read_file"]),
             ("claude", ProviderKind::Claude, &[]),
         ];
-        insta::assert_snapshot!(warnings(asked, false), @"`codex` cannot be kept from looking: agents that ask for no tools have its own");
+        insta::assert_snapshot!(warnings(asked, false), @"`codex` always offers its own read tools, also to agents without tools");
     }
 }

@@ -271,11 +271,9 @@ impl<'w> AgentTurn<'w> {
             }
             None if is_left => AgentStatus::error(
                 AgentStatus::BUDGET,
-                "it was not asked: what is left of the budget does not pay for it",
+                "it was not asked: the rest of the budget is too small",
             ),
-            None => {
-                AgentStatus::failed(FailureClass::Cancelled, "the review was stopped before it had answered")
-            }
+            None => AgentStatus::failed(FailureClass::Cancelled, "the review stopped before it answered"),
         }
     }
 }

@@ -105,8 +105,7 @@ pub fn finish_run(
     now: Moment,
 ) -> Result<Fact, StoreError> {
     let Some(plan) = ReviewPlan::read(settings) else {
-        let failure =
-            Failure::new(FailureClass::BadRequest, "what was planned for the review cannot be read");
+        let failure = Failure::new(FailureClass::BadRequest, "cannot read the plan of the review");
         return Ok(Fact::Performed { call, outcome: Outcome::Failed(failure) });
     };
     let language = plan.language();
@@ -227,7 +226,7 @@ fn overspent(budget: &Budget, results: &[AgentResult]) -> Option<String> {
         }
         (Some(_) | None, None) => return None,
     };
-    Some(format!("spent {spent} of {most}: what was under way when the budget was met is paid for"))
+    Some(format!("spent {spent} of {most}: calls that were running at the limit still count"))
 }
 
 fn named(mode: &SubjectMode) -> (ReviewMode, Option<String>, Option<String>) {

@@ -180,7 +180,7 @@ fn text(one: &ReportedFinding) -> String {
         text.push_str(&one.agents().join(", "));
     }
     if let Some(claimed) = &finding.claimed {
-        text.push_str("\nThe place that was named could not be found: ");
+        text.push_str("\nThe named place was not found: ");
         text.push_str(claimed);
     }
     if finding.file.is_none() {
@@ -191,7 +191,7 @@ fn text(one: &ReportedFinding) -> String {
 }
 
 /// The message for a finding without a known location.
-const NO_PLACE: &str = "No place is known for this: the file it is shown at is one that was reviewed.";
+const NO_PLACE: &str = "The place is unknown: this is one of the reviewed files.";
 
 fn locations(finding: &Finding, one: &ReportedFinding) -> Vec<Json> {
     let Some(file) = finding.file.as_deref() else {

@@ -137,7 +137,7 @@ impl<'a> AgentSelection<'a> {
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         self.selected().filter_map(|(agent, why)| match why {
             SelectionReason::Limit { .. } => {
-                Some(format!("`{}` is asked to be safe: {}", agent.definition.name, why.words()))
+                Some(format!("`{}` is asked as a precaution: {}", agent.definition.name, why.words()))
             }
             SelectionReason::Asked
             | SelectionReason::Always
@@ -261,7 +261,7 @@ impl SelectionReason {
                 format!("{} is found at {file}{line}: {text}", quoted(pattern))
             }
             Self::Limit { pattern, file } => {
-                format!("{} could not be searched for to the end in {file}", quoted(pattern))
+                format!("{} took too long to search for in {file}", quoted(pattern))
             }
         }
     }
@@ -271,9 +271,9 @@ impl SkipReason {
     pub fn words(self) -> &'static str {
         match self {
             Self::NothingMatches => "none of its patterns matches",
-            Self::NothingToRead => "nothing that has changed is text for it: it is binary, or excluded",
+            Self::NothingToRead => "no changed file is text for it: all are binary or excluded",
             Self::NoPatterns => "it has no patterns and is not `always` for every change",
-            Self::NotAsked => "only others were asked for",
+            Self::NotAsked => "only other agents were asked for",
             Self::Skipped => "`--skip` names it",
             Self::Disabled => "the settings disable it",
         }

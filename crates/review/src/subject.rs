@@ -289,7 +289,7 @@ pub enum SubjectError {
     #[error("the revision `{0}` does not exist here")]
     NoRevision(String),
     /// A file that decides about a review is not part of the commit.
-    #[error("`{path}` is {what} in `{revision}`: what it leads to is not read from there")]
+    #[error("`{path}` is {what} in `{revision}`: its target is not read from there")]
     Elsewhere {
         what: &'static str,
         revision: String,
@@ -305,10 +305,10 @@ pub enum SubjectError {
     #[error("{} not exist", missing(.0))]
     Missing(Vec<String>),
     /// A special file replaces a tracked file.
-    #[error("`{}` is a pipe, a socket or a device, and git knows a file there", .0.display())]
+    #[error("`{}` is a pipe, a socket or a device, but git tracks a file there", .0.display())]
     NoFile(PathBuf),
     /// A file outside the project.
-    #[error("`{0}` lies outside the project")]
+    #[error("`{0}` is outside the project")]
     Outside(String),
     /// An embedded repository, which is not reviewed.
     #[error("`{0}` is another repository")]

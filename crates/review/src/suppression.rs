@@ -104,7 +104,7 @@ impl<'a> Suppressions<'a> {
     fn take(&mut self, what: SuppressionSource<'a>, code: &ReviewedCode, today: Date) {
         let (file, lines) = what.written();
         if let Some(until) = what.until().filter(|until| *until < today) {
-            let message = format!("the suppression ended on {until} and is not applied any more");
+            let message = format!("the suppression expired on {until}");
             self.notices.push(SuppressionNotice::new(NoticeLevel::Warning, file, lines.0, message));
             return;
         }
@@ -203,9 +203,12 @@ impl<'a> Suppressions<'a> {
         };
         let why = match self.heeded {
             HeededComments::All | HeededComments::Unchanged => {
-                "comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings"
+                "comments that the change adds or moves do not count, nor do comments and fingerprints for lines it \
+                 adds"
             }
-            HeededComments::None => "comments in whole files do not count, since nothing tells which are new",
+            HeededComments::None => {
+                "comments in whole files do not count, because Saihai cannot tell which are new"
+            }
         };
         Some(format!("{what}: with `--definitions-from`, {why}"))
     }
@@ -217,7 +220,7 @@ impl<'a> Suppressions<'a> {
         for rule in self.rules.iter().filter(|rule| rule.others > 0) {
             let (file, (line, _)) = rule.what.written();
             let message = format!(
-                "the suppression is of one finding, and {} more of the same fingerprint count: each needs one of its own",
+                "the suppression covers one finding, but {} more have the same fingerprint: each needs its own",
                 rule.others
             );
             notices.push(SuppressionNotice::new(NoticeLevel::Note, file, line, message));
@@ -254,7 +257,7 @@ impl ReviewingAgents<'_> {
                 format!("no agent of this review is named `{agent}`")
             }
             Some(agent) if !self.delivered.contains(&agent) => return None,
-            Some(_) | None => "nothing it is about was found".to_owned(),
+            Some(_) | None => "it matches no finding".to_owned(),
         };
         Some(format!("the suppression is not needed: {why}"))
     }

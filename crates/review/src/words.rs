@@ -51,7 +51,7 @@ impl ReportWords {
             ReportHeading::LoadErrors => self.pick("Definitions that were refused", "読み込めなかった定義"),
             ReportHeading::Suppressed => self.pick("Suppressed", "抑制された指摘"),
             ReportHeading::SuppressedHere => {
-                self.pick("Suppressed by this very change", "この変更自身が抑制した指摘")
+                self.pick("Suppressed by this change", "この変更自身が抑制した指摘")
             }
             ReportHeading::Filtered => self.pick("Not certain enough", "確信度が足りない指摘"),
             ReportHeading::Fixed => self.pick("Fixed", "解消した指摘"),
@@ -164,7 +164,7 @@ impl ReportWords {
 
     pub(super) fn claimed(self, place: &str) -> String {
         self.pick(
-            format!("the place that was named could not be found: {place}"),
+            format!("the named place was not found: {place}"),
             format!("指定された場所が見つかりません: {place}"),
         )
     }
@@ -362,11 +362,11 @@ mod tests {
 
           Suggestion: bind it
 
-        - **important** · the place that was named could not be found: ../out:1
+        - **important** · the named place was not found: ../out:1
 
           leaks
 
-        - **suggestion** · the place that was named could not be found: src/a.rs:9
+        - **suggestion** · the named place was not found: src/a.rs:9
 
           long
           name

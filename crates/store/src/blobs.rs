@@ -22,7 +22,7 @@ pub enum Bad {
     Missing,
     #[error("its blob has {found} bytes instead of {expected}")]
     Length { expected: u64, found: u64 },
-    #[error("its blob is not what was written")]
+    #[error("its blob was changed")]
     Changed,
     #[error("its blob cannot be read: {0}")]
     Unreadable(io::Error),
@@ -184,7 +184,7 @@ mod tests {
             assert_eq!(blobs.verify(&hash, bytes).unwrap_err().to_string(), expected);
         };
         std::fs::write(&path, long().replacen('長', "短", 1)).unwrap();
-        check("its blob is not what was written");
+        check("its blob was changed");
         blobs.look(&hash, bytes).unwrap();
         std::fs::write(&path, "short").unwrap();
         check("its blob has 5 bytes instead of 98304");

@@ -27,13 +27,13 @@ pub enum StoreError {
     #[error("run `{run}` is owned by {}", owner_words(*.owner))]
     Owned { run: String, owner: Option<u32> },
     /// Another process removed the lock while this one held it. The running calls were stopped.
-    #[error("lock-lost: `{}` was removed or replaced while run `{run}` was going on", path.display())]
+    #[error("lock-lost: `{}` was removed or replaced while run `{run}` was active", path.display())]
     LockLost { run: String, path: PathBuf },
     #[error("there is no run `{name}`")]
     NoSuchRun { name: String },
-    #[error("there is no run yet in `{}`", directory.display())]
+    #[error("there are no runs yet in `{}`", directory.display())]
     NoRuns { directory: PathBuf },
-    #[error("`{name}` could be any of {}", names(.runs))]
+    #[error("`{name}` is ambiguous: it matches {}", names(.runs))]
     AmbiguousRun { name: String, runs: Vec<String> },
 }
 

@@ -221,7 +221,7 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         assert!(!lock.is_held());
         let shown = lock.lost().to_string().replace(&path.display().to_string(), "LOCK");
-        insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced while run `a-run` was going on");
+        insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced while run `a-run` was active");
         let second = take(&path).unwrap();
         assert!(second.is_held() && !lock.is_held());
     }

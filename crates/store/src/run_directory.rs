@@ -158,7 +158,7 @@ impl RunDirectory {
         let path = self.path.join(WORKFLOW);
         let bytes = self.workflow_bytes()?;
         if sha256(&bytes) != start.workflow {
-            return Err(damaged(&path, 1, "it is not the workflow the run was started with"));
+            return Err(damaged(&path, 1, "it differs from the workflow at the start of the run"));
         }
         Workflow::from_json(&bytes).map_err(|error| damaged(&path, 1, &error.to_string()))
     }
@@ -195,7 +195,7 @@ impl RunDirectory {
     }
 
     pub fn unborn(&self) -> StoreError {
-        damaged(&self.journal(), 1, "the run never began: its first append was not finished")
+        damaged(&self.journal(), 1, "the run never started: its first append is incomplete")
     }
 
     fn line_naming(&self, hash: &str) -> Option<u64> {

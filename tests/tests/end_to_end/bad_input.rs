@@ -146,7 +146,7 @@ fn t98_junk_on_the_command_line_is_one_sentence_and_code_2() {
         (&["run", "it", "x", "--budget", "5"], "usd"),
         (&["run"], "DEFINITION"),
         (&["resume", "nowhere"], "no run"),
-        (&["resume"], "no run yet"),
+        (&["resume"], "no runs yet"),
         (&["answer", "last", "x", "--no-resume"], "run"),
         (&["show", "../.."], ""),
         (&["log", ""], ""),

@@ -265,7 +265,7 @@ replies:
     let arguments = ["run", "minimal", "T", "--provider", "script", "--script", "script.yaml"];
     let refused = project.saihai(arguments).run().exits(2);
     assert!(
-        refused.stderr.contains("`.saihai/config.toml` is not trusted, and it says to run `sh test.sh`"),
+        refused.stderr.contains("`.saihai/config.toml` is not trusted, and it runs `sh test.sh`"),
         "{refused}"
     );
     let trusted = project.saihai(["trust"]).run().exits(0);

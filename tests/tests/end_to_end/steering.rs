@@ -173,6 +173,6 @@ fn what_cannot_be_told_is_refused_and_records_nothing() {
     // An agent must not steer its own run.
     let inside = project.saihai(["tell", "x"]).env("SAIHAI_TURN", "plan.1.1.1");
     let inside = inside.env("SAIHAI_RUN_DIRECTORY", project.run_directory()).run().exits(2);
-    assert!(inside.stderr.contains("a note is given by a person"), "{inside}");
+    assert!(inside.stderr.contains("only a person can give a note"), "{inside}");
     assert_eq!(project.journal().facts("told").count(), before);
 }

@@ -203,7 +203,7 @@ pub(crate) fn a_reply_that_hangs(agent: &'static RealAgent) {
     let outcome = scene.run().run().exits(4);
     let journal = scene.here.project.journal();
     let failures: Vec<&Value> = journal.facts("failed").map(|fact| &fact["failure"]["message"]).collect();
-    assert_eq!(failures, ["timed out after 20s without a word"], "{outcome}");
+    assert_eq!(failures, ["timed out after 20s without output"], "{outcome}");
 }
 
 /// codex reports the end of a limit without seconds, so Saihai waits until the end of that minute.

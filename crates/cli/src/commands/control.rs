@@ -58,7 +58,7 @@ pub(crate) struct ResumeCommand {
 impl ResumeCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
-        project.insist_on_person("a run is resumed by a person")?;
+        project.insist_on_person("only a person can resume a run")?;
         let past = ReplayedRun::read(&self.run.find(&project)?)?;
         let Self { limits, presence, now, json, .. } = self;
         let continuation = RunContinuation {
@@ -216,7 +216,7 @@ impl AnswerCommand {
             (self.run, self.answer, self.text) = (None, self.run, self.answer);
         }
         let project = Project::find()?;
-        project.insist_on_person("a gate is answered by a person")?;
+        project.insist_on_person("only a person can answer a gate")?;
         let directory = project.runs().find(self.run.as_deref().unwrap_or("last"))?;
         let continuation = RunContinuation { json: self.json, ..RunContinuation::default() };
         let Some(answer) = &self.answer else {
@@ -369,7 +369,7 @@ impl TellCommand {
             (self.run, self.text) = (None, self.run);
         }
         let project = Project::find()?;
-        project.insist_on_person("a note is given by a person")?;
+        project.insist_on_person("only a person can give a note")?;
         let directory = project.runs().find(self.run.as_deref().unwrap_or("last"))?;
         match (self.withdraw, self.text.take()) {
             (Some(number), _) => self.withdraw(number, &directory, streams),
@@ -461,7 +461,7 @@ struct CancelledObject<'a> {
 impl CancelCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
-        project.insist_on_person("a run is cancelled by a person")?;
+        project.insist_on_person("only a person can cancel a run")?;
         let directory = self.run.find(&project)?;
         let reached =
             block_on(async { Ok(saihai::cancel(&directory, "saihai cancel", Clock::system()).await?) })?;

@@ -111,7 +111,7 @@ impl DoctorCommand {
         let mut wrong = Diagnostics::new();
         let settings = project.load_settings(false, &mut wrong);
         if !wrong.is_empty() {
-            streams.warning("something is wrong with the settings; `saihai check` says what");
+            streams.warning("the settings have errors; `saihai check` reports them");
         }
         let findings =
             block_on(async { Ok(DoctorObject::of(&project, &settings, &connections(&settings)).await) })?;
@@ -205,7 +205,7 @@ impl DoctorObject {
         let installable = self.providers.iter().filter_map(|one| Some((&one.provider, one.install?)));
         let mut lines: Vec<String> =
             installable.map(|(name, install)| format!("install `{name}` with `{install}`")).collect();
-        lines.insert(0, "next: no agent can be asked yet; install one of these:".to_owned());
+        lines.insert(0, "next: no agent is available yet; install one of these:".to_owned());
         lines.push(format!("then add `provider = \"NAME\"` to `{file}`"));
         lines
     }
@@ -349,7 +349,7 @@ impl ForgeObject {
 
     fn line(&self) -> String {
         let (Some(host), Some(name)) = (&self.host, &self.repository) else {
-            return "there is no remote repository here to take issues from".to_owned();
+            return "there is no remote repository for issues".to_owned();
         };
         let (host, shown) =
             (visible_line(host), format!("`{}` at `{}`", visible_line(name), visible_line(host)));
@@ -360,8 +360,8 @@ impl ForgeObject {
         }
         let token = match (self.token, self.gh) {
             (Some(_), _) => format!("`{TOKEN}` is set"),
-            (None, true) => format!("`{TOKEN}` is not set, and `gh` can be asked for a token"),
-            (None, false) => format!("neither is `{TOKEN}` set nor `gh` there to be asked for a token"),
+            (None, true) => format!("`{TOKEN}` is not set; `gh` can supply a token"),
+            (None, false) => format!("`{TOKEN}` is not set, and `gh` is not installed"),
         };
         format!("the remote repository is {shown}; {token}")
     }

@@ -120,7 +120,7 @@ pub(crate) fn chosen_provider(
     match (provider, script) {
         (Some(name), Some(_)) if name != SCRIPT => {
             let message = format!("`--script` answers for the provider `{SCRIPT}`, not for `{name}`");
-            Err(CommandError::usage(message).hint("leave one of the two out"))
+            Err(CommandError::usage(message).hint("remove one of them"))
         }
         (None, Some(_)) => Ok(Some(SCRIPT.into())),
         (name, _) => Ok(name.map(ProviderName::from)),
@@ -205,7 +205,7 @@ pub(crate) fn parse_event(text: &str) -> Result<u64, String> {
 /// Parses a duration: `90s`, `30m`, `2h`, or whole seconds. Zero is useless as a limit and rejected.
 pub(crate) fn parse_duration(text: &str) -> Result<Millis, String> {
     match saihai_config::parse_duration(text) {
-        Ok(Millis(0)) => Err("it must be longer than nothing".to_owned()),
+        Ok(Millis(0)) => Err("it must be longer than 0".to_owned()),
         Ok(length) => Ok(length),
         Err(bad) => Err(bad.to_string()),
     }

@@ -137,7 +137,7 @@ fn about(object: &DefinitionObject) -> String {
         about.push(format!("shadows {}", object.shadows.join(", ")));
     }
     if !object.readable {
-        about.push("cannot be read: `saihai check` says why".to_owned());
+        about.push("cannot be read: see `saihai check`".to_owned());
     }
     if object.unedited_copy {
         about.push("builtin, unedited copy".to_owned());
@@ -438,13 +438,13 @@ mod list_tests {
         a              piece    project   .takt/pieces/a.yaml        shadowed by .saihai/pieces/a.yaml; Does it.
         minimal        piece    project   .takt/pieces/minimal.yaml  shadows built-in; Does it.
         orch           piece    project   .takt/pieces/orch.yaml     ambiguous with orch.yml; Does it.
-        a              piece    user      ~/.takt/pieces/a.yaml      shadowed by .saihai/pieces/a.yaml; cannot be read: `saihai check` says why
+        a              piece    user      ~/.takt/pieces/a.yaml      shadowed by .saihai/pieces/a.yaml; cannot be read: see `saihai check`
         orch           hats     project   orch.yml                   ambiguous with .takt/pieces/orch.yaml
         coder          steps    project   .agent/coder/agent.json
         minimal        piece    built-in  -                          shadowed by .takt/pieces/minimal.yaml; Plan, implement, review; go round until the review approves.
         code-reviewer  review   project   .saihai/agents/own.toml    shadows built-in; Mine.
         code-reviewer  review   built-in  -                          shadowed by .saihai/agents/own.toml
-        bad            review   project   .saihai/agents/bad.toml    cannot be read: `saihai check` says why
+        bad            review   project   .saihai/agents/bad.toml    cannot be read: see `saihai check`
         ");
     }
 

@@ -48,7 +48,7 @@ struct RemovedObject<'a> {
 impl RemoveRunsCommand {
     pub(super) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
-        project.insist_on_person("runs are deleted by a person")?;
+        project.insist_on_person("only a person can delete runs")?;
         let runs = project.runs();
         let found: Vec<RunDirectory> =
             self.runs.iter().map(|run| runs.find(run)).collect::<Result<_, _>>()?;
@@ -91,7 +91,7 @@ impl RunPruning {
         is_wanted: impl Fn(&RunView, &RunState) -> bool,
         streams: &mut Streams,
     ) -> Result<ExitStatus, CommandError> {
-        Project::find()?.insist_on_person("runs are deleted by a person")?;
+        Project::find()?.insist_on_person("only a person can delete runs")?;
         let (mut deleted, mut kept) = (0, 0);
         for ListedRun { directory, run } in list_runs(runs)? {
             let Ok((view, state)) = run else {

@@ -215,7 +215,7 @@ impl RunCommand {
         if let Some((_, what)) = given.iter().find(|(given, _)| *given) {
             let error =
                 CommandError::usage(format!("`{}` is a review agent and takes no {what}", self.definition));
-            return Err(error.hint("it reviews what has changed: `saihai review --help`"));
+            return Err(error.hint("it reviews changes: see `saihai review --help`"));
         }
         Ok(definition.path)
     }

@@ -146,7 +146,7 @@ fn write_new_files(
         let names: Vec<String> = existing.iter().map(|file| format!("`{}`", shown(file))).collect();
         let verb = if names.len() == 1 { "exists" } else { "exist" };
         let error = CommandError::usage(format!("{} already {verb}; nothing was written", names.join(", ")));
-        return Err(error.hint("`--force` replaces what is there"));
+        return Err(error.hint("`--force` overwrites existing files"));
     }
     for file in files {
         write_atomically(&file.path, &file.text)
@@ -241,7 +241,7 @@ mod new_files_tests {
         let refused = write_new_files(&files(root.path()), &places(root.path()), false).unwrap_err();
         insta::assert_snapshot!(said(refused), @r"
         error: `a/two`, `three` already exist; nothing was written
-          = help: `--force` replaces what is there
+          = help: `--force` overwrites existing files
         exit 2
         ");
         assert_eq!(fs::read_to_string(root.path().join("a/two")).unwrap(), "mine");

@@ -68,7 +68,7 @@ struct RevokedObject<'a> {
 impl TrustCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         if !self.list {
-            insist_on_person_anywhere("a person decides what is trusted")?;
+            insist_on_person_anywhere("only a person can change trust")?;
         }
         let project = Project::find()?;
         let mut found = Diagnostics::new();
@@ -142,14 +142,14 @@ impl TrustCommand {
         let file = project.source.canonical(&file).unwrap_or(file);
         if !trusted.revoke(&file) {
             let error = CommandError::usage(format!("`{}` is not trusted", project.shown(&file)));
-            return Err(error.hint("`saihai trust --list` shows what is"));
+            return Err(error.hint("`saihai trust --list` lists the trusted files"));
         }
         save(project, &trusted)?;
         let path = file.to_string_lossy();
         if self.json {
             streams.out.json("revoked", RevokedObject { path: &path })?;
         } else {
-            streams.out.data(&format!("not trusted any more: {}", visible_line(&path)))?;
+            streams.out.data(&format!("no longer trusted: {}", visible_line(&path)))?;
         }
         Ok(ExitStatus::Done)
     }

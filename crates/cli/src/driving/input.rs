@@ -152,7 +152,7 @@ impl StartupSignals {
         std::thread::Builder::new().name("unbegun".to_owned()).spawn(move || {
             runtime.block_on(signals.next());
             if !seen.load(Ordering::Relaxed) {
-                io::stderr().write_all(b"stopped; nothing had begun\n").unwrap_or(());
+                io::stderr().write_all(b"stopped before anything started\n").unwrap_or(());
                 std::process::exit(i32::from(ExitStatus::Interrupted.code()));
             }
         })?;

@@ -123,7 +123,7 @@ fn toml_dialect(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Resu
 /// H-71: a remote definition can change at any time, so Saihai does not run it.
 fn address(asked: &str) -> Diagnostic {
     let message = format!("{} is an address, and definitions are only read from files", quoted(asked));
-    let hint = "save it, look at it, and give the path of the file";
+    let hint = "save it, review it, and pass the path of the file";
     Diagnostic::error(Area::Workflow.code("not-a-file"), message).hint(hint)
 }
 

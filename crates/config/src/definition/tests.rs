@@ -205,7 +205,7 @@ fn hats_in_toml_and_addresses_are_refused_by_name() {
     assert_eq!(found(&source, "broken.toml"), "path /p/sub/broken.toml", "its reader says what is wrong");
     for address in ["https://example.com/hats.yml", "http://example.com/x", "file:///p/sub/hats.toml"] {
         let refused = format!(
-            "workflow/not-a-file `{address}` is an address, and definitions are only read from files (save it, look at it, and give the path of the file)"
+            "workflow/not-a-file `{address}` is an address, and definitions are only read from files (save it, review it, and pass the path of the file)"
         );
         assert_eq!(found(&source, address), refused);
         assert_eq!(found(&source, &format!("hats:{address}")), refused);

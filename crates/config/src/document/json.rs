@@ -58,13 +58,13 @@ impl JsonParser<'_> {
         loop {
             let start = self.at;
             if self.peek() != Some(b'"') {
-                return Err(self.unexpected("a key in double quotes must stand here"));
+                return Err(self.unexpected("expected a key in double quotes"));
             }
             let key: Arc<str> = self.string()?.into();
             let key_span = Span::new(start, self.at);
             self.space();
             if !self.skip(b':') {
-                return Err(self.unexpected("a `:` must follow the key"));
+                return Err(self.unexpected("expected `:` after the key"));
             }
             self.space();
             let value = self.value()?;
@@ -77,7 +77,7 @@ impl JsonParser<'_> {
                     entries.push(MapEntry { key, key_span, value });
                 }
             }
-            if self.ends(b'}', "a `,` or `}` must stand here")? {
+            if self.ends(b'}', "expected `,` or `}`")? {
                 return Ok(Value::Map(entries.into()));
             }
         }
@@ -92,7 +92,7 @@ impl JsonParser<'_> {
         }
         loop {
             items.push(self.value()?);
-            if self.ends(b']', "a `,` or `]` must stand here")? {
+            if self.ends(b']', "expected `,` or `]`")? {
                 return Ok(Value::List(items.into()));
             }
         }
@@ -217,7 +217,7 @@ impl JsonParser<'_> {
         let span = Span::new(start, self.at);
         let written = &self.text[start..self.at];
         if !valid {
-            return Err(ParseProblem::syntax(span, "this is not valid JSON: a number cannot be written so"));
+            return Err(ParseProblem::syntax(span, "this is not valid JSON: invalid number"));
         }
         if integer && let Ok(value) = written.parse() {
             return Ok(Value::Integer(value));
@@ -235,7 +235,7 @@ impl JsonParser<'_> {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
             "null" => Value::Null,
-            _ => return Err(self.unexpected("a value must stand here")),
+            _ => return Err(self.unexpected("expected a value")),
         };
         self.at += length;
         Ok(value)

@@ -36,7 +36,7 @@ fn refuse_control_characters(text: &str) -> Result<(), ParseProblem> {
         return Ok(());
     };
     let span = Span::new(index, index + c.len_utf8());
-    Err(ParseProblem::syntax(span, format!("the control character U+{:04X} cannot stand here", c as u32))
+    Err(ParseProblem::syntax(span, format!("the control character U+{:04X} is not allowed here", c as u32))
         .hint("write it as an escape in double quotes, such as `\"\\e\"`"))
 }
 
@@ -123,7 +123,7 @@ impl<'t> YamlBuilder<'t> {
             }
             Event::Alias(anchor) => {
                 let built = self.anchors.get(&anchor).cloned().ok_or_else(|| {
-                    ParseProblem::syntax(span, "this alias stands inside its own anchor and would never end")
+                    ParseProblem::syntax(span, "this alias is inside its own anchor and would never end")
                 })?;
                 self.add(built, 0, span)?;
             }
@@ -308,7 +308,7 @@ fn read_key(
 
 fn merge_key(span: Span) -> ParseProblem {
     ParseProblem::new("not-supported", span, "merge keys (`<<`) are not supported")
-        .hint("write the keys out where they are meant")
+        .hint("write the keys where they apply")
 }
 
 fn unknown_tag(name: &str, span: Span) -> ParseProblem {

@@ -208,7 +208,7 @@ impl<'d> Cursor<'d> {
 
     fn must_be_duration(&self, zero: bool, diagnostics: &mut Diagnostics) -> bool {
         match duration_of(self.node) {
-            Some(Ok(Millis(0))) if !zero => self.must_hold(false, "longer than nothing", diagnostics),
+            Some(Ok(Millis(0))) if !zero => self.must_hold(false, "longer than 0", diagnostics),
             Some(Ok(_)) => true,
             Some(Err(error)) => {
                 let message = format!("{} is not a duration: {}", self.name(), self.shown());

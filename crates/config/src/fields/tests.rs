@@ -296,7 +296,7 @@ fn values_out_of_range_or_set_say_what_is_allowed() {
     3 | price: .inf
       |        ^^^^ not allowed
 
-    error[piece/bad-value]: `timeout` must be longer than nothing, not `0`
+    error[piece/bad-value]: `timeout` must be longer than 0, not `0`
     --> a.yaml:4:10
       |
     4 | timeout: 0

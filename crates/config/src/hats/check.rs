@@ -78,7 +78,7 @@ fn self_loop(hat: &Hat, written: &HatsFile, routes: &TopicRoutes, diagnostics: &
 fn dead_end(hat: &Hat, diagnostics: &mut Diagnostics) {
     if hat.publishes.is_empty() {
         let message = format!("{} publishes nothing: it can only end the run", quoted(&hat.id.value));
-        let hint = "list what it reports, or the completion keyword if it is to end the run";
+        let hint = "list its topics, or the completion keyword if it may end the run";
         diagnostics.push(hat.at().warning("dead-end", message).label("`publishes` is empty").hint(hint));
     }
 }
@@ -99,7 +99,7 @@ fn shadowed(written: &HatsFile, routes: &TopicRoutes, diagnostics: &mut Diagnost
         let message = if trigger.value == earlier.value {
             format!("{topic} activates {winner} and never {}", quoted(&hat.id.value))
         } else {
-            format!("what both {topic} and {} take activates {winner}", quoted(&earlier.value))
+            format!("a topic that matches both {topic} and {} activates {winner}", quoted(&earlier.value))
         };
         let diagnostic = trigger.warning("shadowed-trigger", message).label("the hat above comes first");
         let diagnostic = diagnostic.also(&earlier.at, "wins");
@@ -126,7 +126,7 @@ fn no_start(written: &HatsFile, diagnostics: &mut Diagnostics) {
         .or_else(|| written.hats.values().next().map(Hat::at));
     if let Some(at) = at {
         let hint = "the first turn would have no hat; add the topic to the `triggers` of the first hat, or set `starting_event`";
-        diagnostics.push(at.warning("no-start", message).label("no hat begins").hint(hint));
+        diagnostics.push(at.warning("no-start", message).label("no hat starts").hint(hint));
     }
 }
 

@@ -320,12 +320,12 @@ fn gate_stage(point: &GatePoint, mode: GateMode, next: Target) -> Stage {
 /// Builds the question for the person. Messages to people are in English.
 fn gate_question(point: &GatePoint) -> Prompt {
     let (asked, variable, form) = match point {
-        GatePoint::PreLoop => ("Begin with this task?".to_owned(), Variable::Task, ValueForm::Quote),
+        GatePoint::PreLoop => ("Start with this task?".to_owned(), Variable::Task, ValueForm::Quote),
         GatePoint::PostCompletion => {
             ("The work is reported as done. Accept it?".to_owned(), Variable::Previous, ValueForm::Tail(1000))
         }
         GatePoint::BeforePr => {
-            ("Make a pull request of the work?".to_owned(), Variable::Previous, ValueForm::Tail(1000))
+            ("Open a pull request for the work?".to_owned(), Variable::Previous, ValueForm::Tail(1000))
         }
         GatePoint::Topic(topic) => {
             (format!("Continue with `{topic}`?"), Variable::EventMessage, ValueForm::Quote)

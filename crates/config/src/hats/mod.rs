@@ -150,7 +150,7 @@ impl MergedHats<'_> {
         let asking = self.written.delivery.iter().filter(|(_, asks)| **asks);
         let keys: Vec<&str> = asking.map(|(key, _)| *key).collect();
         (!keys.is_empty()).then(|| {
-            format!("{} only hold for work on an issue: `saihai run` delivers nothing", list_of(keys, "and"))
+            format!("{} only apply to work on an issue: `saihai run` delivers nothing", list_of(keys, "and"))
         })
     }
 }
@@ -227,8 +227,8 @@ fn own_preset(source: &dyn Source, places: &ProjectPaths, name: &str) -> Option<
 /// H-21: a preset cannot inherit from another preset.
 fn refuse_chain(written: &HatsFile, name: &str, diagnostics: &mut Diagnostics) {
     if let Some(other) = written.preset.as_ref().filter(|other| other.value != name) {
-        let message = format!("the preset {} cannot stand on another preset", quoted(name));
-        let hint = "copy what it needs of the other one";
+        let message = format!("the preset {} cannot extend another preset", quoted(name));
+        let hint = "copy the parts it needs from the other preset";
         diagnostics.push(other.error("bad-value", message).label("another preset").hint(hint));
     }
 }

@@ -408,7 +408,7 @@ fn warn_of_variables(text: &Located<String>, diagnostics: &mut Diagnostics) {
     let variables = variables(&text.value);
     if !variables.is_empty() {
         let path = quoted(&text.at.path.to_string());
-        let message = format!("{path} shows {} to the agent as it stands", list_of(variables, "and"));
+        let message = format!("{path} shows {} to the agent unchanged", list_of(variables, "and"));
         let hint = "variables are not replaced here; every prompt contains the task";
         diagnostics.push(text.warning("unexpanded-variable", message).label("not filled in").hint(hint));
     }

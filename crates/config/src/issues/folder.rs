@@ -133,7 +133,7 @@ pub(super) fn read_issue(
         }
         FrontMatter::Unclosed(line) => {
             let at = Location { file, span: Some(line), path: DocumentPath::root() };
-            let message = "the front matter is opened and never closed";
+            let message = "the front matter is not closed";
             let hint = "close it with a second line `---`";
             diagnostics.push(at.error("syntax", message).label("opened here").hint(hint));
             return None;
@@ -215,7 +215,7 @@ impl IssueReader<'_, '_> {
             return Some((number, self.whole.clone()));
         }
         let message = format!("{} has no number", quoted(self.whole.file.name()));
-        let hint = "write `id: 7` into its front matter, or begin the file's name with it: `007-login.md`";
+        let hint = "add `id: 7` to its front matter, or start the file name with it: `007-login.md`";
         self.diagnostics.push(self.whole.error("missing-key", message).hint(hint));
         None
     }
@@ -232,7 +232,7 @@ impl IssueReader<'_, '_> {
         let is_blank = title.as_deref().is_none_or(|title| clean_title(title).is_err());
         if is_blank {
             let message = format!("{} has no title", quoted(self.whole.file.name()));
-            let hint = "write a `# ` heading, or `title:` into its front matter";
+            let hint = "add a `# ` heading, or `title:` to its front matter";
             self.diagnostics.push(at.error("missing-key", message).hint(hint));
             return None;
         }

@@ -157,7 +157,7 @@ fn read_shell(line: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Progra
         return None;
     }
     if text.contains(CHECKS) {
-        let message = format!("`{CHECKS}` must be the whole of `shell`");
+        let message = format!("`{CHECKS}` must be the only content of `shell`");
         let hint =
             "the setting `checks` lists several commands; add yours there, or write a movement of its own";
         diagnostics.push(line.error("bad-value", message).hint(hint));
@@ -165,8 +165,8 @@ fn read_shell(line: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<Progra
     }
     // Filling them in would let a task run commands.
     if let Some((_, shown)) = TEMPLATE_VARIABLES.iter().find(|(start, _)| text.contains(start)) {
-        let message = format!("`{shown}` is not filled in: a shell line has no variables of templates");
-        diagnostics.push(line.warning("unknown-variable", message).label("stays as it is written"));
+        let message = format!("`{shown}` stays in the line: a shell line has no template variables");
+        diagnostics.push(line.warning("unknown-variable", message).label("stays as written"));
     }
     Some(ProgramLine::Shell(text))
 }
@@ -188,7 +188,7 @@ fn read_env(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> BTreeMap<Stri
 fn inside(path: &Located<String>, diagnostics: &mut Diagnostics) -> Option<String> {
     let written = path.value.as_str();
     if written.is_empty() || written.starts_with(['/', '~']) || written.split('/').any(|part| part == "..") {
-        let message = format!("{} is no directory below the working directory", quoted(written));
+        let message = format!("{} is not a directory below the working directory", quoted(written));
         let hint = "write a relative path without `..`, such as `crates/core`";
         diagnostics.push(path.error("unsafe-path", message).hint(hint));
         return None;
@@ -297,7 +297,8 @@ impl Piece {
         for movement in self.movements.iter().filter(|movement| movement.runs_checks()) {
             if after_success(movement).is_none() {
                 let message = format!("movement {} needs a rule `exit(0)`", quoted(&movement.name.value));
-                let hint = "without `checks` in the settings the movement is left out, and this rule says what follows";
+                let hint =
+                    "without `checks` in the settings, the run skips the movement and follows this rule";
                 diagnostics.push(movement.name.error("missing-rules", message).hint(hint));
             }
         }
@@ -369,7 +370,7 @@ impl Piece {
         for movement in &self.movements {
             let MovementWork::Parallel(subs) = &movement.work else { continue };
             for sub in subs.iter().filter(|sub| sub.runs_checks()) {
-                let message = format!("`{CHECKS}` cannot stand in a sub-movement");
+                let message = format!("`{CHECKS}` is not allowed in a sub-movement");
                 let hint = "make it a movement of its own, or name the program";
                 diagnostics.push(sub.name.error("bad-value", message).hint(hint));
             }

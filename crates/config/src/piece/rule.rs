@@ -177,7 +177,7 @@ fn read_condition(
             Some(Located::new(condition, text.at.clone()))
         }
         Ok(condition) if condition.is_of_program() && !owner.has_program() => {
-            let message = format!("{} speaks of a program, and none is run", quoted(written));
+            let message = format!("{} is about a program, but this movement runs none", quoted(written));
             let hint = "such conditions are for movements with `run` or `shell`";
             diagnostics.push(text.error("bad-condition", message).hint(hint));
             None
@@ -194,7 +194,7 @@ fn refused(text: &Located<String>, error: &ConditionError) -> Diagnostic {
     match error {
         ConditionError::NotSupported(_) => text
             .error("not-supported", error.to_string())
-            .hint("a plain text that contains it can be written as `ai(\"…\")`"),
+            .hint("write `ai(\"…\")` for a plain text that contains it"),
         ConditionError::Malformed { reason: ConditionFault::Severity(name), .. } => {
             let known = Severity::ALL.map(Severity::name);
             let hint = did_you_mean(name, known);

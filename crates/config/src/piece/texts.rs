@@ -102,7 +102,7 @@ impl<'a> PieceReader<'a> {
         if self.given > MOST {
             let message =
                 format!("the texts of this piece are larger than {} MiB together", MOST / 1024 / 1024);
-            self.diagnostics.push(value.error("too-large", message).label("here it becomes too much"));
+            self.diagnostics.push(value.error("too-large", message).label("the limit is exceeded here"));
         }
         Some(passage)
     }
@@ -147,7 +147,7 @@ impl<'a> PieceReader<'a> {
         });
         let unused = entries.filter(|(facet, name, _)| !self.used.contains(&(*facet, (*name).clone())));
         unused.map(|(facet, name, entry)| {
-            let message = format!("{} {} is used nowhere", facet.noun(), quoted(name));
+            let message = format!("{} {} is never used", facet.noun(), quoted(name));
             entry.key.warning("unused-facet", message).label("remove it, or use it")
         })
     }
@@ -164,7 +164,7 @@ impl<'a> PieceReader<'a> {
         }
         if entry.value.trim().is_empty() {
             let message = format!("the text of this {} is blank", facet.noun());
-            self.diagnostics.push(entry.error("bad-value", message).label("nothing but blanks"));
+            self.diagnostics.push(entry.error("bad-value", message).label("only whitespace"));
             return None;
         }
         Some(PiecePassage { text: entry.value.clone(), at: entry.at.clone() })

@@ -41,7 +41,7 @@ fn explained(diagnostic: Diagnostic) -> Diagnostic {
         Some(_) | None => return diagnostic,
     };
     if diagnostic.code.slug == "bad-value" {
-        return diagnostic.hint(format!("it counts {counts}; left out, it is what `[review]` says"));
+        return diagnostic.hint(format!("it counts {counts}; without it, `[review]` applies"));
     }
     diagnostic
 }
@@ -83,7 +83,7 @@ impl AgentFileReader<'_, '_> {
         let name = self.fields.text("name")?;
         let bad = name.value.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-'));
         let message = match bad {
-            Some(bad) => format!("the name {} holds {}", quoted(&name.value), quoted(&bad.to_string())),
+            Some(bad) => format!("the name {} contains {}", quoted(&name.value), quoted(&bad.to_string())),
             None if name.value.is_empty() => "the name is empty".to_owned(),
             None => return Some(name),
         };
@@ -95,9 +95,9 @@ impl AgentFileReader<'_, '_> {
     fn filled(&mut self, key: &str) -> Option<String> {
         let text = self.fields.text(key)?;
         if text.value.trim().is_empty() {
-            let error = text.error("empty", format!("`{key}` says nothing")).label("empty");
+            let error = text.error("empty", format!("`{key}` is blank")).label("empty");
             self.found.push(error.hint(match key {
-                "model" => "`default` is the provider's own",
+                "model" => "write `default` for the provider's own model",
                 _ => "write at least a word",
             }));
             return None;
@@ -197,7 +197,7 @@ pub(super) fn path_pattern(pattern: &Located<String>, found: &mut Diagnostics) -
     // Such a pattern would silently match nothing.
     if let Some(rest) = ["./", "/"].iter().find_map(|begin| pattern.value.strip_prefix(begin)) {
         let message =
-            format!("{} takes no path: paths begin below the project's root", quoted(&pattern.value));
+            format!("{} matches no path: paths are relative to the project root", quoted(&pattern.value));
         let error = pattern.error("glob", message).label("refused");
         found.push(error.hint(format!("write {}", quoted(rest))));
         return None;
@@ -238,9 +238,9 @@ fn check_patterns(fields: &Fields<'_>, applicability: &Applicability, found: &mu
         }
         if regex.backtracks() {
             let message = format!("{shown} cannot be searched for in linear time");
-            let warning = pattern.warning("backtracking", message).label("goes back and forth");
-            let hint = "where a search takes too long the agent is selected; without look-around, \
-                        back-references and atomic groups it never does";
+            let warning = pattern.warning("backtracking", message).label("needs backtracking");
+            let hint = "if a search takes too long, Saihai selects the agent; without look-around, \
+                        back-references and atomic groups, a search is always fast";
             found.push(warning.hint(hint));
         }
         if regex.matches_everything() && !applicability.always {
@@ -257,7 +257,7 @@ fn check_patterns(fields: &Fields<'_>, applicability: &Applicability, found: &mu
 fn file_pattern(pattern: &Located<String>, applicability: &Applicability, found: &mut Diagnostics) {
     if NamePattern::new(&pattern.value).needs_slash() {
         let message = format!("{} never matches: names of files have no directories", quoted(&pattern.value));
-        let warning = pattern.warning("slash-in-pattern", message).label("holds a `/`");
+        let warning = pattern.warning("slash-in-pattern", message).label("contains a `/`");
         found.push(warning.hint("use `path_patterns` for whole paths"));
     } else if is_everything(&pattern.value) && !applicability.always {
         found.push(matches_all(pattern));

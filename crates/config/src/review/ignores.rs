@@ -85,8 +85,8 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
     let mut filled = |key: &str| {
         let text = fields.text(key)?;
         if text.value.trim().is_empty() {
-            let error = text.error("empty", format!("`{key}` says nothing")).label("empty");
-            found.push(error.hint(if key == "reason" { "say why" } else { "leave the key out" }));
+            let error = text.error("empty", format!("`{key}` is blank")).label("empty");
+            found.push(error.hint(if key == "reason" { "say why" } else { "remove the key" }));
             return None;
         }
         Some(text.value)
@@ -105,8 +105,8 @@ fn read(entry: &Cursor<'_>, lines: (u32, u32), found: &mut Diagnostics) -> Optio
     }
     let is_pattern = fields.text("path").is_none_or(|path| path_pattern(&path, found).is_some());
     if !["fingerprint", "agent", "path"].iter().any(|key| fields.has(key)) {
-        let message = "a finding to ignore is named by `fingerprint`, `agent` or `path`";
-        let error = fields.location().error("missing-key", message).label("none of them is here");
+        let message = "an entry needs `fingerprint`, `agent` or `path`";
+        let error = fields.location().error("missing-key", message).label("all of them are missing");
         found.push(error.hint("a report shows the fingerprint of each finding"));
         return None;
     }
@@ -233,11 +233,11 @@ mod tests {
     1 | [[ignore]]
       | ^^^^^^^^^^ `reason` is missing here
 
-    error[review/missing-key]: a finding to ignore is named by `fingerprint`, `agent` or `path`
+    error[review/missing-key]: an entry needs `fingerprint`, `agent` or `path`
     --> .saihai/review-ignore.toml:3:1
       |
     3 | [[ignore]]
-      | ^^^^^^^^^^ none of them is here
+      | ^^^^^^^^^^ all of them are missing
       = help: a report shows the fingerprint of each finding
 
     error[review/bad-value]: `soon` is not a date
@@ -254,18 +254,18 @@ mod tests {
        | ^^^^^^^^^^ not a key of an entry of `ignore`
        = help: did you mean `fingerprint`?
 
-    error[review/empty]: `reason` says nothing
+    error[review/empty]: `reason` is blank
      --> .saihai/review-ignore.toml:11:10
        |
     11 | reason = " "
        |          ^^^ empty
        = help: say why
 
-    error[review/missing-key]: a finding to ignore is named by `fingerprint`, `agent` or `path`
+    error[review/missing-key]: an entry needs `fingerprint`, `agent` or `path`
     --> .saihai/review-ignore.toml:9:1
       |
     9 | [[ignore]]
-      | ^^^^^^^^^^ none of them is here
+      | ^^^^^^^^^^ all of them are missing
       = help: a report shows the fingerprint of each finding
     "#);
     }

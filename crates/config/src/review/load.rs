@@ -127,7 +127,7 @@ impl<'a> AgentLoading<'a> {
             Some(FileKind::Directory) => {}
         }
         let names = self.source.list(directory);
-        let names = names.map_err(|error| refuse(&format!("cannot be looked into: {error}")))?;
+        let names = names.map_err(|error| refuse(&format!("cannot be listed: {error}")))?;
         let agents = names.iter().filter(|name| name.as_encoded_bytes().ends_with(b".toml"));
         Ok(agents.map(|name| directory.join(name)).collect())
     }
@@ -231,8 +231,8 @@ impl<'a> AgentLoading<'a> {
         let shadows = agents.contains_key(&name);
         if shadows {
             let message = format!("{} replaces the built-in agent of that name", quoted(&name));
-            let warning = agent.named.warning("shadows-builtin", message).label("built in, too");
-            self.result.remarks.push(warning.hint("another name lets both review"));
+            let warning = agent.named.warning("shadows-builtin", message).label("also a built-in agent");
+            self.result.remarks.push(warning.hint("use another name to run both"));
         }
         let origin = AgentOrigin::Custom { path, shadows };
         agents.insert(name, Agent { definition: agent.definition, origin });
@@ -241,7 +241,8 @@ impl<'a> AgentLoading<'a> {
     fn refuse_both(&mut self, name: &str, files: Vec<(PathBuf, ReadAgent)>) {
         let shown: Vec<String> = files.iter().map(|(path, _)| self.places.shown(path)).collect();
         let files_named = list_of(shown.iter().map(String::as_str), "and");
-        let message = format!("the name {} is given by {files_named}: none of them is used", quoted(name));
+        let message =
+            format!("several agents have the name {}: {files_named}; Saihai uses none of them", quoted(name));
         let mut places = files.iter().map(|(_, agent)| &agent.named);
         let Some(first) = places.next() else { return };
         let mut error = first.error("duplicate", message).label("given here");

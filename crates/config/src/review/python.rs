@@ -101,7 +101,7 @@ impl PatternMemory {
                 );
                 let full = BadPattern { is_full: true, ..BadPattern::at(0, why) };
                 return Err(full.hint(
-                    "leave patterns out, or let repeats count less: `\\w{200}` takes 10 MiB, `\\w+` next to nothing",
+                    "remove patterns, or use smaller repeats: `\\w{200}` takes 10 MiB, `\\w+` almost none",
                 ));
             }
             let mut builder = fancy_regex::RegexBuilder::new(expression);

@@ -89,7 +89,7 @@ fn cannot_enforce(asked: &PermissionNeed<'_>, provider: &ProviderSettings, is_re
     let message = format!("provider `{name}` cannot enforce `{level}`, which {by} requires");
     let hint = match provider.kind {
         ProviderKind::Anthropic | ProviderKind::Openai => {
-            "an API only looks at files: ask another provider, or let the turn only look".to_owned()
+            "an API can only read files: use another provider, or make the turn read-only".to_owned()
         }
         ProviderKind::Codex => {
             "Codex reads and writes files by commands: allow them with `edit`, which keeps them in its sandbox, or use \
@@ -116,24 +116,25 @@ fn cannot_enforce(asked: &PermissionNeed<'_>, provider: &ProviderSettings, is_re
 
 fn unrestricted(turn: &Turn) -> Diagnostic {
     let message =
-        format!("`{}` names tools, and provider `{}` cannot keep others from it", turn.id, turn.provider);
+        format!("`{}` names tools, but provider `{}` cannot withhold other tools", turn.id, turn.provider);
     Diagnostic::warning(Area::Provider.code("tools-not-restricted"), message)
-        .hint("what it may do is held by its permission alone")
+        .hint("only its permission limits it")
 }
 
 /// Rejects an MCP tool that a read-only turn would offer and then deny.
 fn unknown(turn: &Turn, tool: &str) -> Diagnostic {
     let message = format!("`{}` is read-only and names `{tool}`, a tool of an MCP server", turn.id);
-    Diagnostic::error(Area::Provider.code("mcp-tool-in-read-only"), message).hint(
-        "what such a tool does is not known: let the turn edit, and name only tools that read next to it",
-    )
+    Diagnostic::error(Area::Provider.code("mcp-tool-in-read-only"), message)
+        .hint("the effect of such a tool is unknown: let the turn edit, and name no other tools that write")
 }
 
 fn no_commands(turn: &Turn) -> Diagnostic {
-    let message =
-        format!("`{}` may run commands, and provider `{}` has none in this mode", turn.id, turn.provider);
+    let message = format!(
+        "`{}` may run commands, but provider `{}` cannot run commands in this mode",
+        turn.id, turn.provider
+    );
     Diagnostic::warning(Area::Provider.code("no-commands"), message)
-        .hint("it edits files and cannot build or test: ask another provider, or `permission_mode: full`")
+        .hint("it edits files, but cannot build or test: use another provider, or `permission_mode: full`")
 }
 
 /// Returns true if the provider can show an agent some tools and hide others.

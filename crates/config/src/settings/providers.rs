@@ -129,7 +129,7 @@ fn check_cycles(values: &SettingValues, names: &[&str], diagnostics: &mut Diagno
                     && let Some(setting) = fallback(cycle[cycle.len() - 1])
                 {
                     told.extend(cycle);
-                    let message = format!("fallbacks go in a circle: {} → {next}", cycle.join(" → "));
+                    let message = format!("fallbacks form a cycle: {} → {next}", cycle.join(" → "));
                     diagnostics.push(setting.at.error("fallback-cycle", message).label("leads back"));
                 }
                 break;

@@ -13,8 +13,8 @@ use crate::source::{ReadError, Source};
 /// File in the user directory that stores the trusted files.
 pub const TRUST_FILE: &str = "trust.toml";
 
-const HEAD: &str = "# Files of projects that may run programs, and the content they had when they were trusted.\n\
-                    # Written by `saihai trust`; a file that has changed since is asked about again.\n\n";
+const HEAD: &str = "# Project files that may run programs, with the hash of their trusted content.\n\
+                    # Written by `saihai trust`. Trust a changed file again.\n\n";
 
 /// Trusted files with the hashes of their contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -190,7 +190,7 @@ fn api(text: &str) -> Option<(String, String)> {
     } else if place.contains('@') {
         "it must not contain a user or a password"
     } else if scheme == "http" && !is_loopback(place) {
-        "a token would be sent for everybody to read"
+        "it would send a token without encryption"
     } else if !matches!(scheme, "http" | "https") {
         "it starts neither with `https:` nor with `http:`"
     } else {
@@ -222,7 +222,7 @@ pub(super) fn branch_name_problem(name: &str) -> Option<&'static str> {
     } else if name.contains("..") || name.contains("@{") {
         Some("it must not contain `..` or `@{`")
     } else if parts().any(str::is_empty) {
-        Some("there is nothing before, behind or between its slashes")
+        Some("a part between its slashes is empty")
     } else if parts().any(|part| part.starts_with('.') || part.ends_with(".lock")) || name.ends_with('.') {
         Some("no part of it may start with `.` or end with `.lock`, and it must not end with `.`")
     } else {

@@ -51,7 +51,7 @@ impl BlockActions {
             let handler = BlockHandler::read(&name, &kind.value, diagnostics);
             if matches!(handler, Some(BlockHandler::OpenIssue | BlockHandler::Comment)) && !github {
                 let message = format!("the handler {} needs GitHub, which is off", quoted(&name.value));
-                let hint = "add `\"github\": {\"enabled\": true}` where the agent says what it may reach";
+                let hint = "add `\"github\": {\"enabled\": true}` to `agent.json`, in the later format to `integrations`";
                 diagnostics.push(name.error("bad-value", message).hint(hint));
             }
             if let (Some(handler), Some(used)) = (handler, uses.get_mut(&kind.value)) {
@@ -100,8 +100,8 @@ impl BlockHandler {
             "github-comment" => Some(Self::Comment),
             "completion-signal" if SIGNALS.contains(&kind) => Some(Self::Signal),
             "completion-signal" => {
-                let message = format!("a block of type {} steers no completion", quoted(kind));
-                let hint = format!("those that do are {}", list_of(SIGNALS, "and"));
+                let message = format!("a block of type {} does not control the completion", quoted(kind));
+                let hint = format!("these types do: {}", list_of(SIGNALS, "and"));
                 diagnostics.push(name.error("bad-value", message).hint(hint));
                 None
             }

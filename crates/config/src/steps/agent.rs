@@ -270,7 +270,7 @@ fn check_sandbox(sandbox: &FileSection<'_>, diagnostics: &mut Diagnostics) {
     }
     for name in ["network", "filesystem"] {
         if let Some(at) = sandbox.key(name) {
-            let message = format!("no provider can be held to `{name}` of a sandbox");
+            let message = format!("no provider can enforce `{name}` of a sandbox");
             diagnostics.push(at.warning("sandbox", message).label("not enforced").hint(hint));
         }
     }

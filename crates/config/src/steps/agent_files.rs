@@ -179,7 +179,7 @@ impl AgentFiles {
             let message =
                 format!("the agent {} is in the directory {}", quoted(&agent.name.value), quoted(folder));
             let diagnostic = agent.name.warning("name-differs", message).label("not the directory's name");
-            diagnostics.push(diagnostic.hint("it is asked for by the directory's name"));
+            diagnostics.push(diagnostic.hint("use the directory's name to run it"));
         }
     }
 }
@@ -195,7 +195,7 @@ fn check_agreement(agent: &StepAgent, begins: Option<&Located<String>>, diagnost
         let (Some(again), Some(first)) = (again, first) else { continue };
         if again.value != first.value {
             let message = format!("{} is not {}", quoted(&again.value), quoted(&first.value));
-            let diagnostic = again.error("bad-value", message).label("differs from what stands elsewhere");
+            let diagnostic = again.error("bad-value", message).label("differs from the other value");
             diagnostics.push(diagnostic.hint("remove it").also(&first.at, "what holds"));
         }
     }

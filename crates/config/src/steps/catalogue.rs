@@ -396,15 +396,15 @@ impl PromptCatalogue<'_, '_, '_> {
         if let Some((first, _)) = validated.first().filter(|_| !self.is_flow) {
             let message = "nothing would be validated: no step of this catalogue can say `closing`";
             let hint = "give the step that closes a `structuredGate`, or remove `validationSteps`";
-            diagnostics.push(first.error("not-supported", message).label("validated in vain").hint(hint));
+            diagnostics.push(first.error("not-supported", message).label("never validated").hint(hint));
         }
     }
 
     /// Reads the validators of a step.
     fn validators(&self, step: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Vec<ClosureValidator> {
         if let Some(first) = step.list("preflightConditions").first() {
-            let message = "what is asked before a reply is not supported";
-            let hint = "put it into `postLLMConditions`, or check it before Saihai is started";
+            let message = "conditions before a reply are not supported";
+            let hint = "move them to `postLLMConditions`, or check them before you start Saihai";
             diagnostics.push(first.error("not-supported", message).hint(hint));
         }
         let conditions = step.parts("postLLMConditions").into_iter();
@@ -414,8 +414,7 @@ impl PromptCatalogue<'_, '_, '_> {
                 continue;
             };
             if let Some(phase) = validator.text("phase").filter(|phase| phase.value == "preflight") {
-                let message =
-                    format!("{} is asked before a reply, which is not supported", quoted(&name.value));
+                let message = format!("{} runs before a reply, which is not supported", quoted(&name.value));
                 let diagnostic = phase.error("not-supported", message).hint("write `postllm`");
                 diagnostics.push(diagnostic.also(&name.at, "used here"));
             }
@@ -472,7 +471,7 @@ fn check_validated(id: &Located<String>, steps: &[AgentStep], diagnostics: &mut 
         Some(step) if step.gate().is_none_or(IntentGate::completes) => {}
         Some(_) => {
             let message = format!("the step {} never says `closing`", quoted(&id.value));
-            diagnostics.push(id.error("bad-value", message).label("validated in vain"));
+            diagnostics.push(id.error("bad-value", message).label("never validated"));
         }
         None => {
             let hint = diagnostics.suggest(&id.value, steps.iter().map(|step| step.id.value.as_str()));

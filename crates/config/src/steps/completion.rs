@@ -200,8 +200,8 @@ fn state(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<Comp
     match fields.text("resourceType") {
         Some(resource) if resource.value == "file" => file_state(fields, diagnostics),
         Some(resource) if resource.value != "github-issue" => {
-            let message = format!("the state of {} cannot be looked at", quoted(&resource.value));
-            let hint = "there is `github-issue` and `file`; a program can look at others with `custom`";
+            let message = format!("the state of {} cannot be checked", quoted(&resource.value));
+            let hint = "use `github-issue` or `file`; for other states, write a program for `custom`";
             diagnostics.push(resource.error("not-supported", message).hint(hint));
             None
         }
@@ -213,7 +213,7 @@ fn state(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<Comp
 
 fn issue_state(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<CompletionCondition> {
     if let Some(state) = fields.text("targetState").filter(|state| state.value != "closed") {
-        let message = format!("an issue is waited for to be `closed`, not {}", quoted(&state.value));
+        let message = format!("the state of an issue can only be `closed`, not {}", quoted(&state.value));
         diagnostics.push(state.error("bad-value", message).label("no state to wait for"));
     }
     if let Some(at) = fields.key("path") {
@@ -244,7 +244,7 @@ fn file_state(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option
         || path.value.contains('\\')
         || path.value.split('/').any(|part| part == "..")
     {
-        let message = format!("{} leads out of where the agent works", quoted(&path.value));
+        let message = format!("{} leads out of the agent's working directory", quoted(&path.value));
         diagnostics.push(path.error("path-escape", message).hint("write a path below it"));
     }
     Some(CompletionCondition::File { path: path.value, absent })
@@ -310,7 +310,7 @@ pub(super) fn check_entry_modes(mapping: &[(Located<String>, Cursor<'_>)], diagn
         let known = || completion_type_names().chain(MODES);
         if known().all(|one| one != name.value) {
             let message = format!("{} is neither a completion type nor a mode", quoted(&name.value));
-            let diagnostic = name.error("unknown-key", message).label("no run begins by it");
+            let diagnostic = name.error("unknown-key", message).label("no run starts with it");
             diagnostics.push(diagnostic.maybe_hint(did_you_mean(&name.value, known())));
         }
     }

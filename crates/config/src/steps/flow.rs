@@ -44,7 +44,7 @@ impl<'a> StepFlow<'a> {
         let message = format!("no path leads from step {} to an end of the flow", quoted(self.entry));
         let hint = "let a step be `\"terminal\": true`, or a check `\"complete\": true`";
         let diagnostic = Diagnostic::error(Area::Workflow.code("no-end"), message).at(&entry.at);
-        diagnostics.push(diagnostic.label("a run begins here").hint(hint));
+        diagnostics.push(diagnostic.label("a run starts here").hint(hint));
     }
 
     /// Reports inputs that are missing on all paths or on some.
@@ -73,12 +73,12 @@ impl<'a> StepFlow<'a> {
         if !source {
             let message = format!("step {} never runs before step {}", quoted(from), quoted(id));
             let diagnostic = at.error("input-never-there", message).label("can have no value");
-            diagnostics.push(diagnostic.hint("let it come before, or make the input optional"));
+            diagnostics.push(diagnostic.hint("run it earlier, or make the input optional"));
         } else if from == id || self.reached(self.entry, Some(from)).contains(id) {
             let message =
-                format!("step {} does not run before step {} on every way", quoted(from), quoted(id));
+                format!("step {} does not run before step {} on every path", quoted(from), quoted(id));
             let diagnostic = at.warning("input-not-always-there", message);
-            let diagnostic = diagnostic.label("the run fails where it is missing");
+            let diagnostic = diagnostic.label("the run fails if it is missing");
             diagnostics.push(diagnostic.hint("add `\"onMissing\": \"skip\"`, or a `default`"));
         }
     }

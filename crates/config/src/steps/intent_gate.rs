@@ -144,9 +144,9 @@ impl IntentGate {
             let own = output.keys.iter().find(|own| own.name.value == *name);
             if let Some(own) = own.filter(|_| *from != json_pointer(name)) {
                 let message = format!("the output {} would have two sources", quoted(name));
-                let diagnostic = key.name.error("variable-collision", message).label("is handed on as that");
+                let diagnostic = key.name.error("variable-collision", message).label("becomes this output");
                 let diagnostic = diagnostic.also(&own.name.at, "has a key of that name");
-                diagnostics.push(diagnostic.hint("hand on the key itself, or rename one of them"));
+                diagnostics.push(diagnostic.hint("pass on the key itself, or rename one of them"));
             }
         }
     }
@@ -329,7 +329,7 @@ fn fallback_intent(
     }
     let Some(written) = gate.text("fallbackIntent") else {
         if let Some(at) = gate.key("failFast").filter(|_| !gate.has("fallbackIntent")) {
-            let message = "`failFast` can only be `false` where `fallbackIntent` says what then holds";
+            let message = "`failFast` can only be `false` with a `fallbackIntent`";
             diagnostics.push(at.error("missing-key", message).hint("add `fallbackIntent`"));
         }
         return None;
@@ -346,9 +346,9 @@ fn fallback_intent(
     if is_fixed || intent == Intent::Closing {
         return Some(intent);
     }
-    let message = format!("`{}` leads where the reply says, and this one says nothing", written.value);
+    let message = format!("`{}` needs a target from the reply, and such a reply has none", written.value);
     let hint = "fall back on an intent that leads to one step";
-    diagnostics.push(written.error("bad-value", message).label("leads nowhere by itself").hint(hint));
+    diagnostics.push(written.error("bad-value", message).label("has no target").hint(hint));
     None
 }
 
@@ -364,7 +364,8 @@ fn read_handed(gate: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Vec<(Ou
                 let message = format!("the output {} would have two sources", quoted(&name.value));
                 let diagnostic = name.error("variable-collision", message).label("the last name of both");
                 let diagnostic = diagnostic.also(&first.name.at, "the first source");
-                diagnostics.push(diagnostic.hint("hand on only one of them, or what holds both"));
+                diagnostics
+                    .push(diagnostic.hint("pass on only one of them, or the object that contains both"));
             }
             None => handed.push((OutputKey { name, certain: true }, from)),
         }

@@ -391,7 +391,7 @@ fn report_unused(step: &AgentStep, templates: &StepTemplates, diagnostics: &mut 
     let used: HashSet<&String> = templates.all().flat_map(|text| &text.used).collect();
     let declared = step.variables.iter().chain(step.custom.iter().map(|custom| &custom.name));
     for name in declared.filter(|name| !used.contains(&name.value)) {
-        let message = format!("the variable {} is used nowhere in this step", quoted(&name.value));
+        let message = format!("the variable {} is not used in this step", quoted(&name.value));
         diagnostics.push(name.warning("unused-variable", message).label("declared here"));
     }
 }

@@ -42,7 +42,7 @@ impl StepOutput {
 fn of_schema(value: &Cursor<'_>, diagnostics: &mut Diagnostics) -> StepOutput {
     for UnusableSchema { pointer, why, hint } in unusable_parts(&value.node().to_json()) {
         let message = format!("this schema cannot be used: {why}");
-        let diagnostic = value_at(value, &pointer).error("bad-value", message).label("nothing can fit this");
+        let diagnostic = value_at(value, &pointer).error("bad-value", message).label("no value matches this");
         diagnostics.push(diagnostic.maybe_hint(hint));
     }
     let required: Vec<String> = value
@@ -266,7 +266,7 @@ impl SchemaExpander<'_, '_, '_> {
             format!("{} cannot be read", quoted_path(&self.schemas.paths.places.shown(file)))
         })?;
         let Some(value) = root.pointer(pointer) else {
-            return Err(format!("nothing stands at {}", quoted(pointer)));
+            return Err(format!("nothing exists at {}", quoted(pointer)));
         };
         self.open.push(key);
         let whole = self.schema(file, value);
@@ -377,7 +377,9 @@ pub(super) fn unusable_parts(schema: &Json) -> Vec<UnusableSchema> {
         false => vec![UnusableSchema {
             pointer: "/type".to_owned(),
             why: "a reply is an object, which this schema does not accept".to_owned(),
-            hint: Some("write `\"type\": \"object\"`, with what is wanted under a key of it".to_owned()),
+            hint: Some(
+                "write `\"type\": \"object\"`, with the wanted value under one of its keys".to_owned(),
+            ),
         }],
     }
 }
@@ -414,7 +416,7 @@ mod tests {
             assert_eq!(wrong(&right), "", "{right}");
         }
         insta::assert_snapshot!(wrong(&json!({"type": "nonsense"})), @"/type: `nonsense` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
-        insta::assert_snapshot!(wrong(&json!({"type": "array"})), @r#"/type: a reply is an object, which this schema does not accept (write `"type": "object"`, with what is wanted under a key of it)"#);
+        insta::assert_snapshot!(wrong(&json!({"type": "array"})), @r#"/type: a reply is an object, which this schema does not accept (write `"type": "object"`, with the wanted value under one of its keys)"#);
         let pattern = json!({"properties": {"a": {"type": "string", "pattern": "("}}});
         insta::assert_snapshot!(wrong(&pattern), @"/properties/a/pattern: `(` is not a regular expression");
         insta::assert_snapshot!(wrong(&json!({"required": "a"})), @"/required: `required` must be a list of names, each once");

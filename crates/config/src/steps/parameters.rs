@@ -182,7 +182,7 @@ fn read_constraints(
             rules.push(bound(number.value));
         } else {
             let message = format!("`{name}` is for numbers only");
-            diagnostics.push(number.error("bad-value", message).label("this parameter is none"));
+            diagnostics.push(number.error("bad-value", message).label("this parameter is not a number"));
         }
     }
     if let Some(pattern) = fields.text("pattern") {
@@ -386,8 +386,8 @@ impl RunIssue {
         let waits =
             |own: &&AgentCompletion| own.all().iter().any(|one| matches!(one, CompletionCondition::Issue));
         if let (Self::Nothing, Some(own)) = (self, own.filter(waits)) {
-            let message = "the run waits for an issue to be closed, and is about none";
-            let diagnostic = own.at.error("missing-parameter", message).label("looks at an issue");
+            let message = "the run waits until an issue is closed, but has no issue";
+            let diagnostic = own.at.error("missing-parameter", message).label("checks an issue");
             diagnostics
                 .push(diagnostic.hint(format!("add `--issue N`, or give the parameter `{ISSUE_PARAMETER}`")));
         }

@@ -285,7 +285,7 @@ impl<'a> PromptLibrary<'a> {
                 quoted(&first),
                 quoted(&meant)
             );
-            let hint = "put a file of its own for each below the fall-back directory";
+            let hint = "give each its own file in the fallback directory";
             diagnostics.push(reference.at().error("fallback-ambiguous", message).hint(hint));
         }
     }
@@ -294,7 +294,7 @@ impl<'a> PromptLibrary<'a> {
         let shown: Vec<String> =
             tried.iter().map(|path| quoted_path(&self.paths.places.shown(path))).collect();
         let message = format!("no prompt was found; tried {}", shown.join(", "));
-        at.error("prompt-not-found", message).hint("an empty file counts as none")
+        at.error("prompt-not-found", message).hint("an empty file counts as missing")
     }
 
     /// Reads a file once. Returns `None` if it does not exist.

@@ -105,7 +105,7 @@ impl VariableResolver<'_> {
                 Some(self.output_part(id, output, name, text))
             }
             Some(VariableSupply::Value(_) | VariableSupply::Output(_)) => {
-                let message = format!("{} has no value yet where a role is given", quoted(written));
+                let message = format!("{} has no value in a role", quoted(written));
                 let hint = "a role can use parameters; move the rest into a prompt";
                 diagnostics.push(name.error("unknown-variable", message).label("not known here").hint(hint));
                 None

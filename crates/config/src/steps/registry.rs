@@ -114,7 +114,7 @@ impl StepRegistry {
         for (_, to) in &editions {
             if let Some(why) = unfit(&to.value) {
                 let diagnostic = to.error("prompt-ref", format!("an edition {why}"));
-                diagnostics.push(diagnostic.label("no part of a file's name"));
+                diagnostics.push(diagnostic.label("not allowed in a file name"));
             }
         }
         let editions = editions.into_iter().map(|(from, to)| (from.value, to.value)).collect();
@@ -295,7 +295,7 @@ pub(super) fn check_own_id(
     diagnostics: &mut Diagnostics,
 ) {
     if let Some(written) = step.text(key).filter(|written| written.value != id.value) {
-        let message = format!("the step {} calls itself {}", quoted(&id.value), quoted(&written.value));
+        let message = format!("the step {} has the id {}", quoted(&id.value), quoted(&written.value));
         diagnostics.push(written.error("step-id", message).label("not its key").also(&id.at, "its key"));
     }
 }
@@ -445,8 +445,8 @@ fn read_custom(step: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Vec<Cus
     for variable in step.parts("customVariables") {
         let (Some(name), Some(source)) = (variable.text("name"), variable.text("source")) else { continue };
         if source.value == "computed" {
-            let message = "a variable that is computed is not supported";
-            let hint = "compute it before and give it as a parameter";
+            let message = "computed variables are not supported";
+            let hint = "compute the value first and pass it as a parameter";
             diagnostics.push(source.error("not-supported", message).hint(hint));
             continue;
         }

@@ -322,7 +322,7 @@ fn own_variables(agent: &StepAgent, issue: RunIssue) -> Vec<(&'static str, Varia
     let issue_number = match issue {
         RunIssue::Issue(number) => Text(number.get().to_string()),
         RunIssue::Open => Text("(the issue_number)".to_owned()),
-        RunIssue::Nothing => Nothing("the run is about no issue: add `--issue N`"),
+        RunIssue::Nothing => Nothing("the run has no issue: add `--issue N`"),
     };
     vec![
         ("task", Value(Variable::Task)),
@@ -381,7 +381,7 @@ impl StepInput {
             Some(true) => return Self::new(name, None, MissingInput::Fails, diagnostics),
             Some(false) => {
                 let message = format!("{} must be `true` or a mapping", quoted(&name.value));
-                diagnostics.push(entry.error("bad-value", message).hint("remove it where it is not used"));
+                diagnostics.push(entry.error("bad-value", message).hint("remove it if it is not used"));
                 return None;
             }
             None => {}

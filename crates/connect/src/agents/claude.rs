@@ -251,10 +251,7 @@ impl ClaudePermissions {
     /// Returns the reason to end a process whose reported mode or tools exceed its permission.
     fn exceeded_by(&self, mode: Option<&str>, tools: &[String]) -> Option<String> {
         if let Some(mode) = mode.filter(|mode| *mode != self.mode) {
-            return Some(format!(
-                "claude works in permission mode `{mode}`, not `{}` as it was asked to",
-                self.mode
-            ));
+            return Some(format!("claude uses permission mode `{mode}` instead of `{}`", self.mode));
         }
         let asked = self.tools.as_deref()?;
         let is_over = |tool: &&String| {
@@ -291,8 +288,8 @@ fn looks_by_own_tools(ask: &Ask) -> Result<(), Failure> {
     match connected(ask.tools.as_deref().unwrap_or_default()) {
         Some(tool) if ask.permission == Permission::ReadOnly => {
             let words = format!(
-                "a read-only turn cannot have `{tool}`: what a tool of an MCP server does is not known; let the turn \
-                 edit, and name no tool that writes"
+                "a read-only turn cannot have `{tool}`: the effect of an MCP tool is unknown; let the turn edit, and \
+                 name no tool that writes"
             );
             Err(failure(FailureClass::BadRequest, &words))
         }

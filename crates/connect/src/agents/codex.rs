@@ -86,7 +86,7 @@ impl AgentProgram for Codex {
             return Err(failure(FailureClass::BadRequest, &message));
         }
         if ask.permission == (Permission::Edit { commands: false }) {
-            let words = "codex cannot be held to `edit-only`: it reads and writes files by commands; allow commands \
+            let words = "codex cannot enforce `edit-only`: it reads and writes files by commands; allow commands \
                          with `edit`, or use another provider";
             return Err(failure(FailureClass::BadRequest, words));
         }

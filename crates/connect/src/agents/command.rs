@@ -82,7 +82,8 @@ fn as_argument(ask: &Ask, settings: &ProviderSettings) -> Result<String, Failure
     let prompt = with_persona(ask);
     fits(prompt.len(), settings.max_prompt.unwrap_or(LONGEST_ARGUMENT).min(LONGEST_ARGUMENT), &ask.provider)?;
     if prompt.contains('\0') {
-        let words = format!("the prompt holds a zero byte, and {} takes it as an argument", ask.provider);
+        let words =
+            format!("the prompt contains a zero byte, which {} cannot take in an argument", ask.provider);
         return Err(failure(FailureClass::BadRequest, &words));
     }
     Ok(prompt)

@@ -307,7 +307,7 @@ impl CopilotListener {
         match self.result {
             Some(0) if !end.exit.is_fine() => Some(abrupt(&PROFILE, "failed after it had answered", end)),
             Some(0) => None,
-            Some(_) => Some(abrupt(&PROFILE, "failed and did not say why", end)),
+            Some(_) => Some(abrupt(&PROFILE, "failed without a reason", end)),
             None => Some(self.unanswered(end)),
         }
     }

@@ -134,8 +134,7 @@ fn policy_file(ask: &Ask) -> Result<String, Failure> {
     // Gemini would look for two files, find none, and run without a policy.
     if file.contains(',') {
         let words = format!(
-            "gemini cannot be held to `{}` here: it takes the comma in `{}` for the end of a path; use a directory \
-             without one",
+            "gemini cannot enforce `{}` here: it splits the path `{}` at the comma; use a directory without a comma",
             ask.permission.name(),
             ask.scratch
         );
@@ -272,7 +271,7 @@ impl AgentListener for GeminiListener {
         }
         if line.contains("Policy file error in") && line.contains(&unique_id(&self.ask)) {
             let words = format!(
-                "gemini did not understand the policy that holds it to `{}`; Saihai was tried with version {}",
+                "gemini rejected the policy that enforces `{}`; Saihai was tested with version {}",
                 self.ask.permission.name(),
                 PROFILE.tested
             );
@@ -345,7 +344,7 @@ impl GeminiListener {
             }
             Some(GeminiResult { was_asked: false, .. }) => {
                 let words = "gemini ended without asking its model: the prompt is too long for the model, or is \
-                    nothing but a command of gemini itself";
+                    only a command of gemini";
                 Some(failure(FailureClass::BadRequest, words))
             }
             Some(_) => None,
@@ -356,7 +355,7 @@ impl GeminiListener {
     /// Returns the failure that Gemini reported itself.
     fn told(&self, error: Option<&GeminiError>, end: &ProcessEnd) -> Failure {
         let words = error.map(|error| &error.message).or(self.problem.as_ref());
-        let Some(words) = words else { return abrupt(&PROFILE, "failed and did not say why", end) };
+        let Some(words) = words else { return abrupt(&PROFILE, "failed without a reason", end) };
         let body = api_error(words);
         let status = body.as_ref().and_then(|body| body["error"]["code"].as_u64());
         let status = status.and_then(|status| u16::try_from(status).ok()).or(status_of(end.exit));
@@ -378,7 +377,7 @@ impl GeminiListener {
         let is_too_old = |line: &str| line.starts_with("Unknown argument") && line.contains(" policy");
         if complaints.lines().any(is_too_old) {
             let words = format!(
-                "this version of gemini is too old: it has no `--policy`, without which nothing holds it to `{}`; install \
+                "this version of gemini is too old: it has no `--policy`, which enforces `{}`; install \
                  version {} or newer: {}",
                 self.ask.permission.name(),
                 PROFILE.tested,
@@ -401,8 +400,8 @@ impl GeminiListener {
             ProcessExit::Code(55) => untrusted(),
             // Gemini exits without flushing its output.
             ProcessExit::Code(0) if self.is_echo_cut => {
-                let what = "ended before it had printed everything, and its answer is lost; so it does where a prompt is \
-                    long and its model answers at once, or where it is too long for the model";
+                let what = "ended before it printed its answer, which is lost; this happens if a prompt is too long \
+                    for the model, or if the model answers a long prompt at once";
                 abrupt(&PROFILE, what, end)
             }
             exit @ (ProcessExit::Code(_) | ProcessExit::Signal(_) | ProcessExit::AfterDone) => {
@@ -439,8 +438,8 @@ const TRANSIENT: [&str; 3] =
     ["[API Error: terminated]", "stream ended without a finish reason", "returned an empty response"];
 
 fn untrusted() -> Failure {
-    let words = "gemini does not trust this folder and would not keep to what the turn may do; trust it in gemini \
-        itself, or set `trust = true` for this provider";
+    let words = "gemini does not trust this folder, so it would not enforce the permission; trust the folder in \
+        gemini, or set `trust = true` for this provider";
     failure(FailureClass::BadRequest, words)
 }
 

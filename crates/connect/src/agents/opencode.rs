@@ -94,8 +94,8 @@ impl AgentProgram for Opencode {
             environment: environment(ask),
             expected: format!("{name} (primary)"),
             otherwise: format!(
-                "`opencode agent list` does not show `{name} (primary)`, so nothing would hold the \
-                agent to what the turn may do; is this a version of opencode that reads OPENCODE_CONFIG_CONTENT?"
+                "`opencode agent list` does not show `{name} (primary)`, so nothing would enforce the permission; use \
+                 a version of opencode that reads OPENCODE_CONFIG_CONTENT"
             ),
         })
     }
@@ -360,8 +360,8 @@ impl AgentListener for OpencodeListener {
 
 /// Returns a failure if OpenCode did not know our restricting agent and used another one.
 fn fell_back(complaints: &str) -> Option<Failure> {
-    let words = "opencode does not know the agent that holds it to what the turn may do, and would have taken its default \
-        agent, which may do anything; it was ended";
+    let words = "opencode does not know the agent that enforces the permission and fell back to its default agent, \
+        which may do anything; Saihai stopped it";
     let fell_back = complaints.contains("Falling back to default agent");
     fell_back.then(|| failure(FailureClass::BadRequest, words))
 }
@@ -419,7 +419,7 @@ impl OpencodeListener {
             Some("stop") => None,
             Some(_) | None if self.refusal.is_some() && !end.exit.is_fine() => {
                 let refusal = self.refusal.as_deref().unwrap_or_default();
-                let words = format!("opencode waits for its provider without a word: {refusal}");
+                let words = format!("opencode waits for its provider without output: {refusal}");
                 Some(failure(FailureClass::RateLimited, &words))
             }
             Some("tool-calls") if end.exit.is_fine() => {
@@ -480,7 +480,7 @@ fn plain(line: &str) -> String {
 }
 
 /// Maximum silence during a retry. OpenCode waits at most 40 s unless its provider asks for more. Then it
-/// would sleep for hours without a word. The remaining time is for the start of the answer.
+/// would sleep for hours without output. The remaining time is for the start of the answer.
 const LONGEST_PAUSE: Millis = Millis::seconds(120);
 
 /// Returns the error of a refused request. Requests for a title do not matter.

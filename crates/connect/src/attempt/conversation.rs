@@ -348,7 +348,7 @@ async fn read_from(pipe: Option<&Receiver>, buffer: &mut [u8]) -> usize {
 }
 
 fn lost(error: &io::Error) -> Failure {
-    Failure::new(FailureClass::Crashed, format!("its end could not be waited for: {error}"))
+    Failure::new(FailureClass::Crashed, format!("cannot wait for its end: {error}"))
 }
 
 /// Standard input, and the text to write.

@@ -255,7 +255,7 @@ impl AgentAttempt {
             ConversationEnd::Exited(_) => unstarted,
             ConversationEnd::Lingered | ConversationEnd::Stays | ConversationEnd::Paused => None,
             ConversationEnd::Deadline(length) => Some(timed_out(&words(length))),
-            ConversationEnd::Silence(length) => Some(timed_out(&format!("{} without a word", words(length)))),
+            ConversationEnd::Silence(length) => Some(timed_out(&format!("{} without output", words(length)))),
             ConversationEnd::Failed(failure) => Some(failure),
         };
         let mut refusal = match (ours, said) {
@@ -301,7 +301,7 @@ fn last_of(complaints: &str) -> &str {
 fn names_no_argument(ask: &Ask) -> Result<(), Failure> {
     for (what, name) in [("model", &ask.model), ("session", &ask.session)] {
         if let Some(name) = name.as_deref().filter(|name| name.starts_with('-')) {
-            let words = format!("the {what} `{name}` begins with `-`, and could be taken for an argument");
+            let words = format!("the {what} `{name}` starts with `-` and could be read as an argument");
             return Err(failure(FailureClass::BadRequest, &words));
         }
     }

@@ -146,7 +146,7 @@ impl Github {
 
     /// Reads the blockers of an issue. A forge without this relation answers "not found": none.
     pub async fn blocked_by(&self, number: IssueNumber) -> Result<BlockedBy, ForgeError> {
-        let what = format!("what blocks issue {number}");
+        let what = format!("the dependencies of issue {number}");
         let first = self.path(&format!("/issues/{}/dependencies/blocked_by?per_page=100", number.get()));
         let all: Vec<RawIssue> = match self.list(&first, &what).await {
             Err(ForgeError::NotFound { .. }) => return Ok(BlockedBy::default()),
@@ -184,7 +184,7 @@ impl Github {
             return Ok(None);
         }
         let query = "query { viewer { login } }";
-        let RawViewer { viewer } = self.query(query, &json!({}), "whose token this is").await?;
+        let RawViewer { viewer } = self.query(query, &json!({}), "the user of the token").await?;
         Ok(marked.into_iter().find(|comment| comment.author.as_deref() == Some(viewer.login.as_str())))
     }
 

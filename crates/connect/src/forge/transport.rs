@@ -187,7 +187,7 @@ pub enum ForgeError {
     /// The forge is unreachable, broke off, or is out of order. A change may or may not have happened.
     #[error("{what} failed for now: {said}")]
     Transient { what: String, said: String },
-    #[error("the answer about {what} cannot be understood at `{field}`: {said}")]
+    #[error("cannot parse the answer about {what} at `{field}`: {said}")]
     Malformed { what: String, field: String, said: String },
     #[error("{what} was refused ({status}): {said}")]
     Refused { what: String, status: u16, said: String },

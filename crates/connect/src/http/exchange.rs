@@ -166,8 +166,7 @@ impl<'a> ModelExchange<'a> {
 
     fn no_answer(&self, kind: &str) -> Failure {
         let url = &self.service.url;
-        let message =
-            format!("`{url}` answers with {kind} and not with a stream of events; is `base_url` right?");
+        let message = format!("`{url}` answers with {kind} instead of a stream of events; check `base_url`");
         failure(FailureClass::Crashed, &message)
     }
 

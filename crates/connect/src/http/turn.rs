@@ -139,9 +139,7 @@ impl HttpTurn {
         let name = &self.service.name;
         if self.ask.permission != Permission::ReadOnly {
             let level = self.ask.permission.name();
-            return Err(bad_request(format!(
-                "`{name}` can only look: permission `{level}` cannot be given there"
-            )));
+            return Err(bad_request(format!("`{name}` is read-only: it cannot have permission `{level}`")));
         }
         fits(self.ask.prompt.len(), self.service.settings.max_prompt.unwrap_or(PROMPT), name)?;
         if self.service.model(&self.ask).is_none() && !self.service.is_local() {

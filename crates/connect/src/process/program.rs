@@ -49,7 +49,7 @@ pub(crate) enum ProgramError {
     #[error("`{program}` could not be started: {source}")]
     Start { program: String, source: io::Error },
     /// We could not wait for the program.
-    #[error("the end of `{program}` could not be waited for: {source}")]
+    #[error("cannot wait for the end of `{program}`: {source}")]
     Wait { program: String, source: io::Error },
 }
 

@@ -171,7 +171,7 @@ fn those_who_answer_questions_are_looked_up_too() {
 #[test]
 fn a_script_that_is_not_given_or_cannot_be_played_is_said() {
     let nothing = open(&["script"], &[], Connections::default());
-    assert_eq!(nothing, ["provider `script` has nothing to answer from; give `--script FILE`"]);
+    assert_eq!(nothing, ["provider `script` needs a script; pass `--script FILE`"]);
     let bad = ScriptReply { origin: "s.yaml:3:5".into(), prompt: Some("(".into()), ..ScriptReply::default() };
     let script = Script { replies: vec![bad], ..Script::default() };
     let said = open(&["script"], &[], Connections { script: Some(script), ..Connections::default() });

@@ -232,7 +232,7 @@ fn file_state(session: &RunSession, path: &str, absent: bool) -> Outcome {
         Ok(there) => done(Some(if there == absent { "open" } else { "reached" }), Default::default()),
         Err(error) => Outcome::Failed(Failure::new(
             FailureClass::BadRequest,
-            format!("cannot look at `{path}`: {error}"),
+            format!("cannot inspect `{path}`: {error}"),
         )),
     }
 }
@@ -246,14 +246,14 @@ fn write_file(session: &RunSession, wanted: &FileWrite) -> Outcome {
     };
     let closed = wanted.path.split('/').any(|part| CLOSED.iter().any(|name| part.eq_ignore_ascii_case(name)));
     if closed {
-        return refused("nothing is written below `.git` and `.saihai`".to_owned());
+        return refused("actions cannot write below `.git` and `.saihai`".to_owned());
     }
     let written = match &wanted.mode {
         FileWriteMode::Unknown(mode) => {
-            Err(io::Error::other(format!("there is no mode `{mode}`, only `append` and `write`")))
+            Err(io::Error::other(format!("unknown mode `{mode}`: use `append` or `write`")))
         }
         FileWriteMode::Append if wanted.look_up => Err(io::Error::other(
-            "whether it was done before the run was interrupted is unknown; it is not done again",
+            "it is unknown if this was done before the interruption; Saihai does not repeat it",
         )),
         FileWriteMode::Write | FileWriteMode::Append if wanted.dry => Ok(None),
         FileWriteMode::Write => replace_file(session, wanted, Vec::new()).map(Some),

@@ -84,7 +84,7 @@ fn answered(came: &CommandOutput) -> Result<Outcome, String> {
     let complete = complete.ok_or_else(|| wrong("an object in which `complete` is not true or false"))?;
     let reason = match answer.get("reason") {
         None | Some(Json::Null) => "",
-        Some(reason) => reason.as_str().ok_or_else(|| wrong("a `reason` that is no text"))?,
+        Some(reason) => reason.as_str().ok_or_else(|| wrong("a `reason` that is not a text"))?,
     };
     let label = if complete { "reached" } else { "open" };
     Ok(done(Some(label), [("reason".to_owned(), json!(cut(reason)))].into()))
@@ -142,7 +142,7 @@ mod tests {
         );
         check_answer(
             &came(0, "{\"complete\": true, \"reason\": 1}"),
-            "printed a `reason` that is no text: {\"complete\": true, \"reason\": 1}",
+            "printed a `reason` that is not a text: {\"complete\": true, \"reason\": 1}",
         );
         let late = CommandOutput { end: CommandEnd::TimedOut(Millis::seconds(60)), ..came(0, "") };
         check_answer(&late, "took longer than 60 s: oh no");

@@ -35,7 +35,7 @@ pub(super) fn fact(run_session: &RunSession, about: AskContext, result: TaskResu
             }
         },
         TaskResult::Outcome(outcome) => {
-            failed(about, Failure::new(FailureClass::Crashed, format!("the provider came to {outcome:?}")))
+            failed(about, Failure::new(FailureClass::Crashed, format!("the provider returned {outcome:?}")))
         }
         TaskResult::Panicked(said) => {
             let message = run_session.secrets().text(format!("the provider panicked: {said}"));
@@ -89,7 +89,7 @@ fn cache_reply(run_session: &RunSession, about: &AskContext, reading: &mut Readi
         return;
     };
     if let Err(error) = cache(run_session).put(name, output, run_session.directory().disk()) {
-        reading.warnings.push(format!("the answer could not be kept for later: {error}"));
+        reading.warnings.push(format!("cannot cache the answer: {error}"));
     }
 }
 
@@ -118,7 +118,7 @@ fn replied(run_session: &RunSession, about: AskContext, mut reply: Reply, now: M
         // T-64: the budget still applies, only less exactly.
         reading
             .warnings
-            .push("what the turn cost is not known; what was set aside for it is counted".to_owned());
+            .push("the cost of the turn is unknown; Saihai counts the reserved amount".to_owned());
     }
     let carried = findings(run_session, &about, wanted, &reading)
         .or_else(|| program_result(run_session, &about, &reply));
@@ -186,8 +186,9 @@ fn drop_repeated(earlier: &Reading, later: &mut Reading) {
     let blocks = std::mem::take(&mut later.blocks).into_iter();
     let (repeated, new): (Vec<ReplyBlock>, _) = blocks.partition(|block| earlier.blocks.contains(block));
     later.blocks = new;
-    let told =
-        |block: ReplyBlock| format!("the `{}` block is there already: it is not done again", block.kind);
+    let told = |block: ReplyBlock| {
+        format!("the `{}` block repeats an earlier one; Saihai does not run it again", block.kind)
+    };
     later.warnings.extend(repeated.into_iter().map(told));
 }
 

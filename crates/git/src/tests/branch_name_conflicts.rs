@@ -41,7 +41,7 @@ fn a_branch_in_the_place_of_all_merges_is_said_before_anything_is_verified() {
     let scene = Scene::new();
     scene.git(&["branch", "saihai"]);
     let (merged, verified) = merge(&scene);
-    let expected = "branch `saihai` exists, so git cannot make `saihai/merge/main`; rename that branch: `git branch -m saihai NAME`";
+    let expected = "branch `saihai` exists, so git cannot create `saihai/merge/main`; rename that branch: `git branch -m saihai NAME`";
     assert_eq!((told(&merged.unwrap_err(), &scene).as_str(), verified), (expected, 0));
     // The base is not checked out, so the merge goes to the base itself.
     scene.git(&["switch", "--quiet", "--detach"]);
@@ -60,7 +60,7 @@ fn a_lock_file_that_somebody_left_is_named_and_stays() {
         let main = scene.git(&["rev-parse", "main"]);
         let (merged, verified) = merge(&scene);
         let expected = format!(
-            "git cannot change `{reference}`: the lock file `REPOSITORY/.git/{reference}.lock` exists; wait until it has ended; if no git is running, remove that file yourself"
+            "git cannot change `{reference}`: the lock file `REPOSITORY/.git/{reference}.lock` exists; wait until it ends; if no git is running, remove that file"
         );
         assert_eq!((told(&merged.unwrap_err(), &scene), verified), (expected, 1));
         assert!(scene.beside(&left).exists());
@@ -88,7 +88,7 @@ fn a_lock_file_of_a_git_that_is_at_work_is_waited_for() {
 /// Checks that the error names a lock file and the fix.
 #[track_caller]
 fn names_lock(error: &RepositoryError, scene: &Scene, name: &str) {
-    let todo = "wait until it has ended; if no git is running, remove that file yourself";
+    let todo = "wait until it ends; if no git is running, remove that file";
     let expected = format!("the lock file `REPOSITORY/.git/{name}` exists; {todo}");
     let told = told(error, scene);
     assert!(told.ends_with(&expected), "{told}");
@@ -119,7 +119,7 @@ fn a_ref_in_the_place_of_all_rescues_is_said_before_anything_is_made() {
     let scene = Scene::new();
     scene.git(&["update-ref", "refs/saihai", "HEAD"]);
     let refused = scene.try_place(7, BranchOwnership::ByJournal).unwrap_err();
-    let expected = "`refs/saihai` exists, so git cannot make `refs/saihai/rescue/issue-7/1`; give it another name: `git update-ref refs/kept/NAME refs/saihai && git update-ref -d refs/saihai`";
+    let expected = "`refs/saihai` exists, so git cannot create `refs/saihai/rescue/issue-7/1`; give it another name: `git update-ref refs/kept/NAME refs/saihai && git update-ref -d refs/saihai`";
     assert_eq!(told(&refused, &scene), expected);
     assert_eq!(scene.git(&["for-each-ref", "--format=%(refname)"]), "refs/heads/main\nrefs/saihai");
     // A ref that an agent creates later is named as well.

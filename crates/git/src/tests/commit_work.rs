@@ -160,7 +160,7 @@ fn an_agent_on_another_branch_has_its_work_rescued() {
     let elsewhere = work.git(&["rev-parse", "HEAD"]);
     work.write("b.txt", "left\n");
     let (said, rescued) = problem(&work);
-    insta::assert_snapshot!(said, @"branch-changed: the worktree is on branch `mine` instead of its own");
+    insta::assert_snapshot!(said, @"branch-changed: the worktree is on branch `mine` instead of its own branch");
     let rescued = rescued.unwrap();
     insta::assert_snapshot!(rescued.hint().unwrap(), @"git worktree add DIR refs/saihai/rescue/issue-7/1");
     let reference = rescued.reference.unwrap();
@@ -168,7 +168,7 @@ fn an_agent_on_another_branch_has_its_work_rescued() {
     assert_eq!(work.git(&["show", &format!("{reference}:b.txt")]), "left");
     assert_eq!(work.git(&["rev-parse", "feature/issue-7"]), work.base.commit);
     work.git(&["switch", "--quiet", "--detach"]);
-    insta::assert_snapshot!(problem(&work).0, @"branch-changed: the worktree is on no branch instead of its own");
+    insta::assert_snapshot!(problem(&work).0, @"branch-changed: the worktree is on no branch instead of its own branch");
 }
 
 // I-47
@@ -181,10 +181,7 @@ fn a_rewritten_history_is_not_delivered_and_rescued() {
     work.git(&["commit", "--quiet", "-m", "instead"]);
     let tip = work.git(&["rev-parse", "HEAD"]);
     let (said, rescued) = problem(&work);
-    assert_eq!(
-        said,
-        format!("history-rewritten: the branch does not descend from {} any more", work.base.commit)
-    );
+    assert_eq!(said, format!("history-rewritten: the branch no longer descends from {}", work.base.commit));
     work.git(&["merge-base", "--is-ancestor", &tip, &rescued.unwrap().reference.unwrap()]);
 }
 
@@ -194,14 +191,14 @@ fn another_repository_among_the_files_is_not_delivered() {
     let work = Work::new();
     work.git(&["init", "--quiet", "vendor/thing"]);
     work.write("vendor/thing/x", "x\n").write("b.txt", "b\n");
-    let expected = "embedded-repository: another repository is among the files: `vendor/thing/`";
+    let expected = "embedded-repository: the files contain another repository: `vendor/thing/`";
     assert_eq!(problem(&work).0, expected);
     // Also if the agent has already staged it as a gitlink, which git accepts.
     git(&work.worktree.path().join("vendor/thing"), &["add", "--all"]);
     git(&work.worktree.path().join("vendor/thing"), &["commit", "--quiet", "-m", "inner"]);
     work.git(&["add", "--all"]);
     work.git(&["commit", "--quiet", "-m", "with a pointer"]);
-    let expected = "embedded-repository: another repository is among the files: `vendor/thing`";
+    let expected = "embedded-repository: the files contain another repository: `vendor/thing`";
     assert_eq!(problem(&work).0, expected);
     assert_eq!(fs::read_to_string(work.worktree.path().join("vendor/thing/x")).unwrap(), "x\n");
     // An address in `.gitmodules` does not prove that the files are available.
@@ -209,8 +206,7 @@ fn another_repository_among_the_files_is_not_delivered() {
         ".gitmodules",
         "[submodule \"thing\"]\n\tpath = vendor/thing\n\turl = https://example.com/thing\n",
     );
-    let expected = "embedded-repository: another repository is among the files: `vendor/thing`; a submodule is added by a \
-                    person: merge a base that has it into the branch, or take it out of the branch, then `saihai work --retry`";
+    let expected = "embedded-repository: the files contain another repository: `vendor/thing`; only a person can add a submodule: merge a base that has it into the branch, or remove it from the branch, then `saihai work --retry`";
     assert_eq!(problem(&work).0, expected);
     assert!(work.repository.embeds(&work.worktree, &work.base, &[]).unwrap());
     assert_eq!(fs::read_to_string(work.worktree.path().join("vendor/thing/x")).unwrap(), "x\n");
@@ -323,9 +319,9 @@ fn a_secret_is_not_delivered_wherever_it_is() {
         work.git(&["commit", "--quiet", "--allow-empty", "-m", "uses correct-horse-battery"]);
     });
     insta::assert_snapshot!(format!("{in_a_file}\n{in_a_name}\n{in_a_message}"), @r"
-    secret: a secret is in `deep/b.txt`
-    secret: a secret is in the name of a file in `/`
-    secret: a secret is in the message of commit TIP
+    secret: found a secret in `deep/b.txt`
+    secret: found a secret in the name of a file in `/`
+    secret: found a secret in the message of commit TIP
     ");
     let work = Work::new();
     work.write("clean.txt", "correct-horse\n");

@@ -13,7 +13,7 @@ fn a_copied_file_that_the_agent_committed_is_not_delivered() {
     work.git(&["rm", "--quiet", "--cached", ".env"]);
     work.git(&["commit", "--quiet", "-m", "not it"]);
     let (said, _) = problem(&work);
-    assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
+    assert!(said.starts_with("secret: found a secret in `.env`, a copied file, in commit "), "{said}");
 }
 
 // A rule of the agent takes precedence over all our rules.
@@ -46,11 +46,11 @@ fn a_copied_file_is_known_in_capitals_where_git_does_not_tell_them_apart() {
     work.git(&["add", "--force", "[X]/.ENV"]);
     work.git(&["commit", "--quiet", "-m", "all of it"]);
     let (said, _) = problem(&work);
-    assert_eq!(said, "secret: a secret is in `[X]/.ENV`, a copied file");
+    assert_eq!(said, "secret: found a secret in `[X]/.ENV`, a copied file");
     work.git(&["rm", "--quiet", "--cached", "[X]/.ENV"]);
     work.git(&["commit", "--quiet", "-m", "not it"]);
     let (said, _) = problem(&work);
-    assert!(said.starts_with("secret: a secret is in `[x]/.env`, a copied file, in commit "), "{said}");
+    assert!(said.starts_with("secret: found a secret in `[x]/.env`, a copied file, in commit "), "{said}");
 }
 
 // Older runs may have such spellings, which are refused now.
@@ -79,5 +79,5 @@ fn a_copied_file_on_a_side_that_a_merge_dropped_is_not_delivered() {
     work.git(&["switch", "--quiet", "feature/issue-7"]);
     work.git(&["merge", "--quiet", "-m", "both", "side"]);
     let (said, _) = problem(&work);
-    assert!(said.starts_with("secret: a secret is in `.env`, a copied file, in commit "), "{said}");
+    assert!(said.starts_with("secret: found a secret in `.env`, a copied file, in commit "), "{said}");
 }

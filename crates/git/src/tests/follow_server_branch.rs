@@ -186,10 +186,10 @@ fn a_branch_that_was_rewritten_elsewhere_is_refused_with_a_command() {
         let refusal = repository.follow(jobs.following(&item, &base, BranchOwnership::ByJournal)).unwrap();
         refusal.unwrap().to_string().replace(&jobs.url, "URL")
     };
-    insta::assert_snapshot!(said(), @"branch `feature/issue-7` has commits on the server that are not here, and others here; to continue with the server's commits: `git fetch URL +feature/issue-7:feature/issue-7`; what is here stays in `git reflog feature/issue-7`");
+    insta::assert_snapshot!(said(), @"branch `feature/issue-7` has different commits here and on the server; to continue with the server's commits: `git fetch URL +feature/issue-7:feature/issue-7`; the commits here stay in `git reflog feature/issue-7`");
     jobs.git(&["switch", "--quiet", "feature/issue-7"]);
     let root = jobs.scene.made.root().canonicalize().unwrap().display().to_string();
-    insta::assert_snapshot!(said().replace(&root, "ROOT"), @"branch `feature/issue-7` has commits on the server that are not here, and others here; to continue with the server's commits: `git -C ROOT fetch URL feature/issue-7 && git -C ROOT reset --keep FETCH_HEAD`; what is here stays in `git reflog feature/issue-7`");
+    insta::assert_snapshot!(said().replace(&root, "ROOT"), @"branch `feature/issue-7` has different commits here and on the server; to continue with the server's commits: `git -C ROOT fetch URL feature/issue-7 && git -C ROOT reset --keep FETCH_HEAD`; the commits here stay in `git reflog feature/issue-7`");
 }
 
 // I-72: only finished work is pushed.

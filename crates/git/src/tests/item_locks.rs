@@ -105,7 +105,7 @@ fn a_lock_that_was_replaced_is_lost() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "").unwrap();
     let shown = held.check().unwrap_err().to_string().replace(&path.display().to_string(), "LOCK");
-    insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced while the item was worked on");
+    insta::assert_snapshot!(shown, @"lock-lost: `LOCK` was removed or replaced during the work on the item");
     lock(&scene.repository(), 7).check().unwrap();
 }
 

@@ -63,7 +63,7 @@ fn a_user_without_a_name_is_refused() {
     let scene = Scene::new();
     scene.write("home/.gitconfig", "[user]\n\temail = user@example.com\n");
     insta::assert_snapshot!(refused(scene.open(), &scene), @r"
-    git does not know who you are
+    git has no user name and email address
     set both `git config --global user.name NAME` and `git config --global user.email ADDRESS`
     ");
     scene.git(&["config", "user.name", "Local"]);
@@ -97,7 +97,7 @@ fn another_git_at_work_is_refused_and_its_lock_stays() {
     scene.write("repository/.git/index.lock", "");
     insta::assert_snapshot!(refused(scene.open(), &scene), @r"
     another git process is working in this repository: `/repository/.git/index.lock` exists
-    wait until it has ended; if no git is running, remove that file yourself
+    wait until it ends; if no git is running, remove that file
     ");
     assert!(scene.beside("repository/.git/index.lock").exists());
 }
@@ -183,7 +183,7 @@ fn a_base_that_the_server_has_not_is_refused_and_so_is_a_branch_there_in_the_way
         assert_eq!(check(none), Err(format!("the server has no branch `{none}`")));
     }
     git(&scene.beside("remote.git"), &["branch", "feature", "main"]);
-    let way = "branch `feature` exists, so git cannot make `feature/issue-7`";
+    let way = "branch `feature` exists, so git cannot create `feature/issue-7`";
     assert_eq!(check("main"), Err(way.to_owned()));
     let away = repository.check_server("/nowhere/at/all", "main", &item(7), None).unwrap_err();
     assert!(matches!(away, RepositoryError::Unreachable { .. }), "{away}");

@@ -41,7 +41,7 @@ fn an_item_gets_one_branch_and_one_worktree_however_often_it_is_asked_for() {
 fn a_branch_that_is_not_ours_is_refused_and_can_be_adopted() {
     let scene = Scene::new();
     scene.git(&["branch", "feature/issue-7"]);
-    insta::assert_snapshot!(refusal(&scene, BranchOwnership::ByTrailers), @"branch `feature/issue-7` exists, not ours");
+    insta::assert_snapshot!(refusal(&scene, BranchOwnership::ByTrailers), @"branch `feature/issue-7` exists, but Saihai did not create it");
     assert!(!scene.made.root().join(".worktrees/issue-7").exists());
     let placed = scene.try_place(7, BranchOwnership::Adopted).unwrap();
     assert!(matches!(placed, PlaceItemOutcome::Recreated(_)), "{placed:?}");
@@ -54,7 +54,7 @@ fn a_branch_is_ours_by_the_last_lines_of_its_commits() {
     for (item, expected) in [
         (item(7), None),
         (of(7, WorkItemSource::Folder), Some("belongs to another issue of that number")),
-        (item(70), Some("exists, not ours")),
+        (item(70), Some("exists, but Saihai did not create it")),
     ] {
         scene.git(&["switch", "--quiet", "-c", "feature/issue-7"]);
         scene.git(&["commit", "--quiet", "--allow-empty", "-m", &message(&item)]);
@@ -77,22 +77,22 @@ fn whatever_is_where_the_worktree_would_be_stays() {
     let scene = Scene::new();
     let path = scene.made.root().join(".worktrees/issue-7");
     write(&path.join("file"), "mine");
-    insta::assert_snapshot!(refusal(&scene, BranchOwnership::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
+    insta::assert_snapshot!(refusal(&scene, BranchOwnership::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of Saihai; move it away");
     assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "mine");
     fs::remove_dir_all(&path).unwrap();
 
     write(&path, "a file");
-    insta::assert_snapshot!(refusal(&scene, BranchOwnership::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
+    insta::assert_snapshot!(refusal(&scene, BranchOwnership::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of Saihai; move it away");
     assert_eq!(fs::read_to_string(&path).unwrap(), "a file");
     fs::remove_file(&path).unwrap();
 
     symlink(scene.beside("home"), &path).unwrap();
-    insta::assert_snapshot!(refusal(&scene, BranchOwnership::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
+    insta::assert_snapshot!(refusal(&scene, BranchOwnership::Adopted), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of Saihai; move it away");
     assert!(path.is_symlink());
     fs::remove_file(&path).unwrap();
 
     scene.git(&["worktree", "add", "--quiet", "-b", "mine", ".worktrees/issue-7"]);
-    insta::assert_snapshot!(refusal(&scene, BranchOwnership::ByTrailers), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of ours; move it away to make room");
+    insta::assert_snapshot!(refusal(&scene, BranchOwnership::ByTrailers), @"`ROOT/.worktrees/issue-7` exists and is not a worktree of Saihai; move it away");
     assert_eq!(git(&path, &["branch", "--show-current"]), "mine");
     assert_eq!(scene.git(&["branch", "--list", "feature/*"]), "");
 }
@@ -108,7 +108,7 @@ fn a_file_in_the_place_of_the_directory_of_worktrees_is_named() {
         format!("{error}; {}", error.remedy().unwrap())
     };
     let expected = format!(
-        "worktrees cannot be made in `{}`, which is not a directory; write another `worktree_root` into `[work]`, or move away what is there",
+        "cannot create worktrees in `{}`: it is not a directory; set another `worktree_root` in `[work]`, or move the existing file away",
         repository.root().join("README").display()
     );
     assert_eq!((said("README"), said("README/below")), (expected.clone(), expected));
@@ -140,17 +140,17 @@ fn a_branch_that_git_could_not_make_is_said_with_the_key_to_change() {
     }
     for bad in ["a b/", "/", "a//", "../", "x~1/", "-x/", ".x/", "x.lock/", "@{-1}/"] {
         let expected = format!(
-            "`{bad}issue-7` is not a valid name of a branch; write another `branch_prefix` into `[work]`"
+            "`{bad}issue-7` is not a valid name of a branch; set another `branch_prefix` in `[work]`"
         );
         assert_eq!(said(&scene, bad), expected);
     }
-    let remedy = "write another `branch_prefix` into `[work]`, or rename that branch";
+    let remedy = "set another `branch_prefix` in `[work]`, or rename that branch";
     scene.git(&["branch", "feature"]);
-    let above = format!("branch `feature` exists, so git cannot make `feature/issue-7`; {remedy}");
+    let above = format!("branch `feature` exists, so git cannot create `feature/issue-7`; {remedy}");
     assert_eq!(said(&scene, "feature/"), above);
     scene.git(&["branch", "-m", "feature", "feature/issue-7/more"]);
     let below =
-        format!("branch `feature/issue-7/more` exists, so git cannot make `feature/issue-7`; {remedy}");
+        format!("branch `feature/issue-7/more` exists, so git cannot create `feature/issue-7`; {remedy}");
     assert_eq!(said(&scene, "feature/"), below);
     scene.git(&["branch", "-m", "feature/issue-7/more", "feature/issue-70"]);
     assert_eq!(said(&scene, "feature/"), "fine");
@@ -336,12 +336,12 @@ fn files_that_may_not_be_copied_are_named_and_nothing_is_left() {
     let shown = wrong.into_iter().chain(spelled).map(check).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(shown, @r"
     `a.txt` cannot be copied into a worktree: git tracks it, so it is there already
-    `../x` cannot be copied into a worktree: it does not lie below the repository
-    `/etc/passwd` cannot be copied into a worktree: it does not lie below the repository
+    `../x` cannot be copied into a worktree: it is not inside the repository
+    `/etc/passwd` cannot be copied into a worktree: it is not inside the repository
     `.git/config` cannot be copied into a worktree: it is the repository's own
     `conf` cannot be copied into a worktree: it is not a file
     `link` cannot be copied into a worktree: it is not a file
-    `` cannot be copied into a worktree: it names nothing
+    `` cannot be copied into a worktree: it is empty
     `conf//local.env` cannot be copied into a worktree: git writes it without `.`, `//` and a `/` at the end
     `conf/./local.env` cannot be copied into a worktree: git writes it without `.`, `//` and a `/` at the end
     `./conf/local.env` cannot be copied into a worktree: git writes it without `.`, `//` and a `/` at the end
@@ -363,7 +363,7 @@ fn everything_that_is_wrong_with_files_to_copy_is_told_before_there_is_anything_
         check(&[".env", "absent", "conf/absent"], Some(&commit)),
         Ok(vec!["absent".to_owned(), "conf/absent".to_owned()])
     );
-    insta::assert_snapshot!(check(&["../x", ".env", "a.txt", "absent"], Some(&commit)).unwrap_err(), @"`../x` cannot be copied into a worktree: it does not lie below the repository; `a.txt` cannot be copied into a worktree: git tracks it, so it is there already");
+    insta::assert_snapshot!(check(&["../x", ".env", "a.txt", "absent"], Some(&commit)).unwrap_err(), @"`../x` cannot be copied into a worktree: it is not inside the repository; `a.txt` cannot be copied into a worktree: git tracks it, so it is there already");
     // If the tracked files are unknown, a later check finds it.
     assert_eq!(check(&["a.txt"], None), Ok(Vec::new()));
 }
@@ -408,9 +408,9 @@ fn a_worktree_that_was_left_on_another_branch_says_so_and_how_to_put_it_right() 
     };
     assert_eq!(off(), None);
     work.git(&["switch", "--quiet", "--create", "mine"]);
-    insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on `mine`, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` puts it right");
+    insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on `mine`, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` fixes it");
     work.git(&["switch", "--quiet", "--detach"]);
-    insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on no branch, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` puts it right");
+    insta::assert_snapshot!(off().unwrap(), @"the worktree `ROOT/.worktrees/issue-7` is on no branch, not on `feature/issue-7`; `git -C ROOT/.worktrees/issue-7 switch feature/issue-7` fixes it");
     // As the message says.
     work.git(&["switch", "--quiet", "feature/issue-7"]);
     assert_eq!(off(), None);

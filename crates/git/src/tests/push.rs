@@ -50,7 +50,8 @@ fn a_branch_that_moved_there_is_never_overwritten() {
     let ours = remote.work.ready().commit;
     let theirs = remote.work.scene.git(&["commit-tree", "main^{tree}", "-m", "theirs"]);
     remote.work.scene.git(&["push", "--quiet", "origin", &format!("{theirs}:refs/heads/feature/issue-7")]);
-    let expected = format!("`feature/issue-7` is at {theirs} there, which is not part of it");
+    let expected =
+        format!("`feature/issue-7` is at {theirs} on the server, which these commits do not contain");
     assert_eq!(remote.push(&ours), GitPushOutcome::Rejected { said: expected.clone() });
     // Also for a commit that is not here, or one after ours.
     let elsewhere = remote.work.scene.beside("elsewhere");

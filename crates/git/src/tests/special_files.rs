@@ -15,7 +15,7 @@ fn a_repository_in_the_place_of_the_worktrees_own_is_not_delivered_and_stays() {
     let own = work.git(&["rev-parse", "HEAD"]);
     let path = at.display();
     let expected = format!(
-        "embedded-repository: `.git` of the worktree is another repository now, and what was committed there is nowhere else; keep it and put the worktree right: `mv {path}/.git DIR && git worktree repair`, then `saihai work --retry`"
+        "embedded-repository: `.git` of the worktree is now another repository, and its commits exist nowhere else; keep it and repair the worktree: `mv {path}/.git DIR && git worktree repair`, then `saihai work --retry`"
     );
     assert_eq!(problem(&work), (expected, None));
     assert_eq!(work.scene.git(&["rev-parse", "feature/issue-7"]), work.base.commit);

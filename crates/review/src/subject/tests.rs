@@ -179,10 +179,7 @@ fn links_are_followed_inside_of_the_commit_that_decides() {
     link("/etc/hostname", ".saihai/agents/out.toml");
     repository.commit("second");
     let refused = at_revision(&repository, "HEAD").unwrap_err().to_string();
-    assert_eq!(
-        refused,
-        "`.saihai/agents/out.toml` is a link in `HEAD`: what it leads to is not read from there"
-    );
+    assert_eq!(refused, "`.saihai/agents/out.toml` is a link in `HEAD`: its target is not read from there");
     let tip = repository.root().join(".saihai");
     fs::remove_dir_all(&tip).unwrap();
     let commit = Git::open(repository.root()).unwrap().unwrap().commit("HEAD").unwrap().unwrap();
@@ -190,7 +187,7 @@ fn links_are_followed_inside_of_the_commit_that_decides() {
     repository.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},.saihai")]);
     repository.git(&["commit", "--quiet", "--message", "third"]);
     let refused = at_revision(&repository, "HEAD").unwrap_err().to_string();
-    assert_eq!(refused, "`.saihai` is a submodule in `HEAD`: what it leads to is not read from there");
+    assert_eq!(refused, "`.saihai` is a submodule in `HEAD`: its target is not read from there");
 }
 
 // R-28, R-32: case 29
@@ -349,7 +346,7 @@ fn whole_directories_are_what_git_has_and_would_take() {
     assert_eq!(paths(&["**/*.log"]), ["src/kept.log"]);
     assert_eq!(paths(&["src/b.log"]), ["src/b.log"], "who is named is meant");
     let outside = whole_files(&root.join("src"), root, &[".".to_owned()]).unwrap_err();
-    assert_eq!(outside.to_string(), "`.` lies outside the project");
+    assert_eq!(outside.to_string(), "`.` is outside the project");
 }
 
 // R-28: case 29
@@ -399,9 +396,9 @@ fn whole_files_are_named_found_below_directories_or_taken_by_patterns() {
     check("", &["src/**/*.py"], "src/a.py\n  +1\nsrc/deep/b.py\n  +2");
     check("src", &["a.py", "./a.py", "../inner"], "inner/d.py\n  +4\nsrc/a.py\n  +1");
     check("", &["src/a.py", "x", "*.rb"], "refused: `x`, `*.rb` do not exist");
-    check("", &["/etc/hostname"], "refused: `/etc/hostname` lies outside the project");
+    check("", &["/etc/hostname"], "refused: `/etc/hostname` is outside the project");
     std::os::unix::fs::symlink("/etc/hostname", root.join("link")).unwrap();
-    check("", &["link"], "refused: `link` lies outside the project");
+    check("", &["link"], "refused: `link` is outside the project");
     assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
     let refused = whole_files(root, root, &["pipe".into()]).unwrap_err().to_string();
     assert!(refused.ends_with("it is not an ordinary file"), "{refused}");
@@ -442,7 +439,7 @@ fn a_pipe_in_the_place_of_a_file_is_named() {
     assert!(pipe.success());
     let refused =
         changes(repository.root(), &ReviewBase::Named("HEAD".into()), UntrackedFiles::Counted).unwrap_err();
-    assert_eq!(refused.to_string(), "`a.py` is a pipe, a socket or a device, and git knows a file there");
+    assert_eq!(refused.to_string(), "`a.py` is a pipe, a socket or a device, but git tracks a file there");
 }
 
 // R-28: embedded repositories are listed, or refused if named

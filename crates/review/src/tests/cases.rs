@@ -101,7 +101,7 @@ fn a_file_pattern_is_held_against_the_last_name_of_a_path() {
     --> .hachimoku/agents/x.toml:7:18
       |
     7 | file_patterns = ['src/*.py']
-      |                  ^^^^^^^^^^ holds a `/`
+      |                  ^^^^^^^^^^ contains a `/`
       = help: use `path_patterns` for whole paths
     ");
 }

@@ -141,7 +141,7 @@ fn a_search_that_takes_too_long_selects_the_agent_and_says_so() {
     let warnings: Vec<String> = selection.warnings().collect();
     assert_eq!(
         warnings,
-        ["`careful` is asked to be safe: `(a+)+\\1$` could not be searched for to the end in long"]
+        ["`careful` is asked as a precaution: `(a+)+\\1$` took too long to search for in long"]
     );
 }
 
@@ -213,7 +213,7 @@ fn flags_and_settings_choose_by_name() {
     let only = AgentFilter { only: names(&["b", "c"]), disabled: names(&["c"]), ..AgentFilter::default() };
     check(
         only,
-        "not: only others were asked for; asked for by name; asked for by name; not: only others were asked for",
+        "not: only other agents were asked for; asked for by name; asked for by name; not: only other agents were asked for",
     );
     let without = AgentFilter { skip: names(&["a"]), disabled: names(&["d"]), ..AgentFilter::default() };
     check(

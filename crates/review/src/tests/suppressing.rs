@@ -51,9 +51,9 @@ fn comments_without_a_reason_a_day_or_a_use_are_told() {
     important x.py:5 file by a: two
     error x.py:1 the suppression of `a` has no reason and is not applied; write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`
     error x.py:3 the suppression names nothing; write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`
-    warning x.py:4 the suppression ended on 2026-02-05 and is not applied any more
+    warning x.py:4 the suppression expired on 2026-02-05
     error x.py:6 the suppression of `a` is not applied: `untill=2026-02-05` is not of the form `until=YYYY-MM-DD`
-    note x.py:7 the suppression is not needed: nothing it is about was found
+    note x.py:7 the suppression is not needed: it matches no finding
     error x.py:8 the suppression of `a` has no reason and is not applied; write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`
     error x.py:10 the suppression names nothing; write `saihai-ignore[AGENT]: REASON` or `saihai-ignore[FINGERPRINT]: REASON`
     ");
@@ -122,14 +122,14 @@ fn a_change_that_is_not_trusted_silences_nothing_it_brings() {
         suppressing("", findings.clone(), change)
     };
     assert_snapshot!(distrusted(ReviewMode::Pr), @"
-    warning: 2 findings count although they are suppressed: with `--definitions-from`, comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings
+    warning: 2 findings count although they are suppressed: with `--definitions-from`, comments that the change adds or moves do not count, nor do comments and fingerprints for lines it adds
     important x.py:4 added by a: some words
     important x.py:8 added by a: another
     suppressed by x.py:1: one - old
     suppressed by .saihai/review-ignore.toml:1: xyz - we know
     ");
     assert_snapshot!(distrusted(ReviewMode::Files), @"
-    warning: 3 findings count although they are suppressed: with `--definitions-from`, comments in whole files do not count, since nothing tells which are new
+    warning: 3 findings count although they are suppressed: with `--definitions-from`, comments in whole files do not count, because Saihai cannot tell which are new
     important x.py:1 file by a: one
     important x.py:4 file by a: some words
     important x.py:8 file by a: another
@@ -183,9 +183,9 @@ fn entries_of_the_list_suppress_by_agent_and_path() {
     assert_snapshot!(suppressing("a()\n\nb()\n", findings, |review| review.plan.ignores = entries), @"
     important x.py:3 file by b: xyz
     suppressed by .saihai/review-ignore.toml:1: one - we know
-    warning .saihai/review-ignore.toml:9 the suppression ended on 2020-01-01 and is not applied any more
-    note .saihai/review-ignore.toml:13 the suppression is not needed: nothing it is about was found
-    note .saihai/review-ignore.toml:17 the suppression is not needed: nothing it is about was found
+    warning .saihai/review-ignore.toml:9 the suppression expired on 2020-01-01
+    note .saihai/review-ignore.toml:13 the suppression is not needed: it matches no finding
+    note .saihai/review-ignore.toml:17 the suppression is not needed: it matches no finding
     ");
 }
 
@@ -244,19 +244,19 @@ fn a_fingerprint_of_the_list_suppresses_what_was_there_and_not_a_copy_of_it() {
     assert_snapshot!(named_at(1, text, section, both.clone(), false), @"
     important x.py:6 added by a: It leaks.
     suppressed by .saihai/review-ignore.toml:1: It leaks. - we know
-    note .saihai/review-ignore.toml:1 the suppression is of one finding, and 1 more of the same fingerprint count: each needs one of its own
+    note .saihai/review-ignore.toml:1 the suppression covers one finding, but 1 more have the same fingerprint: each needs its own
     ");
     let copy = vec![at("a", 6, "It leaks.")];
     assert_snapshot!(named_at(1, text, section, copy.clone(), false), @"
     important x.py:6 added by a: It leaks.
-    note .saihai/review-ignore.toml:1 the suppression is of one finding, and 1 more of the same fingerprint count: each needs one of its own
+    note .saihai/review-ignore.toml:1 the suppression covers one finding, but 1 more have the same fingerprint: each needs its own
     ");
     // Re-indented code is the same code, if the change is trusted.
     let (text, section) = ("    run(q)\n", "@@ -1 +1 @@\n-run(q)\n+    run(q)\n");
     let moved = vec![at("a", 1, "It leaks.")];
     assert_snapshot!(named_at(1, text, section, moved.clone(), false), @"suppressed by .saihai/review-ignore.toml:1: It leaks. - we know");
     assert_snapshot!(named_at(1, text, section, moved, true), @"
-    warning: 1 finding counts although it is suppressed: with `--definitions-from`, comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings
+    warning: 1 finding counts although it is suppressed: with `--definitions-from`, comments that the change adds or moves do not count, nor do comments and fingerprints for lines it adds
     important x.py:1 added by a: It leaks.
     ");
 }
@@ -271,7 +271,7 @@ fn the_fingerprint_of_a_trifle_silences_nothing_worse_on_its_line() {
     assert_snapshot!(named_at(1, "run(q)\n", "", findings.clone(), false), @"
     critical x.py:1 file by a: SQL injection
     suppressed by .saihai/review-ignore.toml:1: Names are too short. - we know
-    note .saihai/review-ignore.toml:1 the suppression is of one finding, and 1 more of the same fingerprint count: each needs one of its own
+    note .saihai/review-ignore.toml:1 the suppression covers one finding, but 1 more have the same fingerprint: each needs its own
     ");
     // Each of two entries means one of them.
     let twice = |review: &mut ReportInputs| {
@@ -302,7 +302,7 @@ fn a_comment_that_comes_to_stand_above_another_line_is_the_changes_own() {
     };
     assert_snapshot!(moved(section, false), @"suppressed by x.py:1: It leaks. - constant (by this very change)");
     assert_snapshot!(moved(section, true), @"
-    warning: 1 finding counts although it is suppressed: with `--definitions-from`, comments that the change brings or moves do not count, nor do comments and fingerprints about lines it brings
+    warning: 1 finding counts although it is suppressed: with `--definitions-from`, comments that the change adds or moves do not count, nor do comments and fingerprints for lines it adds
     important x.py:2 context by a: It leaks.
     ");
     assert_snapshot!(moved("@@ -2 +1,0 @@\n-assert_safe(q)\n", true).lines().count(), @"2");

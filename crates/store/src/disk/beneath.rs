@@ -188,7 +188,7 @@ fn split(file: &str) -> Result<(Vec<&str>, &str), String> {
     let ordinary =
         |part: &&str| !part.is_empty() && *part != "." && *part != ".." && !part.contains(['\\', '\0']);
     if !parts.iter().all(ordinary) {
-        return Err("its name leads elsewhere".to_owned());
+        return Err("its path is not valid".to_owned());
     }
     let name = parts.pop().unwrap_or_default();
     Ok((parts, name))

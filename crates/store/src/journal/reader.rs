@@ -148,7 +148,7 @@ impl<R: Read> JournalReader<R> {
                     return Err(StoreError::Newer { path: self.path.clone(), line: seq, version });
                 }
                 NextLine::Bad(BadLine::Unknown) => {
-                    return Err(self.damaged(seq, "its framing is not understood"));
+                    return Err(self.damaged(seq, "its framing is invalid"));
                 }
                 NextLine::Bad(BadLine::Damaged(why)) => return self.torn_or_damaged(seq, why),
                 NextLine::Line(line) => {
@@ -183,7 +183,7 @@ impl<R: Read> JournalReader<R> {
     /// Returns the reason why an intact line is out of place.
     fn misplaced(&self, line: &FramedLine) -> Option<&'static str> {
         if line.batch != self.end.batch + 1 {
-            return Some("lines before it are missing, doubled or out of order");
+            return Some("lines before it are missing, repeated or out of order");
         }
         if line.seq != self.end.seq + 1 + self.lines.len() as u64 {
             return Some("its number does not follow the one before");
@@ -292,7 +292,7 @@ impl RawRecord<'_> {
         line::entry(self.kind, self.body).map_err(|error| StoreError::Damaged {
             path: self.path.to_path_buf(),
             line: self.seq,
-            why: format!("it says something this version does not know: {error}"),
+            why: format!("this version does not know its content: {error}"),
         })
     }
 }

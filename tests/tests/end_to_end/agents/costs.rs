@@ -23,7 +23,7 @@ fn t64_a_senseless_cost_is_warned_of_and_what_was_set_aside_stands_for_it() {
         let fake = fake(&project, name, &answers);
         let outcome = fake.saihai(["run", "it", "T", "--budget", "usd=1", "--json"]).run().exits(0);
         assert_eq!(outcome.result()["budget"]["spent"]["usd"], 0.5, "{case:?} {outcome}");
-        let unknown = "what the turn cost is not known; what was set aside for it is counted";
+        let unknown = "the cost of the turn is unknown; Saihai counts the reserved amount";
         assert_eq!(outcome.stderr.matches(unknown).count(), 1, "{case:?} {outcome}");
         let senseless = format!("the agent reported the cost `{cost}`, which is not an amount of money");
         let times = if cost.is_null() { 0 } else { 1 };
@@ -38,6 +38,6 @@ fn a_cost_that_is_missing_matters_only_under_a_budget() {
     let answers = json!([{"text": DONE, "cost": null}, {"text": DONE, "cost": -1}]);
     let fake = fake(&project, "claude", &answers);
     let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);
-    assert!(!outcome.stderr.contains("is not known"), "{outcome}");
+    assert!(!outcome.stderr.contains("the cost of the turn is unknown"), "{outcome}");
     assert_eq!(outcome.stderr.matches("not an amount of money").count(), 1, "{outcome}");
 }

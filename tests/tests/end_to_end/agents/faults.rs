@@ -122,13 +122,13 @@ fn t73_what_comes_of_each_fault_in_each_program() {
 fn t73_an_agent_that_goes_on_for_ever_is_ended_in_each_program() {
     assert_snapshot!(told_of_all(&["never_reads"], &"x".repeat(10_000_000), for_ever), @"
     never_reads (codex): bad_request: prompt is 10000000 characters, it takes 1048576
-    never_reads (claude opencode gemini copilot acp mine): transient: timed out after 30s without a word
+    never_reads (claude opencode gemini copilot acp mine): transient: timed out after 30s without output
     ");
     let faults = ["never_reads", "silence", "closes_output", "talks", "hang"];
     assert_snapshot!(told_of_all(&faults, &"x".repeat(900_000), for_ever), @"
-    never_reads (all): transient: timed out after 30s without a word
-    silence (all): transient: timed out after 30s without a word
-    closes_output (all): transient: timed out after 30s without a word
+    never_reads (all): transient: timed out after 30s without output
+    silence (all): transient: timed out after 30s without output
+    closes_output (all): transient: timed out after 30s without output
     talks (all): transient: timed out after 30s
     hang (all): replied: done
     ");

@@ -51,7 +51,7 @@ fn a_model_that_looks_like_an_argument_reaches_no_program() {
         let (answer, calls) = block_on(stage.answer_and_then("x", async || {}));
         assert_eq!(
             told(&answer),
-            "bad_request: the model `--auto` begins with `-`, and could be taken for an argument",
+            "bad_request: the model `--auto` starts with `-` and could be read as an argument",
             "{name}"
         );
         assert!(calls.is_empty(), "{name}");

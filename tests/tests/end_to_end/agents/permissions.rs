@@ -86,7 +86,7 @@ fn everything_is_for_an_ordinary_user_only() {
         let project = one("claude", "permission_mode: full", "");
         let fake = super::fake(&project, "claude", &json!([{"text": DONE}]));
         let outcome = fake.saihai(["run", "it", "T"]).run().exits(4);
-        assert!(outcome.stderr.contains("with `--max-permission edit`"), "{outcome}");
+        assert!(outcome.stderr.contains("or pass `--max-permission edit`"), "{outcome}");
         assert!(fake.calls().is_empty() && project.runs().is_empty());
         fake.saihai(["run", "it", "T", "--max-permission", "edit"]).run().exits(0);
     }

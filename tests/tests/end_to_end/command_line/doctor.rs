@@ -144,8 +144,7 @@ fn the_forge_is_known_by_the_remote_and_its_token_by_name() {
     let git = "case $1 in --version) echo git version 2.43.0;; *) echo 'remote.origin.url https://me:canary@github.com/me/tool.git';; esac";
     let machine = Machine::new(&[("git", git)], "");
     let outcome = machine.doctor(&[]).run().exits(0);
-    let line =
-        "the remote repository is `me/tool` at `github.com`; neither is `GITHUB_TOKEN` set nor `gh` there";
+    let line = "the remote repository is `me/tool` at `github.com`; `GITHUB_TOKEN` is not set, and `gh` is not installed";
     assert!(outcome.stdout.contains(line), "{outcome}");
     let outcome = machine.doctor(&["--json"]).env("GITHUB_TOKEN", "canary").run().exits(0);
     let forge = serde_json::json!({"host": "github.com", "repository": "me/tool", "github": true, "token": "GITHUB_TOKEN", "gh": false});

@@ -215,7 +215,7 @@ fn a_gate_takes_its_kind_of_answer_once() {
     ");
     insta::assert_snapshot!(after(ASK, replies, &[answer, answer]), @"
     -- stderr
-    error: run `RUN` is answered already
+    error: run `RUN` is already answered
       = help: continue with `saihai resume last`
     ? 2
     ");
@@ -329,7 +329,7 @@ fn what_cannot_be_found_is_said_with_where_it_was_looked_for() {
     --> nope.yaml
     ? 2
     -- stderr
-    error: there is no run yet in `PROJECT/.saihai/runs`
+    error: there are no runs yet in `PROJECT/.saihai/runs`
     ? 2
     "#);
     assert_eq!(project.runs(), [""; 0]);

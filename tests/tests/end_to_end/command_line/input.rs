@@ -23,7 +23,7 @@ fn a_project_that_cannot_be_written_to_is_left_alone() {
     insta::assert_snapshot!(seen(&project, &outcome), @r"
     -- stderr
     error[piece/bad-reports-dir]: reports cannot be saved in `PROJECT/.takt/reports`: Permission denied (os error 13)
-      = help: the setting `reports_dir` says where they go
+      = help: the setting `reports_dir` names the directory
     ? 2
     ");
     project.saihai(["runs"]).as_user(NOBODY).run().exits(0);

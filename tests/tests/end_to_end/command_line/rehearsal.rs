@@ -52,7 +52,7 @@ fn a_script_can_come_from_a_variable_too() {
         project.saihai(["run", "it", "x", "--script", "typed.yaml", "--provider", "claude"]).run().exits(2);
     insta::assert_snapshot!(contradiction.stderr, @r"
     error: `--script` answers for the provider `script`, not for `claude`
-      = help: leave one of the two out
+      = help: remove one of them
     ");
 }
 

@@ -74,7 +74,7 @@ fn a_stage_that_is_not_there_is_refused_with_the_nearest_one() {
 fn a_run_is_the_last_one_or_named_by_a_beginning() {
     let project = project(ONE, "  - {for: plan, text: '[STEP:0]'}");
     let none = project.saihai(["show"]).run().exits(2);
-    assert!(none.stderr.contains("there is no run yet"), "{none}");
+    assert!(none.stderr.contains("there are no runs yet"), "{none}");
     for task in ["first task", "second task"] {
         project.saihai(["run", "it", task, "--script", "script.yaml"]).run().exits(0);
     }
@@ -92,7 +92,7 @@ fn a_run_is_the_last_one_or_named_by_a_beginning() {
     let log = |name: &str| project.saihai(["log", name]).run();
     assert!(log("first").exits(0).stdout.contains("first task"));
     let ambiguous = log(&first[..8]).exits(2);
-    assert!(ambiguous.stderr.contains("could be any of"), "{ambiguous}");
+    assert!(ambiguous.stderr.contains("is ambiguous: it matches"), "{ambiguous}");
     for command in ["log", "explain", "graph", "record", "fork"] {
         project.saihai([command]).run().exits(0);
     }

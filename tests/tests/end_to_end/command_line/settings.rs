@@ -72,7 +72,7 @@ fn a_project_runs_programs_only_once_it_is_trusted() {
       |
     4 | program = "/bin/true"
       |           ----------- needs trust
-      = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
+      = help: review the file, then run `saihai trust`; `--trust-project` trusts it for one call
     ? 2
     "#);
     // `--trust-project` applies to one call only.
@@ -100,14 +100,14 @@ fn a_project_runs_programs_only_once_it_is_trusted() {
     let changed = project.saihai(["run", "minimal", "x"]).run().exits(2);
     assert!(changed.stderr.contains("is not trusted"), "{changed}");
     insta::assert_snapshot!(seen(&project, &project.saihai(["trust", "--revoke", "."]).run()), @r"
-    not trusted any more: PROJECT/.saihai/config.toml
+    no longer trusted: PROJECT/.saihai/config.toml
     -- stderr
     ? 0
     ");
     insta::assert_snapshot!(seen(&project, &project.saihai(["trust", "--revoke", "."]).run()), @r"
     -- stderr
     error: `.saihai/config.toml` is not trusted
-      = help: `saihai trust --list` shows what is
+      = help: `saihai trust --list` lists the trusted files
     ? 2
     ");
     assert_eq!(project.saihai(["trust", "--list"]).run().exits(0).stdout, "");

@@ -216,7 +216,7 @@ fn a_run_of_hats_has_one_owner_and_one_whole_journal() {
     let whole = fs::read(&path).expect("a journal");
     fs::write(&path, &whole[..whole.len() - 9]).expect("a journal");
     let mended = project.saihai(["resume", "last"]).env("PATH", "/usr/bin:/bin").run().exits(0);
-    assert!(mended.stderr.contains("the last append was never finished; dropped "), "{mended}");
+    assert!(mended.stderr.contains("the last append is incomplete; dropped "), "{mended}");
     let mut bytes = fs::read(&path).expect("a journal");
     let third = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).expect("a line").0 + 10;
     bytes[third] ^= 1;

@@ -166,7 +166,7 @@ fn an_agent_cannot_say_yes_for_a_person() {
     );
     project.saihai(["run", "hats:simple", "T", "--script", "script.yaml"]).run().exits(0);
     let said = project.read("said");
-    assert!(said.contains("a gate is answered by a person, and this is the agent of `"), "{said}");
+    assert!(said.contains("only a person can answer a gate, and this is the agent of `"), "{said}");
     let shown = project.saihai(["show", &waiting, "--json"]).run().exits(0).json();
     assert_eq!(shown[0]["result"]["outcome"], "parked", "{shown:?}");
 }

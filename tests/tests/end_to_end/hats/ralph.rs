@@ -181,7 +181,7 @@ fn a_program_that_the_file_names_is_asked_once_the_file_is_trusted() {
     let project = with_program("args: [--quiet, work], prompt_flag: -p");
     let refused = started(&project, &[]).run().exits(2);
     assert!(
-        refused.stderr.contains("`ralph.yml` is not trusted, and it says to run `mine --quiet work -p`"),
+        refused.stderr.contains("`ralph.yml` is not trusted, and it runs `mine --quiet work -p`"),
         "{refused}"
     );
     assert!(!project.root().join(".saihai/runs").exists() && !project.root().join("arguments").exists());

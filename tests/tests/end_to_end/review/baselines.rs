@@ -81,17 +81,17 @@ fn what_is_no_baseline_is_refused_before_anybody_is_asked() {
     project.write("base.json", "{}");
     let check = |baseline: &str| seen(&review(&project, &at(&[]), &["--baseline", baseline]));
     insta::assert_snapshot!(check("base.json"), @"
-    error: `base.json` is no baseline: it is neither the report of a review nor a SARIF log
+    error: `base.json` is not a baseline: it is neither the report of a review nor a SARIF log
     ? 2
     ");
     insta::assert_snapshot!(check("none.json"), @"
     error: the file `none.json` does not exist
-      = help: `--write-baseline FILE` makes one
+      = help: `--write-baseline FILE` creates one
     ? 2
     ");
-    assert_eq!(check("./.saihai"), "error: `./.saihai` is no baseline: it is a directory\n? 2");
-    assert_eq!(check("/dev/null"), "error: `/dev/null` is no baseline: it is no ordinary file\n? 2");
-    assert!(check("last").starts_with("error: there is no run yet in"));
+    assert_eq!(check("./.saihai"), "error: `./.saihai` is not a baseline: it is a directory\n? 2");
+    assert_eq!(check("/dev/null"), "error: `/dev/null` is not a baseline: it is not an ordinary file\n? 2");
+    assert!(check("last").starts_with("error: there are no runs yet in"));
     assert!(project.begun().is_empty());
 }
 
@@ -101,7 +101,7 @@ fn the_last_review_of_the_branch_is_the_baseline() {
     let project = project();
     let since = |replies: &str| review(&project, replies, &["--since-last", "--json"]);
     let outcome = since(&at(&[1])).exits(1);
-    assert!(outcome.stderr.contains("no review of this branch has come to its end yet"), "{outcome}");
+    assert!(outcome.stderr.contains("this branch has no finished review yet"), "{outcome}");
     assert_eq!(states(&report(&since(&at(&[1])).exits(0))), ["persisting line 1"]);
     git(&project, &["checkout", "--quiet", "-b", "other"]);
     assert_eq!(states(&report(&since(&at(&[1])).exits(1))), [" line 1"]);
@@ -167,8 +167,7 @@ fn a_stranger_does_not_decide_what_is_heard_of_his_change() {
     let told = report(&review(&project, &at(&[1]), &["--json"]).exits(0));
     assert_eq!(told["suppressed"][0]["added_by_change"], true, "{told}");
     let told = report(&review(&project, &at(&[1]), &["--json", "--definitions-from", "main"]).exits(1));
-    let said = "1 finding counts although it is suppressed: with `--definitions-from`, comments that the change brings \
-                or moves do not count, nor do comments and fingerprints about lines it brings";
+    let said = "1 finding counts although it is suppressed: with `--definitions-from`, comments that the change adds or moves do not count, nor do comments and fingerprints for lines it adds";
     let [none, one] = [serde_json::json!([]), serde_json::json!([said])];
     assert_eq!((&told["suppressed"], &told["warnings"]), (&none, &one), "{told}");
     // A comment that existed before the change still counts.
@@ -188,7 +187,7 @@ fn what_is_suppressed_is_listed_and_does_not_count() {
     project.write(".saihai/review-ignore.toml", ignores);
     let told = report(&review(&project, &at(&[1]), &["--json"]).exits(0));
     assert_eq!(told["suppressed"][0]["reason"], "generated");
-    let said = "the change itself decides about its review: it touches `.saihai/review-ignore.toml`";
+    let said = "the change affects its own review: it touches `.saihai/review-ignore.toml`";
     assert_eq!(told["warnings"], serde_json::json!([said]));
     assert_eq!(told["suppressed"][0]["added_by_change"], true);
     project.write(".saihai/review-ignore.toml", ignores.replace("2999", "2001"));

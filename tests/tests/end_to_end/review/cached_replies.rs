@@ -120,7 +120,7 @@ fn agents_settings_and_ignores_can_be_taken_from_a_commit_the_change_has_no_say_
     let outcome = review(&project, &replies, &["--json"]).exits(0);
     let told = report(&outcome);
     assert_eq!(told["suppressed"].as_array().map(Vec::len), Some(1));
-    let warning = "the change itself decides about its review: it touches `.saihai/agents/guard.toml`, \
+    let warning = "the change affects its own review: it touches `.saihai/agents/guard.toml`, \
                    `.saihai/config.toml` and `.saihai/review-ignore.toml`";
     assert_eq!(told["warnings"][0], warning);
     let outcome = review(&project, &replies, &["--json", "--definitions-from", "main"]).exits(1);
@@ -149,10 +149,10 @@ fn links_hide_neither_answers_nor_decisions_of_a_change() {
     let told = report(&outcome);
     assert_eq!(told["results"][0]["cached"], false);
     assert!(
-        outcome.stderr.contains("`.saihai` is a link: no answer in `.saihai/cache` is used"),
+        outcome.stderr.contains("`.saihai` is a link: Saihai ignores the answers in `.saihai/cache`"),
         "{outcome}"
     );
-    let decides = "the change itself decides about its review: it touches ";
+    let decides = "the change affects its own review: it touches ";
     let warning = told["warnings"][0].as_str().unwrap_or_default();
     assert!(warning.starts_with(decides) && warning.contains("`.saihai`"), "{warning}");
     assert!(warning.contains("`dot/config.toml`"), "{warning}");

@@ -102,7 +102,7 @@ fn a_clean_tree_is_nothing_to_review_and_a_shallow_clone_is_told_what_it_lacks()
         project.saihai(["review", "--script", "script.yaml", "origin/main"]).directory(&shallow).run();
     insta::assert_snapshot!(seen(&outcome), @"
     error: `origin/main` and the current commit have no common history here
-      = help: a shallow clone lacks it: `git fetch --unshallow` brings the history
+      = help: a shallow clone lacks it: `git fetch --unshallow` downloads the history
     ? 2
     ");
 }
@@ -260,7 +260,7 @@ fn a_suppression_needs_a_reason_ends_with_its_day_and_is_told_of_when_nobody_nee
         "file": ".saihai/review-ignore.toml",
         "level": "warning",
         "line": 1,
-        "message": "the suppression ended on 2001-01-01 and is not applied any more"
+        "message": "the suppression expired on 2001-01-01"
       }
     ]
     [
@@ -268,7 +268,7 @@ fn a_suppression_needs_a_reason_ends_with_its_day_and_is_told_of_when_nobody_nee
         "file": ".saihai/review-ignore.toml",
         "level": "note",
         "line": 1,
-        "message": "the suppression is not needed: nothing it is about was found"
+        "message": "the suppression is not needed: it matches no finding"
       }
     ]
     "#);
@@ -352,7 +352,7 @@ fn an_agent_that_is_run_by_its_file_takes_nothing_of_what_a_run_takes() {
     };
     insta::assert_snapshot!(refused(&["--worktree"]), @"
     error: `.saihai/agents/x.toml` is a review agent and takes no `--worktree`
-      = help: it reviews what has changed: `saihai review --help`
+      = help: it reviews changes: see `saihai review --help`
     ");
     for (arguments, what) in [
         (&["--issue", "7"][..], "`--issue`"),

@@ -37,7 +37,7 @@ fn a_change_does_not_bring_its_own_baseline_unseen() {
     commit(&project);
     let with = ["--baseline", "ci/base.json", "--json"];
     let told = report(&review(&project, &one("main/a", "important"), &with).exits(0));
-    assert_eq!(told["warnings"][0], "the change itself decides about its review: it touches `ci/base.json`");
+    assert_eq!(told["warnings"][0], "the change affects its own review: it touches `ci/base.json`");
     let decided = [&with[..], &["--definitions-from", "main"]].concat();
     let outcome = review(&project, &one("main/a", "important"), &decided).exits(2);
     assert!(outcome.stderr.contains("the file `ci/base.json` does not exist in `main`"), "{outcome}");
@@ -59,7 +59,7 @@ fn runs_that_came_with_the_files_are_not_believed() {
     git(&project, &["add", "--force", ".saihai/runs"]);
     git(&project, &["commit", "--quiet", "--message", "it was fine"]);
     let outcome = review(&project, &one("main/a", "important"), &["--since-last"]).exits(1);
-    let why = "`.saihai/runs` is under version control: no run in it is believed, and everything counts";
+    let why = "`.saihai/runs` is under version control: Saihai ignores its runs, and every finding counts";
     assert!(outcome.stderr.contains(why), "{outcome}");
     let outcome = review(&project, &one("main/a", "important"), &["--baseline", &run]).exits(2);
     assert!(outcome.stderr.contains("is no baseline: `.saihai/runs` is under version control"), "{outcome}");
@@ -72,11 +72,11 @@ fn a_change_that_ends_its_review_at_once_is_told_of() {
     let settings = project.read(".saihai/config.toml");
     project.write(".saihai/config.toml", format!("{settings}[review.agents.a]\nenabled = false\n"));
     commit(&project);
-    let touched = "the change itself decides about its review: it touches `.saihai/config.toml`";
+    let touched = "the change affects its own review: it touches `.saihai/config.toml`";
     insta::assert_snapshot!(seen(&review(&project, &none("main/a"), &[])), @"
     no agent applies
 
-    > **Warning:** the change itself decides about its review: it touches `.saihai/config.toml`
+    > **Warning:** the change affects its own review: it touches `.saihai/config.toml`
     ? 0
     ");
     assert_eq!(report(&review(&project, &none("main/a"), &["--json"]).exits(0))["warnings"][0], touched);
@@ -85,12 +85,12 @@ fn a_change_that_ends_its_review_at_once_is_told_of() {
     insta::assert_snapshot!(seen(&review(&project, &none("main/a"), &[])), @"
     nothing to review against `HEAD`
 
-    > **Warning:** the change itself decides about its review: `[review] base` is `HEAD`, and where it left `main` it was not set
+    > **Warning:** the change affects its own review: `[review] base` is `HEAD`, and at the fork point from `main` it was not set
     ? 0
     ");
     for format in ["json", "sarif", "github"] {
         let outcome = review(&project, &none("main/a"), &["--format", format]).exits(0);
-        assert!(outcome.stdout.contains("the change itself decides about its review"), "{outcome}");
+        assert!(outcome.stdout.contains("the change affects its own review"), "{outcome}");
     }
     // A setting that the base already has is no decision of the change.
     git(&project, &["branch", "--quiet", "-f", "main", "HEAD"]);
@@ -113,7 +113,7 @@ fn an_agent_that_is_a_link_decides_where_the_link_leads() {
     let meek = agent("a", "").replace("\"p\"", "\"Find nothing.\"");
     project.write("lib/a.toml", meek).write("store.py", "changed = 1\n");
     let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));
-    assert_eq!(told["warnings"][0], "the change itself decides about its review: it touches `lib/a.toml`");
+    assert_eq!(told["warnings"][0], "the change affects its own review: it touches `lib/a.toml`");
     let told = report(&review(&project, &none("main/a"), &["--json", "--definitions-from", "main"]).exits(0));
     assert_eq!(told["load_errors"].as_array().map(Vec::len), Some(0), "{told}");
     let workflow = project.root().join(".saihai/runs").join(told["run"].as_str().expect("a run"));
@@ -129,14 +129,14 @@ fn what_is_wrong_without_a_change_is_wrong_too() {
         let outcome = project.saihai([&["review"], arguments].concat()).run().exits(2);
         outcome.stderr.lines().next().unwrap_or_default().to_owned()
     };
-    assert_eq!(refused(&[""]), "error: the name of what to review is empty");
-    assert_eq!(refused(&["kept.py", ""]), "error: the name of what to review is empty");
+    assert_eq!(refused(&[""]), "error: the argument is empty");
+    assert_eq!(refused(&["kept.py", ""]), "error: the argument is empty");
     assert_eq!(
         refused(&["--provider", "nonsense"]),
         "error[provider/unknown-provider]: no provider is named `nonsense`"
     );
     assert_eq!(refused(&["--baseline", "gone.json"]), "error: the file `gone.json` does not exist");
-    assert_eq!(refused(&["--provider", "script"]), "error: the provider `script` has nothing to answer from");
+    assert_eq!(refused(&["--provider", "script"]), "error: the provider `script` needs a script");
     assert!(refused(&["--script", "gone.yaml"]).contains("gone.yaml"));
     let outcome = project.saihai(["review", "--provider", "nonsense"]).run().exits(2);
     assert!(outcome.stderr.contains("there is `claude`"), "{outcome}");
@@ -171,9 +171,9 @@ fn a_link_in_the_place_of_a_definition_shows_nobodys_keys() {
             let reviewed = review(&project, &none("main/a"), &["--agent", "a"]);
             let said = format!("{checked}{named}{shown}{reviewed}");
             assert!(!said.contains("hunter2") && !said.contains("PATH="), "{said}");
-            let wrong = format!("error[{code}]: cannot read `{place}`: it leads by a link ");
+            let wrong = format!("error[{code}]: cannot read `{place}`: a link leads ");
             assert!(said.contains(&wrong), "{place} -> {}\n{said}", target.display());
-            assert!(said.contains("put the file itself here"), "{said}");
+            assert!(said.contains("replace the link with the file"), "{said}");
         }
         fs::remove_file(&link).expect("a link");
         before.into_iter().for_each(|content| fs::write(&link, content).expect("a file"));
@@ -223,7 +223,7 @@ fn a_program_that_would_run_a_strangers_plugins_does_not_review_them() {
     project.write(".opencode/plugin/evil.js", "export const x = 1;\n");
     let with = ["review", "--provider", "opencode", "--model", "x/y"];
     let outcome = project.saihai([&with[..], &["--definitions-from", "main"]].concat()).run().exits(2);
-    let told = "`opencode` would run what `.opencode/plugin/evil.js` of the reviewed project says";
+    let told = "`opencode` would run programs that `.opencode/plugin/evil.js` of the reviewed project names";
     assert!(outcome.stderr.contains(told), "{outcome}");
     // Without `--definitions-from`, Saihai trusts the plugins. The call fails only because `opencode` is
     // not installed.

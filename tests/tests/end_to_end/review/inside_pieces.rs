@@ -77,7 +77,7 @@ fn where_nothing_can_be_compared_the_run_waits_and_says_why() {
         .write(".saihai/agents/guard.toml", agent("guard", ""))
         .write(".takt/pieces/until-clean.yaml", PIECE);
     let outcome = run(&project, "  - {for: work, text: '[STEP:0]'}\n").exits(4);
-    assert!(outcome.stderr.contains("cannot tell what has changed"), "{outcome}");
+    assert!(outcome.stderr.contains("cannot determine the changes"), "{outcome}");
     let shown = project.saihai(["prompt", "until-clean", "look"]).run().exits(0).stdout;
     assert!(shown.contains("(what has changed: "), "{shown}");
 }
@@ -117,7 +117,7 @@ fn a_change_that_is_too_large_for_a_review_agent_is_told_of() {
     project.write("large.py", "x = 1\n".repeat(9_000));
     let replies = format!("  - {{for: work, text: '[STEP:0]'}}\n{}", none("look"));
     let outcome = run(&project, &replies).exits(0);
-    let told = "a review agent is not shown all that has changed, only 10000 bytes of it; not, or not to the end: \
+    let told = "a review agent sees only 10000 bytes of the changes; omitted or cut: \
                 `large.py`";
     assert!(outcome.stderr.contains(told), "{outcome}");
 }

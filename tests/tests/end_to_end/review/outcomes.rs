@@ -123,7 +123,7 @@ fn whoever_would_be_shown_nothing_is_not_asked_and_the_report_says_why() {
     let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));
     assert_eq!(statuses(&told), ["a success"]);
     let said = review(&project, &none("main/a"), &["--no-cache"]).exits(0).stdout;
-    assert!(said.contains("nothing that has changed is text for it: it is binary, or excluded"), "{said}");
+    assert!(said.contains("no changed file is text for it: all are binary or excluded"), "{said}");
     std::fs::remove_file(project.root().join("store.py")).expect("a file");
     project.write("logo.png", b"\x89PNG\0");
     let before = project.runs().len();

@@ -305,14 +305,14 @@ fn an_agent_that_was_not_paid_for_misses_only_what_it_would_have_been_shown() {
 fn nobody_reviews_where_no_provider_is_configured() {
     let project = reviewed_by(&[("a", "")]);
     insta::assert_snapshot!(seen(&project.saihai(["review"]).run()), @r#"
-    error: nothing says who reviews: no provider is configured
-      = help: name one: `--provider claude`, or `provider = "claude"` in `.saihai/config.toml`
+    error: no provider configured
+      = help: pass `--provider claude`, or set `provider` in `.saihai/config.toml`
       = help: `saihai review --explain-selection` needs none
     ? 2
     "#);
     insta::assert_snapshot!(seen(&project.saihai(["review", "--provider", "script"]).run()), @"
-    error: the provider `script` has nothing to answer from
-      = help: name a file: `--script FILE`
+    error: the provider `script` needs a script
+      = help: pass `--script FILE`
     ? 2
     ");
     insta::assert_snapshot!(seen(&project.saihai(["review", "--provider", "cluade"]).run()), @"
@@ -339,7 +339,7 @@ fn a_budget_that_was_passed_is_told() {
     let replies = agents.map(reply).concat();
     let budget = ["--budget", "usd=0.6", "--json", "--no-cache"];
     let told = report(&review(&project, &replies, &budget).exits(0));
-    let over = "spent $2.0000 of $0.6000: what was under way when the budget was met is paid for";
+    let over = "spent $2.0000 of $0.6000: calls that were running at the limit still count";
     assert_eq!(told["warnings"], serde_json::json!([over]));
     let one_by_one = [&budget[..], &["--jobs", "1"]].concat();
     let told = report(&review(&project, &replies, &one_by_one).exits(5));

@@ -272,7 +272,7 @@ fn the_refusals_of_a_pull_request_say_what_is_missing_and_what_to_do() {
     said(&project.root(), &["remote", "rename", "origin", "other"]);
     insta::assert_snapshot!(told(ask(&["--pr", "7"])), @"
     error: there is no remote `origin` to fetch from
-      = help: `git remote` lists those there are; `[work] remote` says which one is meant
+      = help: `git remote` lists the remotes; set `remote` in `[work]`
     ? 2
     ");
     let settings = project.read(".saihai/config.toml");

@@ -41,7 +41,7 @@ fn programs_review_with_what_only_looks_and_whatever_changes_all_the_same_is_nam
         fake.calls().iter().filter_map(|call| call.after("--setting-sources")).collect();
     assert_eq!(sources, ["user"; 3], "the change could bring hooks along");
     let expected = [
-        "agents review without `git_diff`, `git_log`, `git_show` and `git_blame`: `claude` cannot give them to who only looks",
+        "agents review without `git_diff`, `git_log`, `git_show` and `git_blame`: `claude` does not offer them to read-only agents",
         "files changed while phase `early` reviewed them: `kept.py`",
         "files changed while phase `main` reviewed them: `.gitignore`",
     ];
@@ -114,7 +114,7 @@ fn a_page_is_fetched_only_where_the_settings_open_the_web() {
     let (warned, told) = reviewed(false);
     assert_eq!(
         warned,
-        "agents review without `web_fetch`: `openai` cannot give them to who only looks; `web_fetch` needs `web = true` in `[review]`"
+        "agents review without `web_fetch`: `openai` does not offer them to read-only agents; `web_fetch` needs `web = true` in `[review]`"
     );
     assert!(told.contains("there is no tool `web_fetch`; known: read_file, list_files, grep"), "{told}");
     let (warned, told) = reviewed(true);

@@ -13,7 +13,7 @@ fn a_search_that_was_given_up_is_told_to_programs() {
     assert_eq!(own["selected"], true);
     let why = serde_json::json!({"reason": "limit", "pattern": "(a+)+\\1$", "file": "long.txt"});
     assert_eq!(own["why"], why);
-    assert!(outcome.stderr.contains("`careful` is asked to be safe"), "{outcome}");
+    assert!(outcome.stderr.contains("`careful` is asked as a precaution"), "{outcome}");
 }
 
 // people and programs get the same information
@@ -157,7 +157,7 @@ fn a_search_that_is_given_up_is_warned_of_beside_the_report_and_in_it() {
     let project = reviewed_by(&[("a", "[applicability]\ncontent_patterns = ['(a+)+\\1$']\n")]);
     project.write("long.txt", format!("{}!\n", "a".repeat(5_000)));
     let outcome = review(&project, &none("main/a"), &["--json"]).exits(0);
-    let warning = "`a` is asked to be safe: `(a+)+\\1$` could not be searched for to the end in long.txt";
+    let warning = "`a` is asked as a precaution: `(a+)+\\1$` took too long to search for in long.txt";
     assert!(outcome.stderr.contains(&format!("warning: {warning}")), "{outcome}");
     assert_eq!(report(&outcome)["warnings"], serde_json::json!([warning]));
 }

@@ -13,19 +13,19 @@ fn one_word_is_a_revision_or_a_file_and_never_guessed() {
     let project = repository();
     project.write("main/x.py", "print(2)\n").write("only", "x\n");
     insta::assert_snapshot!(told(&["main"], &project), @"
-    error: `main` is a revision and a file
+    error: `main` is both a revision and a file
       = help: `saihai review --base main` reviews the changes since that revision
       = help: `saihai review ./main` reviews the file or directory
     ? 2
     ");
     insta::assert_snapshot!(told(&["nothing"], &project), @"
     error: `nothing` is neither a revision nor a file here
-      = help: `git fetch` brings revisions that only the remote has
+      = help: `git fetch` downloads revisions that only the remote has
     ? 2
     ");
     insta::assert_snapshot!(told(&["123"], &project), @"
     error: `123` is neither a revision nor a file here
-      = help: a pull request is reviewed by `saihai review --pr 123`
+      = help: `saihai review --pr 123` reviews a pull request
     ? 2
     ");
     for right in [&["--base", "main"][..], &["./main"], &["only"], &["HEAD"], &["main", "only"], &["*.py"]] {
@@ -37,7 +37,7 @@ fn one_word_is_a_revision_or_a_file_and_never_guessed() {
     ");
     insta::assert_snapshot!(told(&["--base", "nowhere"], &project), @"
     error: the revision `nowhere` does not exist here
-      = help: `git fetch` brings revisions of the remote
+      = help: `git fetch` downloads revisions of the remote
     ? 2
     ");
 }
@@ -56,7 +56,7 @@ fn what_cannot_be_read_as_text_is_said_and_ignored_files_are_not_looked_at() {
     project.write("latin.txt", b"caf\xe9\n").write("logo.png", b"\x89PNG\0");
     insta::assert_snapshot!(told(&[], &project), @"
     warning: `latin.txt` is not UTF-8: invalid bytes are read as `�`
-    note: `logo.png` is not looked into: binary
+    note: `logo.png` is skipped: binary
     ? 0
     ");
     let agents = explain(&project, &["--json"]).exits(0).json()[0]["agents"].clone();
@@ -157,7 +157,7 @@ fn where_there_is_no_common_history_the_hint_says_how_to_get_it() {
     commit(&project);
     insta::assert_snapshot!(told(&["main"], &project), @"
     error: `main` and the current commit have no common history here
-      = help: a shallow clone lacks it: `git fetch --unshallow` brings the history
+      = help: a shallow clone lacks it: `git fetch --unshallow` downloads the history
     ? 2
     ");
 }
@@ -211,12 +211,12 @@ fn an_agent_that_is_run_by_its_file_reviews_what_has_changed() {
     assert!(run(&[]).exits(1).stdout.contains("main/x found it"));
     insta::assert_snapshot!(run(&["a task"]).exits(2).stderr, @"
     error: `.saihai/agents/x.toml` is a review agent and takes no task
-      = help: it reviews what has changed: `saihai review --help`
+      = help: it reviews changes: see `saihai review --help`
     ");
     project.write("elsewhere/x.toml", agent("y", ""));
     insta::assert_snapshot!(project.saihai(["run", "elsewhere/x.toml"]).run().exits(2).stderr, @"
     error: `elsewhere/x.toml` is not a review agent of this project
-      = help: agents lie in `.saihai/agents/` or `.hachimoku/agents/`
+      = help: agents are files in `.saihai/agents/` or `.hachimoku/agents/`
     ");
 }
 

@@ -229,8 +229,8 @@ fn a_step_closes_only_when_its_validators_are_satisfied() {
     project.write("open-seams", "left sleeve\n");
     let refused = run(&project, &[CUT, SEWN, CLOSED], &[]).exits(2);
     assert_snapshot!(refused.stderr, @r"
-    error[settings/untrusted]: `.agent/coat/steps_registry.json` is not trusted, and it says to run `cat open-seams 2>/dev/null`
-      = help: look at it, then run `saihai trust .agent/coat/steps_registry.json`; `--trust-project` trusts it for one call
+    error[settings/untrusted]: `.agent/coat/steps_registry.json` is not trusted, and it runs `cat open-seams 2>/dev/null`
+      = help: review it, then run `saihai trust .agent/coat/steps_registry.json`; `--trust-project` trusts it for one call
     ");
     project.saihai(["trust", ".agent/coat/steps_registry.json"]).run().exits(0);
     let failed = run(&project, &[CUT, SEWN, CLOSED, CLOSED, CLOSED], &[]).exits(1);

@@ -151,7 +151,7 @@ fn what_may_have_been_done_is_told_and_not_done_again() {
     assert_eq!(server.writes(), ["POST /repos/me/tool/issues"]);
     let result = summaries(&project)[0]["actionResults"][0].clone();
     let error = result["error"].as_str().unwrap_or_default();
-    assert!(error.ends_with("whether it was done is unknown, and it is not done again"), "{result}");
+    assert!(error.ends_with("it is unknown if this was done, and Saihai does not repeat it"), "{result}");
 }
 
 /// Creates an agent of the later format with one closing step.
@@ -213,7 +213,7 @@ fn what_closes_an_issue_is_refused_where_nothing_may_leave_the_machine() {
     project.write(".saihai/config.toml", "[work]\nrepo = \"me/tool\"\nforge = \"local\"\n");
     let refused = call.run();
     assert_ne!(refused.code, Some(0), "{refused}");
-    let said = "`work.forge` is `local`: nothing leaves this machine, so issues are only looked at";
+    let said = "`work.forge` is `local`: Saihai reads issues, but does not change them";
     assert!(format!("{refused}").contains(said), "{refused}");
     assert_eq!(server.writes(), [""; 0]);
 }

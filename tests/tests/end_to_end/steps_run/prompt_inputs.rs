@@ -200,7 +200,10 @@ fn what_a_correction_says_belongs_to_its_iteration() {
     assert_eq!(told.as_array().map(Vec::len), Some(3), "the word of a correction counts: {told}");
     assert_eq!(told[0]["assistantResponses"], json!([first, second]));
     assert_eq!(told[0]["actionResults"].as_array().map(Vec::len), Some(2));
-    let errors = json!(["output: no JSON object", "the `add` block is there already: it is not done again"]);
+    let errors = json!([
+        "output: no JSON object",
+        "the `add` block repeats an earlier one; Saihai does not run it again"
+    ]);
     assert_eq!(told[0]["errors"], errors);
     assert_eq!(project.journal().prompt("b").trim_end(), format!("Before: {first}\n{second}"));
 }

@@ -72,7 +72,10 @@ fn a_repository_in_the_place_of_the_worktrees_own_is_refused_and_stays_until_a_p
         "rm .git; git init -q; echo x > f; git add f; git -c user.name=A -c user.email=a@b.c commit -qm own",
     );
     let outcome = auto(&project, &[]).exits(1);
-    assert!(outcome.stdout.contains("embedded-repository: `.git` of the worktree is another"), "{outcome}");
+    assert!(
+        outcome.stdout.contains("embedded-repository: `.git` of the worktree is now another"),
+        "{outcome}"
+    );
     let worktree = project.root().join(".worktrees/issue-7");
     assert_eq!(super::git_in(&worktree, &["log", "--format=%s"]), "own");
     let cleaned = project.saihai(["work", "--clean"]).run().exits(0);
@@ -131,7 +134,7 @@ fn a_copied_project_leaves_the_worktrees_of_the_first_one_alone() {
     let before = first.snapshot();
     let outcome = auto(&copy, &[]).exits(1);
     assert_eq!(outcomes(&outcome), ["#7 blocked"]);
-    let said = format!("it was begun in `{}", first.root().join(".worktrees/issue-7").display());
+    let said = format!("it was started in `{}", first.root().join(".worktrees/issue-7").display());
     assert!(outcome.stdout.contains(&said), "{outcome}");
     std::fs::remove_dir_all(copy.root().join(".worktrees/issue-7/.GIT")).expect("it can be removed");
     copy.write("script.yaml", "script: 1\nreplies:\n  - {text: 'Done. [STEP:0]'}\n");
@@ -188,7 +191,7 @@ fn a_secret_among_the_files_is_refused() {
     let project = with("echo a-very-secret-value-4711 > f");
     let call = super::work(&project, &["--auto"]).env("MY_API_KEY", "a-very-secret-value-4711");
     let outcome = call.run().exits(1);
-    assert!(outcome.stdout.contains("secret: a secret is in `f`"), "{outcome}");
+    assert!(outcome.stdout.contains("secret: found a secret in `f`"), "{outcome}");
 }
 
 // A token as short as a word would match ordinary files. Saihai reports once that it does not search for

@@ -224,7 +224,10 @@ fn a_run_on_an_issue_takes_in_what_another_clone_pushed() {
     };
     push("theirs.txt", "theirs");
     let refused = run().exits(2);
-    assert!(refused.stderr.contains("branch `feature/issue-7` exists, not ours"), "{refused}");
+    assert!(
+        refused.stderr.contains("branch `feature/issue-7` exists, but Saihai did not create it"),
+        "{refused}"
+    );
     assert_eq!((scene.project.runs().len(), branches(&scene.project)), (0, vec!["main".to_owned()]));
     push(
         "first.txt",

@@ -96,7 +96,7 @@ fn whoever_retries_a_conflict_begins_at_the_base_as_it_is_now() {
     git(&project, &["worktree", "lock", ".worktrees/issue-7"]);
     let blocked = auto(&project, &["--merge", "--retry"]).exits(1);
     assert_eq!((outcomes(&blocked), project.runs().len()), (vec!["#7 blocked".to_owned()], 1), "{blocked}");
-    assert!(blocked.stdout.contains("`git worktree unlock` lets it go"), "{blocked}");
+    assert!(blocked.stdout.contains("`git worktree unlock` unlocks it"), "{blocked}");
     git(&project, &["worktree", "unlock", ".worktrees/issue-7"]);
     project.write("script.yaml", format!("script: 1\nreplies:\n  - {{text: 'Done. [STEP:0]', {writes}}}\n"));
     assert_eq!(outcomes(&auto(&project, &["--merge", "--retry"]).exits(0)), ["#7 merged"]);

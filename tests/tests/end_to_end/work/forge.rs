@@ -75,7 +75,7 @@ fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_withou
     // An unreachable server is not a usage error.
     super::git(&scene.project, &["remote", "set-url", "origin", "/nowhere/at/all"]);
     let away = scene.work(&["--label", "saihai"]).exits(4);
-    assert!(away.stderr.contains("error: the server cannot be asked"), "{away}");
+    assert!(away.stderr.contains("error: cannot query the server"), "{away}");
 }
 
 // A merge by a person counts even if our run failed. Saihai also reports dependencies on other repositories
@@ -307,7 +307,7 @@ fn what_a_forge_does_not_give_is_told_by_its_cause() {
     check(status(403), 4, "no rights for issue #7: words of the forge");
     check(status(502), 4, "issue #7 failed for now");
     check(Wrong::CutBefore, 4, "issue #7 failed for now");
-    check(Wrong::Body("{\"number\": \"x\"}".to_owned()), 4, "cannot be understood at `number`");
+    check(Wrong::Body("{\"number\": \"x\"}".to_owned()), 4, "cannot parse the answer about");
     let now =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
     scene.server.goes_wrong("GET", path, Wrong::RateLimit { reset: now + 2 }, 1);

@@ -341,7 +341,7 @@ fn a_rate_limit_is_sat_out_and_other_errors_are_told_apart() {
         1,
     );
     let odd = scene.work(&["--issues", "7"]).exits(4);
-    assert!(odd.stderr.contains("cannot be understood at `number`"), "{odd}");
+    assert!(odd.stderr.contains("cannot parse the answer about"), "{odd}");
     scene.server.change(|state| state.issues.get_mut(&7).expect("it").closed = true);
     let closed = scene.work(&["--issues", "7"]).exits(0);
     assert_eq!(outcomes(&closed), ["#7 closed"]);

@@ -56,7 +56,7 @@ fn a_repository_among_the_files_is_found_though_it_is_called_a_submodule() {
     for flags in [&[][..], &["--retry"]] {
         let outcome = auto(&project, flags).exits(1);
         assert_eq!(outcomes(&outcome), ["#7 failed"], "{outcome}");
-        let why = "embedded-repository: another repository is among the files: `vendor`; a submodule is added by a person";
+        let why = "embedded-repository: the files contain another repository: `vendor`; only a person can add a submodule";
         assert!(outcome.stdout.contains(why), "{outcome}");
         assert_eq!(project.read(".worktrees/issue-7/vendor/x"), "x\n");
         assert_eq!(project.runs().len(), 1);
@@ -74,7 +74,7 @@ fn a_retry_in_a_worktree_on_another_branch_is_refused_before_it_is_paid_for() {
     let outcome = auto(&project, &["--retry"]).exits(1);
     assert_eq!(outcomes(&outcome), ["#7 blocked"], "{outcome}");
     let worktree = project.root().join(".worktrees/issue-7").display().to_string();
-    let way = format!("`git -C {worktree} switch feature/issue-7` puts it right");
+    let way = format!("`git -C {worktree} switch feature/issue-7` fixes it");
     assert!(outcome.stdout.contains(&way), "{outcome}");
     let retried = project.runs().pop().expect("a second run");
     let journal = project.root().join(".saihai/runs").join(retried).join("journal.ndjson");
@@ -96,7 +96,7 @@ fn files_whose_worktree_is_off_the_list_are_said_to_be_there_and_can_be_moved_aw
     assert!(outcome.stdout.contains(&way), "{outcome}");
     project.write("script.yaml", format!("script: 1\nreplies:\n{}", writes("fixed.txt")));
     let refused = work(&project, &["--auto", "--retry"]).run().exits(1);
-    assert!(refused.stdout.contains("move it away to make room"), "{refused}");
+    assert!(refused.stdout.contains("is not a worktree of Saihai; move it away"), "{refused}");
     std::fs::rename(&worktree, project.home().join("kept")).expect("it is moved");
     assert_eq!(outcomes(&auto(&project, &["--retry"]).exits(0)), ["#7 branch-ready"]);
 }

@@ -23,7 +23,7 @@ fn a_branch_in_the_place_of_all_merges_is_refused_before_anything_begins() {
     let project = seven();
     git(&project, &["branch", "saihai"]);
     let refused = auto(&project, &["--merge"]).exits(2);
-    let expected = "error: branch `saihai` exists, so git cannot make `saihai/merge/main`\n  = help: rename that branch: `git branch -m saihai NAME`\n";
+    let expected = "error: branch `saihai` exists, so git cannot create `saihai/merge/main`\n  = help: rename that branch: `git branch -m saihai NAME`\n";
     assert_eq!(super::without_exclude_note(&refused.stderr), expected);
     assert_eq!(project.runs(), [""; 0]);
     assert_eq!(outcomes(&auto(&project, &[]).exits(0)), ["#7 branch-ready"], "nothing is merged then");
@@ -44,7 +44,7 @@ fn a_lock_file_that_was_left_is_waited_for_by_nobody_and_verify_runs_once() {
     fs::write(&left, "").expect("a file");
     let waits = auto(&project, &["--merge", "--trust-project"]).exits(6);
     assert_eq!(outcomes(&waits), ["#7 waiting"]);
-    for words in [left.to_str().expect("a path"), "remove that file yourself"] {
+    for words in [left.to_str().expect("a path"), "remove that file"] {
         assert!(waits.stdout.contains(words), "{waits}");
     }
     assert_eq!(fs::read_to_string(&ran).expect("it ran"), "x\n");

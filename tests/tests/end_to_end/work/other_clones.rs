@@ -165,7 +165,7 @@ fn a_branch_that_another_clone_pushed_is_handed_over_without_an_agent() {
     assert_eq!(scene.remote(&["rev-parse", "feature/issue-7"]), pushed);
     let state = scene.server.state();
     let body = &state.pull_requests[&8].body;
-    assert!(body.contains("Closes #7") && body.contains("What the agent said is kept where"), "{body}");
+    assert!(body.contains("Closes #7") && body.contains("The agent's reply stays on the machine"), "{body}");
     assert_eq!(state.issues[&7].comments.len(), 1, "the issue is told of it");
     // The outcome stays the same here and in the next clone until a person asks for more.
     assert_eq!(outcomes(&scene.work(&ONE).exits(0)), ["#7 pr-created"]);
@@ -202,7 +202,10 @@ fn a_branch_of_somebody_elses_on_the_server_blocks_until_it_is_adopted() {
     git(&scene.project, &["branch", "--quiet", "-D", "theirs"]);
     let blocked = scene.work(&ONE).exits(1);
     assert_eq!(outcomes(&blocked), ["#7 blocked"]);
-    assert!(blocked.stdout.contains("not-ours: branch `feature/issue-7` exists, not ours"), "{blocked}");
+    assert!(
+        blocked.stdout.contains("not-ours: branch `feature/issue-7` exists, but Saihai did not create it"),
+        "{blocked}"
+    );
     assert_eq!((turns(&scene), branches(&scene.project)), (0, vec!["main".to_owned()]));
     let adopted = scene.work(&[&ONE[..], &["--adopt"]].concat()).exits(0);
     assert_eq!(outcomes(&adopted), ["#7 pr-created"]);

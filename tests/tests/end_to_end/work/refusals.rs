@@ -54,11 +54,11 @@ fn a_file_in_the_place_of_the_directory_of_worktrees_is_refused() {
     for flags in [&[][..], &["--list"]] {
         let outcome = auto(&project, flags).exits(2);
         let why = format!(
-            "error: worktrees cannot be made in `{}`, which is not a directory",
+            "error: cannot create worktrees in `{}`: it is not a directory",
             project.root().join("notes").display()
         );
         assert!(outcome.stderr.contains(&why), "{outcome}");
-        assert!(outcome.stderr.contains("help: write another `worktree_root` into `[work]`"), "{outcome}");
+        assert!(outcome.stderr.contains("help: set another `worktree_root` in `[work]`"), "{outcome}");
     }
     untouched(&project);
     assert_eq!(project.read("notes"), "read\n");
@@ -176,7 +176,7 @@ fn a_branch_in_the_way_of_all_others_is_said_with_the_key_to_change() {
     git(&project, &["branch", "feature"]);
     for flags in [&["--list"][..], &[]] {
         let refused = work(&project, flags).run().exits(2);
-        let expected = "error: branch `feature` exists, so git cannot make `feature/issue-7`\n  = help: write another `branch_prefix` into `[work]`, or rename that branch\n";
+        let expected = "error: branch `feature` exists, so git cannot create `feature/issue-7`\n  = help: set another `branch_prefix` in `[work]`, or rename that branch\n";
         assert_eq!(super::without_exclude_note(&refused.stderr), expected);
     }
     assert_eq!(project.runs(), [""; 0]);
@@ -244,7 +244,7 @@ fn what_is_not_ours_stays_as_it_is() {
     let outcome = auto(&project, &[]).exits(1);
     assert_eq!(outcomes(&outcome), ["#7 blocked", "#8 blocked"]);
     assert_eq!(project.read(".worktrees/issue-7/precious.txt"), "mine\n");
-    assert!(outcome.stdout.contains("exists, not ours"), "{outcome}");
+    assert!(outcome.stdout.contains("exists, but Saihai did not create it"), "{outcome}");
     assert_eq!(git(&project, &["rev-parse", "feature/issue-8"]), git(&project, &["rev-parse", "main"]));
     // `--retry` alone does not adopt the branch; `--adopt` does.
     assert_eq!(outcomes(&auto(&project, &["--issues", "8", "--retry"]).exits(1)), ["#8 blocked"]);
@@ -287,7 +287,7 @@ fn a_review_agent_is_no_definition_to_work_with() {
     commit(&project);
     let check = |asked: &str, named: &str| {
         let outcome = auto(&project, &["--definition", asked]).exits(2);
-        let hint = format!("`saihai review --agent {named}` asks it about what has changed");
+        let hint = format!("`saihai review --agent {named}` reviews the changes with it");
         let told = format!("error: `{asked}` is a review agent\n  = help: {hint}\n");
         assert!(outcome.stderr.contains(&told), "{outcome}");
         untouched(&project);
@@ -308,8 +308,8 @@ fn files_that_cannot_be_copied_are_refused_before_anything_is_begun() {
     };
     copied(r#""../x", "/etc/passwd", "kept.txt", ".saihai", ".env""#);
     commit(&project);
-    let expected = "error: `../x` cannot be copied into a worktree: it does not lie below the repository; \
-                    `/etc/passwd` cannot be copied into a worktree: it does not lie below the repository; \
+    let expected = "error: `../x` cannot be copied into a worktree: it is not inside the repository; \
+                    `/etc/passwd` cannot be copied into a worktree: it is not inside the repository; \
                     `kept.txt` cannot be copied into a worktree: git tracks it, so it is there already; \
                     `.saihai` cannot be copied into a worktree: it is not a file\n\
                     \x20 = help: correct `copy_files`\n";

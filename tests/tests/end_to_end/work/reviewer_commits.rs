@@ -97,10 +97,7 @@ fn what_a_reviewer_pushed_waits_for_whoever_works_in_the_worktree() {
     let mine = scene.project.root().join(".worktrees/issue-7/mine.txt");
     std::fs::write(&mine, "mine\n").expect("a file");
     let waits = scene.work(&MERGED).exits(6);
-    assert!(
-        waits.stdout.contains("has commits on the server that are not here; take them in first"),
-        "{waits}"
-    );
+    assert!(waits.stdout.contains("has commits on the server that are not here; pull them first"), "{waits}");
     assert_eq!(std::fs::read_to_string(&mine).expect("it"), "mine\n");
     std::fs::remove_file(&mine).expect("it");
     assert_eq!(outcomes(&scene.work(&MERGED).exits(0)), ["#7 merged"]);

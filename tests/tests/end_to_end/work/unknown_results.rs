@@ -252,7 +252,7 @@ fn being_asked_to_stop_while_issues_are_looked_for_is_exit_code_3() {
         call.wait_for_note("the forge's rate limit is reached; waiting");
         call.signal(signal);
         let stopped = call.finish().exits(3);
-        assert!(stopped.stderr.ends_with("stopped; nothing had begun\n"), "{stopped}");
+        assert!(stopped.stderr.ends_with("stopped before anything started\n"), "{stopped}");
         assert_eq!(scene.project.runs().len(), 0);
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn agent_of<'a>(
     loaded.agents.iter().find(is_it).ok_or_else(|| {
         let error =
             CommandError::usage(format!("`{}` is not a review agent of this project", project.shown(file)));
-        error.hint("agents lie in `.saihai/agents/` or `.hachimoku/agents/`")
+        error.hint("agents are files in `.saihai/agents/` or `.hachimoku/agents/`")
     })
 }
 

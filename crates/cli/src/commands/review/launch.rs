@@ -141,9 +141,9 @@ impl ReviewLaunch<'_> {
         streams.diagnose(&std::mem::take(&mut lowered.loaded.diagnostics), strict)?;
         // K-25: a review with generated replies would look like a real one.
         if lowered.loaded.rehearsal {
-            let error = CommandError::usage("nothing says who reviews: no provider is configured");
+            let error = CommandError::usage("no provider configured");
             return Err(error
-                .hint("name one: `--provider claude`, or `provider = \"claude\"` in `.saihai/config.toml`")
+                .hint("pass `--provider claude`, or set `provider` in `.saihai/config.toml`")
                 .hint("`saihai review --explain-selection` needs none"));
         }
         for note in &lowered.loaded.notes {
@@ -166,8 +166,9 @@ impl ReviewLaunch<'_> {
             };
             if let Some(file) = code_of_project(kind, place) {
                 let file = visible_line(&file.to_string_lossy()).into_owned();
-                let message = format!("`{name}` would run what `{file}` of the reviewed project says");
-                let hint = "it cannot be kept from that: name another provider, `--provider claude`";
+                let message =
+                    format!("`{name}` would run programs that `{file}` of the reviewed project names");
+                let hint = "Saihai cannot prevent this: use another provider, such as `--provider claude`";
                 return Err(CommandError::usage(message).hint(hint));
             }
         }
@@ -205,8 +206,7 @@ impl ReviewLaunch<'_> {
 }
 
 fn no_script() -> CommandError {
-    CommandError::usage("the provider `script` has nothing to answer from")
-        .hint("name a file: `--script FILE`")
+    CommandError::usage("the provider `script` needs a script").hint("pass `--script FILE`")
 }
 
 /// Prints the report in the forms requested at the start; a stopped review prints a partial report. Returns the exit

@@ -274,8 +274,8 @@ fn insist_on_all(loaded: &LoadResult, require_all: bool) -> Result<(), CommandEr
     if loaded.errors.is_empty() || !require_all {
         return Ok(());
     }
-    let error = CommandError::usage("some review agents cannot be used, and every one must deliver");
-    Err(error.hint("fix their files, or leave out `--require-all`"))
+    let error = CommandError::usage("some review agents have errors, but `--require-all` needs all of them");
+    Err(error.hint("fix their files, or remove `--require-all`"))
 }
 
 /// Prints notes about the files under review.
@@ -285,7 +285,7 @@ fn remark_on(subject: &Subject, streams: &mut Streams) {
             streams.warning(&format!("`{}` is not UTF-8: invalid bytes are read as `\u{fffd}`", file.path));
         }
         if let Some(why) = file.left_out {
-            streams.note(&format!("`{}` is not looked into: {}", file.path, why.name()));
+            streams.note(&format!("`{}` is skipped: {}", file.path, why.name()));
         }
     }
 }

@@ -38,7 +38,7 @@ fn insist_on_no_link(file: &ReportFile) -> Result<(), CommandError> {
     let below = Path::new(&file.path).ancestors().take_while(|place| *place != root);
     let Some(link) = below.filter(|place| place.is_symlink()).last() else { return Ok(()) };
     let link = link.strip_prefix(root).unwrap_or(link).display();
-    let hint = "name a file that no link of the project leads to";
+    let hint = "use a path without links";
     let message = format!("the report cannot be written to `{}`: `{link}` is a link", file.path);
     Err(CommandError::usage(message).hint(hint))
 }
@@ -56,8 +56,9 @@ pub(super) fn insist_on_different(files: &[ReportFile]) -> Result<(), CommandErr
         let is_kept = real.metadata().map_or(true, |metadata| metadata.is_file());
         if is_kept && seen.contains(&real) {
             let message = format!("two reports cannot be written to `{}`", one.path);
-            return Err(CommandError::usage(message)
-                .hint("`--out` and `--write-baseline` each want a file of their own"));
+            return Err(
+                CommandError::usage(message).hint("`--out` and `--write-baseline` need different files")
+            );
         }
         seen.push(real);
     }

@@ -55,12 +55,12 @@ pub(super) fn fetch(
     let url = git.remote_url(remote).map_err(failed)?;
     let url = url.ok_or_else(|| {
         let error = CommandError::usage(format!("there is no remote `{remote}` to fetch from"));
-        error.hint("`git remote` lists those there are; `[work] remote` says which one is meant")
+        error.hint("`git remote` lists the remotes; set `remote` in `[work]`")
     })?;
     let references = [format!("refs/pull/{number}/head"), format!("refs/heads/{}", pull_request.base)];
     let tips = git.fetch(&url, &references, &token).map_err(failed)?;
     let [head, base] = tips.as_slice() else {
-        return Err(CommandError::unavailable("git fetched something else"));
+        return Err(CommandError::unavailable("git fetched unexpected commits"));
     };
     let subject = proposed(root, number, (&pull_request.base, base), head).map_err(refusal)?;
     Ok(FetchedPullRequest { subject, head: head.clone() })

@@ -28,8 +28,10 @@ const REMOTE: &str = "origin";
 impl SubjectRequest<'_> {
     pub(super) fn take(&self, places: &ProjectPaths) -> Result<Subject, CommandError> {
         if self.what.iter().any(String::is_empty) {
-            let error = CommandError::usage("the name of what to review is empty");
-            return Err(error.hint("is a variable not set? leave it out to compare with the usual branch"));
+            let error = CommandError::usage("the argument is empty");
+            return Err(
+                error.hint("remove it to compare with the base branch, or check for an unset variable")
+            );
         }
         let base = match self.what {
             [] => self.base.map(str::to_owned),
@@ -48,7 +50,7 @@ impl SubjectRequest<'_> {
         changes(&places.root, &base, untracked).map_err(|error| match (&base, &error) {
             // This base comes from the settings, not from the command line.
             (ReviewBase::Usual(_), SubjectError::NoRevision(_)) => refusal(error)
-                .hint("`[review] base` names it: `saihai config review.base --explain` says in which file"),
+                .hint("it comes from `[review] base`: `saihai config review.base --explain` prints the file"),
             _ => refusal(error),
         })
     }
@@ -75,7 +77,8 @@ impl SubjectRequest<'_> {
             None => "it was not set".to_owned(),
         };
         Ok(Some(format!(
-            "the change itself decides about its review: `[review] base` is `{usual}`, and where it left `{branch}` {before}"
+            "the change affects its own review: `[review] base` is `{usual}`, and at the fork point from `{branch}` \
+             {before}"
         )))
     }
 
@@ -102,7 +105,7 @@ fn meant(word: &str, places: &ProjectPaths) -> Result<RevisionOrFile, CommandErr
     let is_file = std::fs::symlink_metadata(places.current.join(word)).is_ok();
     match (commit.is_some(), is_file) {
         (true, true) => {
-            let error = CommandError::usage(format!("`{word}` is a revision and a file"));
+            let error = CommandError::usage(format!("`{word}` is both a revision and a file"));
             Err(error
                 .hint(format!("`saihai review --base {word}` reviews the changes since that revision"))
                 .hint(format!("`saihai review ./{word}` reviews the file or directory")))
@@ -113,9 +116,9 @@ fn meant(word: &str, places: &ProjectPaths) -> Result<RevisionOrFile, CommandErr
         (false, false) => {
             let error = CommandError::usage(format!("`{word}` is neither a revision nor a file here"));
             Err(if word.bytes().all(|byte| byte.is_ascii_digit()) {
-                error.hint(format!("a pull request is reviewed by `saihai review --pr {word}`"))
+                error.hint(format!("`saihai review --pr {word}` reviews a pull request"))
             } else {
-                error.hint("`git fetch` brings revisions that only the remote has")
+                error.hint("`git fetch` downloads revisions that only the remote has")
             })
         }
     }
@@ -162,21 +165,21 @@ pub(super) fn refusal(error: SubjectError) -> CommandError {
         SubjectError::NoFile(_) => CommandError::usage(message).hint("remove it, or put the file back: `git restore FILE`"),
         SubjectError::NoRepository(_) => CommandError::usage(message).hint("name files to review them whole"),
         SubjectError::NoRevision(_) => {
-            CommandError::usage(message).hint("`git fetch` brings revisions of the remote")
+            CommandError::usage(message).hint("`git fetch` downloads revisions of the remote")
         }
         SubjectError::Elsewhere { .. } => {
             CommandError::usage(message).hint("name a revision in which it is a file or a directory of its own")
         }
         SubjectError::AnotherRepository(_) => {
-            CommandError::usage(message).hint("a submodule or a nested repository is reviewed from inside of it")
+            CommandError::usage(message).hint("run the review inside the submodule or nested repository")
         }
-        SubjectError::NoBase => CommandError::usage(message).hint("say it: `saihai review --base REVISION`"),
+        SubjectError::NoBase => CommandError::usage(message).hint("pass it: `saihai review --base REVISION`"),
         SubjectError::NoMergeBase(_) => {
-            CommandError::usage(message).hint("a shallow clone lacks it: `git fetch --unshallow` brings the history")
+            CommandError::usage(message).hint("a shallow clone lacks it: `git fetch --unshallow` downloads the history")
         }
         SubjectError::Git(GitError::Ambiguous { meanings, .. }) => {
             let quoted: Vec<String> = meanings.iter().map(|meaning| format!("`{meaning}`")).collect();
-            CommandError::usage(message).hint(format!("say which one in full: {}", quoted.join(" or ")))
+            CommandError::usage(message).hint(format!("write the full name: {}", quoted.join(" or ")))
         }
         SubjectError::Git(GitError::Refused { kind, .. }) if kind.is_foreign_owner() => {
             CommandError::usage(message).hint(

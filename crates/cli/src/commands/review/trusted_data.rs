@@ -34,20 +34,20 @@ impl BaselineSource<'_> {
         let value = self.named(named)?;
         match Baseline::read(&value) {
             Ok(_) => Ok(Some(value)),
-            Err(why) => Err(CommandError::usage(format!("`{named}` is no baseline: it is {why}"))),
+            Err(why) => Err(CommandError::usage(format!("`{named}` is not a baseline: it is {why}"))),
         }
     }
 
     fn last(self, streams: &mut Streams) -> Result<Option<Json>, CommandError> {
         if let Some(why) = self.why_no_run() {
-            streams.warning(&format!("{why}: no run in it is believed, and everything counts"));
+            streams.warning(&format!("{why}: Saihai ignores its runs, and every finding counts"));
             return Ok(None);
         }
         let last = last_report(&self.project.runs(), self.branch)?;
         if last.is_none() {
             streams.note(match self.branch {
-                Some(_) => "no review of this branch has come to its end yet: everything counts",
-                None => "no branch is checked out, so that no earlier review belongs here: everything counts",
+                Some(_) => "this branch has no finished review yet: every finding counts",
+                None => "no branch is checked out, so there is no earlier review: every finding counts",
             });
         }
         Ok(last.map(|report| serde_json::to_value(report).expect("a report has text keys only")))
@@ -56,7 +56,7 @@ impl BaselineSource<'_> {
     fn named(self, named: &str) -> Result<Json, CommandError> {
         let json = |text: &[u8]| {
             serde_json::from_slice(text).map_err(|error| {
-                CommandError::usage(format!("`{named}` is no baseline: it is no JSON: {error}"))
+                CommandError::usage(format!("`{named}` is not a baseline: it is not JSON: {error}"))
             })
         };
         if let Some(text) = self.decided(named)? {
@@ -70,21 +70,21 @@ impl BaselineSource<'_> {
             return json(&text);
         }
         if let (true, Ok(metadata)) = (looks_like_a_file(named), path.metadata()) {
-            let what = if metadata.is_dir() { "a directory" } else { "no ordinary file" };
-            return Err(CommandError::usage(format!("`{named}` is no baseline: it is {what}")));
+            let what = if metadata.is_dir() { "a directory" } else { "not an ordinary file" };
+            return Err(CommandError::usage(format!("`{named}` is not a baseline: it is {what}")));
         }
         if looks_like_a_file(named) {
             return Err(CommandError::usage(format!("the file `{named}` does not exist"))
-                .hint("`--write-baseline FILE` makes one"));
+                .hint("`--write-baseline FILE` creates one"));
         }
         if let Some(why) = self.why_no_run() {
-            return Err(CommandError::usage(format!("the run `{named}` is no baseline: {why}"))
-                .hint("runs that came with the files of a change could say anything about it"));
+            return Err(CommandError::usage(format!("the run `{named}` is not a baseline: {why}"))
+                .hint("a change could bring forged runs with its files"));
         }
         let report = saved_report(&self.project.runs().find(named)?)?;
         match report {
             Some(report) => Ok(serde_json::to_value(report).expect("a report has text keys only")),
-            None => Err(CommandError::usage(format!("the run `{named}` is no review that came to its end"))),
+            None => Err(CommandError::usage(format!("the run `{named}` is not a finished review"))),
         }
     }
 
@@ -99,8 +99,8 @@ impl BaselineSource<'_> {
         if found.is_none() && is_file {
             let error = CommandError::usage(format!("the file `{path}` does not exist in `{revision}`"));
             return Err(error
-                .hint("with `--definitions-from` a baseline in the project is read from there as well")
-                .hint("name a file outside of the project, or commit this one there"));
+                .hint("with `--definitions-from`, Saihai reads a baseline in the project from that revision too")
+                .hint("pass a file outside the project, or commit this one there"));
         }
         Ok(found)
     }
@@ -140,7 +140,7 @@ pub(super) fn cache_policy(
         return CachePolicy::Blind;
     };
     if let Some(why) = why_not(&git, root, &[".saihai", ".saihai/cache/review", DIRECTORY]) {
-        streams.warning(&format!("{why}: no answer in `{DIRECTORY}` is used"));
+        streams.warning(&format!("{why}: Saihai ignores the answers in `{DIRECTORY}`"));
         return CachePolicy::Never;
     }
     ReviewCache::of_project(root).sweep(SystemTime::now());

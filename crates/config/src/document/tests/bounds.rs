@@ -60,7 +60,7 @@ fn anchors_that_expand_without_end_are_refused() {
     assert_eq!(code(&text, YAML), "error[piece/too-large]: larger than 10 MiB once its anchors are expanded");
     assert_eq!(
         code("a: &a [*a]\n", YAML),
-        "error[piece/syntax]: this alias stands inside its own anchor and would never end"
+        "error[piece/syntax]: this alias is inside its own anchor and would never end"
     );
 }
 

@@ -102,7 +102,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
     // P-9
     assert_snapshot!(show("a: 1\nb: {c: 1, \"c\": 2}\na: 2\n? a\n: 3\n", YAML), @r#"
     {"a":1,"b":{"c":1}}
-    error[piece/duplicate-key]: the key `c` is given twice
+    error[piece/duplicate-key]: duplicate key `c`
     --> a:2:11
       |
     2 | b: {c: 1, "c": 2}
@@ -113,7 +113,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |     - first given here
       = help: keep one of them
 
-    error[piece/duplicate-key]: the key `a` is given twice
+    error[piece/duplicate-key]: duplicate key `a`
     --> a:3:1
       |
     3 | a: 2
@@ -124,7 +124,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       | - first given here
       = help: keep one of them
 
-    error[piece/duplicate-key]: the key `a` is given twice
+    error[piece/duplicate-key]: duplicate key `a`
     --> a:4:3
       |
     4 | ? a
@@ -137,7 +137,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
     "#);
     assert_snapshot!(show("{\"a\": 1, \"a\": {\"b\": 1, \"\\u0062\": 2}}", JSON), @r#"
     {"a":1}
-    error[piece/duplicate-key]: the key `b` is given twice
+    error[piece/duplicate-key]: duplicate key `b`
     --> a:1:24
       |
     1 | {"a": 1, "a": {"b": 1, "\u0062": 2}}
@@ -148,7 +148,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       |                --- first given here
       = help: keep one of them
 
-    error[piece/duplicate-key]: the key `a` is given twice
+    error[piece/duplicate-key]: duplicate key `a`
     --> a:1:10
       |
     1 | {"a": 1, "a": {"b": 1, "\u0062": 2}}
@@ -160,7 +160,7 @@ fn every_duplicate_key_is_told_and_the_first_counts() {
       = help: keep one of them
     "#);
     assert_snapshot!(show("a = 1\na = 2\n", TOML), @"
-    error[piece/duplicate-key]: the key `a` is given twice
+    error[piece/duplicate-key]: duplicate key `a`
     --> a:2:1
       |
     2 | a = 2
@@ -179,7 +179,7 @@ fn merge_keys_are_refused_by_name() {
       |
     3 |   <<: *base
       |   ^^
-      = help: write the keys out where they are meant
+      = help: write the keys where they apply
     "#);
 }
 
@@ -187,7 +187,7 @@ fn merge_keys_are_refused_by_name() {
 fn keys_are_texts_whatever_they_would_mean_as_values() {
     assert_snapshot!(show("on: 1\n1: 2\n&x 2: 3\ntrue: 4\n~: 5\n*x : 6\n", YAML), @r#"
     {"1":2,"2":3,"on":1,"true":4,"~":5}
-    error[piece/duplicate-key]: the key `2` is given twice
+    error[piece/duplicate-key]: duplicate key `2`
     --> a:6:1
       |
     6 | *x : 6
@@ -235,7 +235,7 @@ fn byte_order_marks_and_line_ends_of_windows_are_read_over() {
       | ^
     ");
     assert_snapshot!(show("\u{feff}{\r\n\"a\": ]}", JSON), @r#"
-    error[piece/syntax]: this is not valid JSON: a value must stand here
+    error[piece/syntax]: this is not valid JSON: expected a value
     --> a:2:6
       |
     2 | "a": ]}
@@ -260,7 +260,7 @@ fn bytes_that_are_no_text_are_refused_with_their_place() {
       |     ^ not a character
     ");
     assert_snapshot!(show("a: 1\nb: x\u{0}y\nc: 2\n", YAML), @r#"
-    error[piece/syntax]: the control character U+0000 cannot stand here
+    error[piece/syntax]: the control character U+0000 is not allowed here
     --> a:2:5
       |
     2 | b: x�y
@@ -268,7 +268,7 @@ fn bytes_that_are_no_text_are_refused_with_their_place() {
       = help: write it as an escape in double quotes, such as `"\e"`
     "#);
     assert_snapshot!(show("a: \u{1b}[31m\n", YAML), @r#"
-    error[piece/syntax]: the control character U+001B cannot stand here
+    error[piece/syntax]: the control character U+001B is not allowed here
     --> a:1:4
       |
     1 | a: �[31m

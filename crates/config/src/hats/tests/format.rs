@@ -174,7 +174,7 @@ fn keys_about_issues_are_read_and_the_run_says_that_it_does_not_deliver() {
     let keys = "create_pr: true\nworktree: {enabled: true, base_dir: .worktrees, copy_files: [.env]}\nlabels: {enabled: true, prefix: orch}\ndependency: {resolve: true}\nstate: {use_github_labels: true, label_prefix: orch}\n";
     let loaded = Project::new(&format!("{keys}{}", hat(""))).load();
     assert_eq!(listed(&loaded.diagnostics), "");
-    let note = "`create_pr`, `labels` and `dependency` only hold for work on an issue: `saihai run` delivers nothing";
+    let note = "`create_pr`, `labels` and `dependency` only apply to work on an issue: `saihai run` delivers nothing";
     assert_eq!(loaded.notes, [note]);
     let wishes = &loaded.wishes;
     assert_eq!((wishes.worktree, wishes.worktree_root.as_deref()), (Some(true), Some(".worktrees")));

@@ -202,7 +202,7 @@ fn a_preset_of_the_project_wins_and_stands_on_nothing_else() {
     let standing_on = |other: &str| {
         Project::new("preset: own").file("presets/own.yml", &format!("preset: {other}\n{OWN}")).said()
     };
-    insta::assert_snapshot!(standing_on("tdd"), @"error hats/bad-value preset 1:9 the preset `own` cannot stand on another preset (copy what it needs of the other one)");
+    insta::assert_snapshot!(standing_on("tdd"), @"error hats/bad-value preset 1:9 the preset `own` cannot extend another preset (copy the parts it needs from the other preset)");
     assert_eq!(standing_on("own"), "");
     insta::assert_snapshot!(Project::new("preset: tddd").file("presets/mine.yml", OWN).said(), @"error hats/unknown-preset preset 1:9 no preset is named `tddd` (did you mean `tdd`? there is `simple`, `tdd`, `spec-driven` and `mine`)");
     let wrong = Project::new("preset: own").file("presets/own.yml", "hats: {a: {}}").said();

@@ -56,7 +56,7 @@ fn a_trigger_of_several_hats_is_warned_of_and_the_first_hat_wins() {
     warning hats/unreachable hats.a 4:3 no published topic leads to `a` (no hat that can be reached publishes one of its triggers)
     warning hats/shadowed-trigger hats.a.triggers[0] 4:27 `build.done` activates `z` and never `a` (the order in the file decides)
     ");
-    insta::assert_snapshot!(Project::new(&two("\"build.*\"", "\"*.done\", build.done")).said(), @"warning hats/shadowed-trigger hats.a.triggers[0] 4:27 what both `*.done` and `build.*` take activates `z` (the order in the file decides)");
+    insta::assert_snapshot!(Project::new(&two("\"build.*\"", "\"*.done\", build.done")).said(), @"warning hats/shadowed-trigger hats.a.triggers[0] 4:27 a topic that matches both `*.done` and `build.*` activates `z` (the order in the file decides)");
     check(&two("\"*\"", "build.done"), &[]);
     let topics = Project::new(&two("build.done", "build.done")).workflow().topics.unwrap();
     let routes: Vec<String> =

@@ -115,7 +115,7 @@ fn all_errors_of_all_files_are_told_at_once() {
     3 | state: done
       |        ^^^^ not one of them
 
-    error[work/syntax]: the front matter is opened and never closed
+    error[work/syntax]: the front matter is not closed
     --> .saihai/issues/2-b.md:1:1
       |
     1 | ---
@@ -161,7 +161,7 @@ fn all_errors_of_all_files_are_told_at_once() {
       |
     2 | title: "\u0007 "
       |        ^^^^^^^^^
-      = help: write a `# ` heading, or `title:` into its front matter
+      = help: add a `# ` heading, or `title:` to its front matter
 
     error[work/syntax]: this is not valid YAML: while parsing a flow sequence, expected ',' or ']'
     --> .saihai/issues/5-f.md:3:1
@@ -171,11 +171,11 @@ fn all_errors_of_all_files_are_told_at_once() {
 
     error[work/missing-key]: `.saihai/issues/d.md` has no number
     --> .saihai/issues/d.md
-      = help: write `id: 7` into its front matter, or begin the file's name with it: `007-login.md`
+      = help: add `id: 7` to its front matter, or start the file name with it: `007-login.md`
 
     error[work/missing-key]: `.saihai/issues/d.md` has no title
     --> .saihai/issues/d.md
-      = help: write a `# ` heading, or `title:` into its front matter
+      = help: add a `# ` heading, or `title:` to its front matter
     "#);
 }
 

@@ -102,7 +102,7 @@ fn what_is_no_piece_at_all_is_refused() {
     check("", "error piece/bad-type 1:1 the document must be a mapping, but nothing is given");
     check(
         "name: t\nname: u\nmovements: [{name: m, rules: [{condition: c, next: ABORT}]}]",
-        "error piece/duplicate-key 2:1 the key `name` is given twice (keep one of them)",
+        "error piece/duplicate-key 2:1 duplicate key `name` (keep one of them)",
     );
     check(
         "name: t\nmovements: []",
@@ -193,7 +193,7 @@ fn newer_values_are_refused_by_name() {
     );
     check(
         &movement("rules: [{condition: 'when(x)', next: ABORT}]"),
-        "error piece/not-supported 4:25 `when(…)` in a condition is not supported (a plain text that contains it can be written as `ai(\"…\")`)",
+        "error piece/not-supported 4:25 `when(…)` in a condition is not supported (write `ai(\"…\")` for a plain text that contains it)",
     );
     check(
         &format!(

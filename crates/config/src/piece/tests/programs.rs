@@ -91,15 +91,15 @@ fn a_program_that_cannot_be_run_is_refused() {
     check("shell: ' '", "error piece/bad-value 4:12 `shell` must be a line for the shell");
     check(
         "shell: make {checks}",
-        "error piece/bad-value 4:12 `{checks}` must be the whole of `shell` (the setting `checks` lists several commands; add yours there, or write a movement of its own)",
+        "error piece/bad-value 4:12 `{checks}` must be the only content of `shell` (the setting `checks` lists several commands; add yours there, or write a movement of its own)",
     );
     check(
         "shell: echo {task}",
-        "warning piece/unknown-variable 4:12 `{task}` is not filled in: a shell line has no variables of templates",
+        "warning piece/unknown-variable 4:12 `{task}` stays in the line: a shell line has no template variables",
     );
     check(
         "run: [make]\ncwd: ../x",
-        "error piece/unsafe-path 5:10 `../x` is no directory below the working directory (write a relative path without `..`, such as `crates/core`)",
+        "error piece/unsafe-path 5:10 `../x` is not a directory below the working directory (write a relative path without `..`, such as `crates/core`)",
     );
     check(
         "run: [make]\nenv: {'A=B': x}",
@@ -152,7 +152,7 @@ fn exit_codes_are_checked_and_must_all_be_covered() {
     let agent = movement("instruction: Do it.\nrules: [{condition: exit(0), next: COMPLETE}]");
     assert_eq!(
         Project::new(&agent).said(),
-        "error piece/bad-condition 5:25 `exit(0)` speaks of a program, and none is run (such conditions are for movements with `run` or `shell`)",
+        "error piece/bad-condition 5:25 `exit(0)` is about a program, but this movement runs none (such conditions are for movements with `run` or `shell`)",
     );
 }
 
@@ -210,7 +210,7 @@ movements:
     let checks = piece.replace("run: [make, test]", "shell: '{checks}'");
     assert_eq!(
         Project::new(&checks).said(),
-        "error piece/bad-value 9:15 `{checks}` cannot stand in a sub-movement (make it a movement of its own, or name the program)",
+        "error piece/bad-value 9:15 `{checks}` is not allowed in a sub-movement (make it a movement of its own, or name the program)",
     );
 }
 
@@ -287,7 +287,7 @@ fn checks_need_a_way_on() {
     assert_eq!(
         Project::new(&piece).said().lines().next(),
         Some(
-            "error piece/missing-rules 3:11 movement `m` needs a rule `exit(0)` (without `checks` in the settings the movement is left out, and this rule says what follows)"
+            "error piece/missing-rules 3:11 movement `m` needs a rule `exit(0)` (without `checks` in the settings, the run skips the movement and follows this rule)"
         ),
     );
     let alone = movement(&format!("shell: '{{checks}}'\n{RULES}"));

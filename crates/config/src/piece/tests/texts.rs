@@ -133,7 +133,7 @@ fn a_facet_is_an_entry_of_a_map_a_file_or_found_in_the_facet_directories() {
         .file("/p/.takt/facets/knowledge/domain.md", "The domain.")
         .file("/home/me/.takt/facets/knowledge/domain.md", "Shadowed.")
         .file("/home/me/.takt/facets/knowledge/house.md", "The house.");
-    assert_eq!(project.said(), "warning piece/unused-facet 2:31 persona `spare` is used nowhere");
+    assert_eq!(project.said(), "warning piece/unused-facet 2:31 persona `spare` is never used");
     let shown = text(&project);
     assert!(shown.starts_with("You are Ada.\n\n---\n"), "{shown}");
     assert!(
@@ -147,7 +147,7 @@ fn a_facet_is_an_entry_of_a_map_a_file_or_found_in_the_facet_directories() {
 #[test]
 fn a_name_found_nowhere_and_text_outside_a_map_are_refused() {
     let said = |lines: &str| Project::new(&format!("personas: {{coder: X}}\n{}", with_rule(lines))).said();
-    let unused = "\nwarning piece/unused-facet 1:12 persona `coder` is used nowhere";
+    let unused = "\nwarning piece/unused-facet 1:12 persona `coder` is never used";
     let in_order = |lines: &str| {
         let mut lines: Vec<String> = said(lines).lines().map(str::to_owned).collect();
         lines.sort();

@@ -85,16 +85,16 @@ fn everything_wrong_with_a_file_is_told_at_once() {
          file_patterns = \"*.py\"\ncontent_patterns = [\"ok\", \"(\"]\npath_patterns = [\"a{b\"]\n",
     )]);
     insta::assert_snapshot!(lines(&result), @r#"
-    1:8 review/name the name `a b` holds ` ` (a name is made of `a`–`z`, `0`–`9` and `-`)
-    2:15 review/empty `description` says nothing (write at least a word)
-    3:9 review/empty `model` says nothing (`default` is the provider's own)
+    1:8 review/name the name `a b` contains ` ` (a name is made of `a`–`z`, `0`–`9` and `-`)
+    2:15 review/empty `description` is blank (write at least a word)
+    3:9 review/empty `model` is blank (write `default` for the provider's own model)
     4:17 review/schema no output schema is named `scored` (there is `category_classification`, `improvement_suggestions`, `multi_dimensional_analysis`, `scored_issues`, `severity_classified` and `test_gap_assessment`)
     5:1 review/unknown-key unknown key `sytem_prompt` (did you mean `system_prompt`?)
     6:18 review/tool `Bash` cannot be used: a reviewer only reads (use the category `git_read`)
     6:26 review/tool `git_raed` cannot be used: no tool has this name (did you mean `git_read`?)
     7:9 review/bad-value `phase` must be `early`, `main` or `final`, not `Main` (did you mean `main`?)
-    8:11 review/bad-value `timeout` must be between 1 and 86400, not `0` (it counts seconds; left out, it is what `[review]` says)
-    9:13 review/bad-value `max_turns` must be between 1 and 1000, not `1001` (it counts model calls; left out, it is what `[review]` says)
+    8:11 review/bad-value `timeout` must be between 1 and 86400, not `0` (it counts seconds; without it, `[review]` applies)
+    9:13 review/bad-value `max_turns` must be between 1 and 1000, not `1001` (it counts model calls; without it, `[review]` applies)
     11:10 review/bad-type `always` must be `true` or `false`, not text (write `true`)
     12:17 review/bad-type `file_patterns` must be a list of text, not text (write `["*.py"]`)
     13:27 review/regex `(` is not a Python regular expression: missing ), unterminated subpattern at position 0 (patterns are those of Python's `re` module, version 3.13)

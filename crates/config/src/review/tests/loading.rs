@@ -118,7 +118,7 @@ fn two_files_of_one_name_are_both_refused_and_a_built_in_one_stays() {
         ]
     );
     insta::assert_snapshot!(errors(result), @r#"
-    error[review/duplicate]: the name `dup` is given by `.hachimoku/agents/a.toml` and `.saihai/agents/b.toml`: none of them is used
+    error[review/duplicate]: several agents have the name `dup`: `.hachimoku/agents/a.toml` and `.saihai/agents/b.toml`; Saihai uses none of them
     --> .hachimoku/agents/a.toml:1:8
       |
     1 | name = "dup"
@@ -129,7 +129,7 @@ fn two_files_of_one_name_are_both_refused_and_a_built_in_one_stays() {
       |        ----- and here
       = help: give each agent a different name
 
-    error[review/duplicate]: the name `code-reviewer` is given by `.hachimoku/agents/c.toml` and `.hachimoku/agents/d.toml`: none of them is used
+    error[review/duplicate]: several agents have the name `code-reviewer`: `.hachimoku/agents/c.toml` and `.hachimoku/agents/d.toml`; Saihai uses none of them
     --> .hachimoku/agents/c.toml:1:8
       |
     1 | name = "code-reviewer"

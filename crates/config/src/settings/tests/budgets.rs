@@ -74,10 +74,10 @@ fn a_budget_in_tokens_needs_providers_that_report_them() {
     };
     assert_eq!(check(&["claude", "codex", "opencode", "gemini", "openai", "script", "talker"]), "");
     assert_snapshot!(check(&["copilot", "tool"]), @"
-    error[provider/no-tokens]: a budget in `tokens` cannot be kept: `copilot` does not report the tokens of its turns
+    error[provider/no-tokens]: a budget in `tokens` is not possible: `copilot` does not report the tokens of its turns
       = help: give the budget in `turns` or `minutes`
 
-    error[provider/no-tokens]: a budget in `tokens` cannot be kept: `tool` does not report the tokens of its turns
+    error[provider/no-tokens]: a budget in `tokens` is not possible: `tool` does not report the tokens of its turns
       = help: give the budget in `turns` or `minutes`
     ");
 }

@@ -29,8 +29,8 @@ fn movement(keys: &str) -> String {
 #[test]
 fn a_turn_that_may_run_commands_is_warned_of_a_provider_that_lets_it_run_none() {
     assert_snapshot!(said("", &movement("edit: true, provider: gemini")), @"
-    warning[provider/no-commands]: `work` may run commands, and provider `gemini` has none in this mode
-      = help: it edits files and cannot build or test: ask another provider, or `permission_mode: full`
+    warning[provider/no-commands]: `work` may run commands, but provider `gemini` cannot run commands in this mode
+      = help: it edits files, but cannot build or test: use another provider, or `permission_mode: full`
     ");
     for harmless in [
         "edit: false, provider: gemini",
@@ -53,7 +53,7 @@ fn a_provider_that_holds_nobody_to_anything_is_refused_once_for_each_level() {
     ");
     assert_snapshot!(said("", &movement("edit: true, provider: anthropic")), @"
     error[provider/cannot-enforce]: provider `anthropic` cannot enforce `edit`, which `work` requires
-      = help: an API only looks at files: ask another provider, or let the turn only look
+      = help: an API can only read files: use another provider, or make the turn read-only
     ");
     let honest = format!("{mine}honours = [\"readonly\"]\n");
     assert_eq!(said(&honest, &twice), "");
@@ -90,7 +90,7 @@ fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
     let named = "allowed_tools: [Read, mcp__issues__get], provider: claude";
     assert_snapshot!(said("", &movement(named)), @r"
     error[provider/mcp-tool-in-read-only]: `work` is read-only and names `mcp__issues__get`, a tool of an MCP server
-      = help: what such a tool does is not known: let the turn edit, and name only tools that read next to it
+      = help: the effect of such a tool is unknown: let the turn edit, and name no other tools that write
     ");
     assert_eq!(said("", &movement(&format!("edit: true, {named}"))), "");
 }

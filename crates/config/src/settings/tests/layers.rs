@@ -216,7 +216,7 @@ fn wrong_variables_and_flags_are_shown_like_files() {
       | ^^^^^^ `provider`
       = help: did you mean `claude`?
 
-    error[settings/syntax]: this is not valid JSON: a number cannot be written so
+    error[settings/syntax]: this is not valid JSON: invalid number
     --> SAIHAI_PROVIDERS__CLAUDE__ARGS:1:1
       |
     1 | --x

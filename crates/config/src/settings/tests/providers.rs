@@ -388,13 +388,13 @@ fn fallbacks_in_a_circle_are_told_once() {
     // C-10
     let text = "[providers.claude]\nfallback = \"codex\"\n[providers.codex]\nfallback = \"gemini\"\n[providers.gemini]\nfallback = \"codex\"\n[providers.copilot]\nfallback = \"copilot\"\n";
     assert_snapshot!(World::default().user(text).wrong(), @r#"
-    error[settings/fallback-cycle]: fallbacks go in a circle: codex → gemini → codex
+    error[settings/fallback-cycle]: fallbacks form a cycle: codex → gemini → codex
     --> /home/me/.config/saihai/config.toml:6:12
       |
     6 | fallback = "codex"
       |            ^^^^^^^ leads back
 
-    error[settings/fallback-cycle]: fallbacks go in a circle: copilot → copilot
+    error[settings/fallback-cycle]: fallbacks form a cycle: copilot → copilot
     --> /home/me/.config/saihai/config.toml:8:12
       |
     8 | fallback = "copilot"

@@ -26,7 +26,7 @@ fn an_untrusted_project_runs_no_program_and_the_rest_of_its_file_works() {
       |
     3 | program = "agent"
       |           ------- needs trust
-      = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
+      = help: review the file, then run `saihai trust`; `--trust-project` trusts it for one call
     "#);
     assert_snapshot!(refused(&settings, &[Use::Work, Use::Distributed]), @r#"
     error[settings/untrusted]: `.saihai/config.toml` is not trusted, and `work.verify` and `distributed.server` can run programs or send secrets elsewhere
@@ -38,7 +38,7 @@ fn an_untrusted_project_runs_no_program_and_the_rest_of_its_file_works() {
        |
     12 | server = "evil.example:7233"
        |          ------------------- needs trust
-       = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
+       = help: review the file, then run `saihai trust`; `--trust-project` trusts it for one call
     "#);
     assert_snapshot!(refused(&settings, &[Use::Provider("claude")]), @r#"
     error[settings/untrusted]: `.saihai/config.toml` is not trusted, and `providers.claude.args` can run programs or send secrets elsewhere
@@ -46,7 +46,7 @@ fn an_untrusted_project_runs_no_program_and_the_rest_of_its_file_works() {
       |
     6 | args = ["--x"]
       |        ^^^^^^^ needs trust
-      = help: look at the file, then run `saihai trust`; `--trust-project` trusts it for one call
+      = help: review the file, then run `saihai trust`; `--trust-project` trusts it for one call
     "#);
 }
 
@@ -145,8 +145,8 @@ fn what_is_trusted_is_remembered_and_forgotten() {
     trust.record(Path::new("/a/.saihai/config.toml"), b"x");
     trust.record(Path::new("/日本 \"語\"/config.toml"), b"y");
     assert_snapshot!(trust.to_toml(), @r#"
-    # Files of projects that may run programs, and the content they had when they were trusted.
-    # Written by `saihai trust`; a file that has changed since is asked about again.
+    # Project files that may run programs, with the hash of their trusted content.
+    # Written by `saihai trust`. Trust a changed file again.
 
     [files]
     "/a/.saihai/config.toml" = "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"

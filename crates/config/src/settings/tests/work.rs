@@ -119,7 +119,7 @@ fn every_wrong_value_of_work_is_told_with_its_place() {
       |        ^^^^^^ not allowed
       = help: write `repo = "me/tool"`
 
-    error[settings/bad-value]: `api` cannot be `http://example.org`: a token would be sent for everybody to read
+    error[settings/bad-value]: `api` cannot be `http://example.org`: it would send a token without encryption
     --> /home/me/.config/saihai/config.toml:3:7
       |
     3 | api = "http://example.org"

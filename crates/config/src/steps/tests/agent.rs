@@ -42,7 +42,7 @@ fn names_versions_and_directories_are_checked() {
     let project = Project::tailor().agent("/name", json!("Tailor"));
     insta::assert_snapshot!(project.said(), @r"
     error steps/bad-value agent.json:13:11 `Tailor` cannot be the name of an agent (use lower-case letters, digits and `-`, and start with a letter)
-    warning steps/name-differs agent.json:13:11 the agent `Tailor` is in the directory `tailor` (it is asked for by the directory's name)
+    warning steps/name-differs agent.json:13:11 the agent `Tailor` is in the directory `tailor` (use the directory's name to run it)
     ");
     let project = Project::tailor().registry("/version", json!("1.0"));
     insta::assert_snapshot!(project.said(), @"error steps/version steps_registry.json:52:14 `1.0` is not a version (write three numbers, such as `1.0.0`)");
@@ -99,7 +99,7 @@ fn config_json_stands_above_the_agent_and_flags_above_both() {
     let project = project.options(|options| options.max_permission = Some(Permission::ReadOnly));
     assert_eq!(turn(&project.workflow(), "measure").permission, Permission::ReadOnly);
     let broken = Project::tailor().file("config.json", "{");
-    insta::assert_snapshot!(broken.said(), @"error steps/syntax config.json:1:2 this is not valid JSON: a key in double quotes must stand here, but the file ends");
+    insta::assert_snapshot!(broken.said(), @"error steps/syntax config.json:1:2 this is not valid JSON: expected a key in double quotes, but the file ends");
 }
 
 // S-18
@@ -176,11 +176,11 @@ fn what_is_known_and_cannot_be_done_is_refused_by_name_with_the_way_out() {
     ---
     error steps/not-supported steps_registry.json:4:3 `preflightConditions` belongs to a registry of the later format, which has `agentId`
     ---
-    error steps/not-supported steps_registry.json:45:21 a variable that is computed is not supported (compute it before and give it as a parameter)
+    error steps/not-supported steps_registry.json:45:21 computed variables are not supported (compute the value first and pass it as a parameter)
     ---
-    error steps/not-supported agent.json:7:23 the state of `github-project` cannot be looked at (there is `github-issue` and `file`; a program can look at others with `custom`)
+    error steps/not-supported agent.json:7:23 the state of `github-project` cannot be checked (use `github-issue` or `file`; for other states, write a program for `custom`)
     ---
-    error steps/not-supported agent.json:7:23 the state of `api` cannot be looked at (there is `github-issue` and `file`; a program can look at others with `custom`)
+    error steps/not-supported agent.json:7:23 the state of `api` cannot be checked (use `github-issue` or `file`; for other states, write a program for `custom`)
     ---
     error steps/not-supported agent.json:5:15 the handler `handlers/note.ts` is not supported (there is `builtin:log`, `file`, `completion-signal`, `github-issue` and `github-comment`)
     ---
@@ -196,8 +196,8 @@ fn what_no_provider_can_be_held_to_is_told() {
     let sandbox = json!({"network": {"mode": "none"}, "filesystem": {"allowedPaths": ["src"]}});
     let project = Project::tailor().agent("/behavior/sandboxConfig", sandbox.clone());
     insta::assert_snapshot!(project.said(), @r"
-    warning steps/sandbox agent.json:12:7 no provider can be held to `filesystem` of a sandbox (`permissionMode` and `allowedTools` are enforced)
-    warning steps/sandbox agent.json:17:7 no provider can be held to `network` of a sandbox (`permissionMode` and `allowedTools` are enforced)
+    warning steps/sandbox agent.json:12:7 no provider can enforce `filesystem` of a sandbox (`permissionMode` and `allowedTools` are enforced)
+    warning steps/sandbox agent.json:17:7 no provider can enforce `network` of a sandbox (`permissionMode` and `allowedTools` are enforced)
     ");
     let alone =
         |sandbox: saihai_model::Json| Project::tailor().agent("/behavior/sandboxConfig", sandbox).said();

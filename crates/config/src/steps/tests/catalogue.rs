@@ -70,12 +70,12 @@ fn templates_name_the_files_of_a_catalogue() {
 fn what_is_wrong_with_a_catalogue_is_told() {
     insta::assert_snapshot!(catalogue(|catalogue| catalogue["agentId"] = json!("seamstress")).said(), @"
     error steps/agent-id steps_registry.json:2:14 the catalogue is for the agent `seamstress`
-    error steps/prompt-not-found steps_registry.json:5:29 no prompt was found; tried `…/seamstress/prompts/steps/continuation/iterate/f_default.md` (an empty file counts as none)
-    error steps/prompt-not-found steps_registry.json:10:24 no prompt was found; tried `.agent/seamstress/prompts/steps/initial/iterate/f_default.md` (an empty file counts as none)
+    error steps/prompt-not-found steps_registry.json:5:29 no prompt was found; tried `…/seamstress/prompts/steps/continuation/iterate/f_default.md` (an empty file counts as missing)
+    error steps/prompt-not-found steps_registry.json:10:24 no prompt was found; tried `.agent/seamstress/prompts/steps/initial/iterate/f_default.md` (an empty file counts as missing)
     ");
     let misnamed =
         catalogue(|catalogue| catalogue["steps"]["initial.iterate"]["stepId"] = json!("initial.issue"));
-    insta::assert_snapshot!(misnamed.said(), @"error steps/step-id steps_registry.json:13:17 the step `initial.iterate` calls itself `initial.issue`");
+    insta::assert_snapshot!(misnamed.said(), @"error steps/step-id steps_registry.json:13:17 the step `initial.iterate` has the id `initial.issue`");
     let keyword = catalogue(|_| {})
         .agent("/behavior/completionType", json!("keywordSignal"))
         .agent("/behavior/completionConfig", json!({"completionKeyword": "DONE"}));
@@ -235,7 +235,7 @@ fn an_entry_that_no_mode_uses_is_read_all_the_same() {
     insta::assert_snapshot!(said(json!({"stepId": "initial.isue", "address": {"c4": "x"}})), @r"
     note steps/unused-prompt steps_registry.json:10:5 this completion type does not use `initial.issue`
     error steps/unknown-key steps_registry.json:12:9 unknown key `c4` (`address` has the keys `c1`, `c2`, `c3`, `edition` and `adaptation`)
-    error steps/step-id steps_registry.json:14:17 the step `initial.issue` calls itself `initial.isue`
+    error steps/step-id steps_registry.json:14:17 the step `initial.issue` has the id `initial.isue`
     ");
 }
 

@@ -45,12 +45,12 @@ fn closing_by_a_field_is_validated_like_any_other() {
 #[test]
 fn two_fields_that_are_handed_on_under_one_name_are_an_error() {
     let two = of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "order.cloth"]));
-    insta::assert_snapshot!(two, @"error steps/variable-collision steps_registry.json:59:11 the output `cloth` would have two sources (hand on only one of them, or what holds both)");
+    insta::assert_snapshot!(two, @"error steps/variable-collision steps_registry.json:59:11 the output `cloth` would have two sources (pass on only one of them, or the object that contains both)");
     let same = of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "found.cloth"]));
     assert_eq!(same, "");
     let hidden =
         of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "found.summary"]));
-    insta::assert_snapshot!(hidden, @"error steps/variable-collision steps_registry.json:59:11 the output `summary` would have two sources (hand on the key itself, or rename one of them)");
+    insta::assert_snapshot!(hidden, @"error steps/variable-collision steps_registry.json:59:11 the output `summary` would have two sources (pass on the key itself, or rename one of them)");
 }
 
 // A fallback needs a fixed target.
@@ -64,10 +64,10 @@ fn an_intent_that_leads_where_the_reply_says_cannot_be_fallen_back_on() {
         "allowedIntents": ["next", "escalate"], "intentField": "i", "failFast": false, "fallbackIntent": "next"
     });
     insta::assert_snapshot!(of_step("sew", "/structuredGate", jump), @r"
-    error steps/bad-value steps_registry.json:88:27 `jump` leads where the reply says, and this one says nothing (fall back on an intent that leads to one step)
+    error steps/bad-value steps_registry.json:88:27 `jump` needs a target from the reply, and such a reply has none (fall back on an intent that leads to one step)
     warning steps/shadowed steps_registry.json:93:9 `escalate` is not among `allowedIntents`
     ");
-    insta::assert_snapshot!(of_step("sew", "/structuredGate", next), @"error steps/bad-value steps_registry.json:88:27 `next` leads where the reply says, and this one says nothing (fall back on an intent that leads to one step)");
+    insta::assert_snapshot!(of_step("sew", "/structuredGate", next), @"error steps/bad-value steps_registry.json:88:27 `next` needs a target from the reply, and such a reply has none (fall back on an intent that leads to one step)");
     let closing = json!({
         "allowedIntents": ["closing"], "intentField": "i", "failFast": false, "fallbackIntent": "closing"
     });

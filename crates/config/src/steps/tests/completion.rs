@@ -36,13 +36,13 @@ fn an_issue_that_is_waited_for_must_be_named_when_a_run_begins() {
     let project = || done("externalState", issue.clone());
     insta::assert_snapshot!(lowered(&project()), @r#"{"outside":{"does":"issue_state","once":"read_only"}}"#);
     assert_eq!(lowered(&done("issue", json!({}))), lowered(&project()), "it is the usual state");
-    insta::assert_snapshot!(project().given(&[("customer", "Sato")]).said(), @"error steps/missing-parameter agent.json:10:23 the run waits for an issue to be closed, and is about none (add `--issue N`, or give the parameter `issue`)");
+    insta::assert_snapshot!(project().given(&[("customer", "Sato")]).said(), @"error steps/missing-parameter agent.json:10:23 the run waits until an issue is closed, but has no issue (add `--issue N`, or give the parameter `issue`)");
     let about = project().given(&[("customer", "Sato")]);
     let about = about.options(|options| options.issue = saihai_model::IssueNumber::new(12));
     assert_eq!(about.said(), "");
     insta::assert_snapshot!(done("externalState", json!({"targetState": "open", "path": "x"})).said(), @r#"
     error steps/bad-value agent.json:7:7 an issue has no `path` (add `"resourceType": "file"`, or remove it)
-    error steps/bad-value agent.json:8:22 an issue is waited for to be `closed`, not `open`
+    error steps/bad-value agent.json:8:22 the state of an issue can only be `closed`, not `open`
     "#);
 }
 
@@ -82,8 +82,7 @@ fn what_a_type_needs_and_does_not_know_is_told() {
     for resource in ["github-project", "api"] {
         let said = done("externalState", json!({"resourceType": resource})).said();
         let expected = format!(
-            "error steps/not-supported agent.json:7:23 the state of `{resource}` cannot be looked at (there is \
-             `github-issue` and `file`; a program can look at others with `custom`)"
+            "error steps/not-supported agent.json:7:23 the state of `{resource}` cannot be checked (use `github-issue` or `file`; for other states, write a program for `custom`)"
         );
         assert_eq!(said, expected);
     }
@@ -91,7 +90,7 @@ fn what_a_type_needs_and_does_not_know_is_told() {
     error steps/missing-key agent.json:6:25 the state of a file needs `path`
     error steps/bad-value agent.json:8:22 a file `exists` or is `absent`, not `gone`
     ");
-    insta::assert_snapshot!(done("externalState", json!({"resourceType": "file", "path": "../x"})).said(), @"error steps/path-escape agent.json:7:15 `../x` leads out of where the agent works (write a path below it)");
+    insta::assert_snapshot!(done("externalState", json!({"resourceType": "file", "path": "../x"})).said(), @"error steps/path-escape agent.json:7:15 `../x` leads out of the agent's working directory (write a path below it)");
     insta::assert_snapshot!(done("structuredSignal", json!({"signalType": "x", "requiredFields": 1})).said(), @r#"error steps/bad-type agent.json:7:25 `requiredFields` must be a list of text or a mapping, not a whole number (write it in quotes: `"1"`)"#);
     insta::assert_snapshot!(done("stepMachine", json!({"registryPath": "other.json", "entryStep": "quote"})).said(), @r"
     error steps/bad-value agent.json:7:20 `quote` is not `measure` (remove it)
@@ -224,13 +223,13 @@ fn blocks_do_what_their_handlers_say() {
     let issues = json!({"enabled": true, "types": ["bug", "word"],
         "handlers": {"bug": "github-issue", "word": "github-comment"}});
     insta::assert_snapshot!(actions(issues.clone()).said(), @r#"
-    error steps/bad-value agent.json:5:14 the handler `github-issue` needs GitHub, which is off (add `"github": {"enabled": true}` where the agent says what it may reach)
-    error steps/bad-value agent.json:6:15 the handler `github-comment` needs GitHub, which is off (add `"github": {"enabled": true}` where the agent says what it may reach)
+    error steps/bad-value agent.json:5:14 the handler `github-issue` needs GitHub, which is off (add `"github": {"enabled": true}` to `agent.json`, in the later format to `integrations`)
+    error steps/bad-value agent.json:6:15 the handler `github-comment` needs GitHub, which is off (add `"github": {"enabled": true}` to `agent.json`, in the later format to `integrations`)
     "#);
     let allowed = actions(issues).agent("/github", json!({"enabled": true}));
     insta::assert_snapshot!(blocks(&allowed), @r#"{"fence":"action","uses":{"bug":{"do":{"does":"open_issue","once":"look_up_first"}},"word":{"do":{"does":"comment","once":"look_up_first"}}}}"#);
     let wrong = json!({"enabled": true, "types": ["note"], "handlers": {"note": "completion-signal"}});
-    insta::assert_snapshot!(actions(wrong).said(), @"error steps/bad-value agent.json:5:15 a block of type `note` steers no completion (those that do are `project-plan`, `review-result`, `phase-advance` and `complete`)");
+    insta::assert_snapshot!(actions(wrong).said(), @"error steps/bad-value agent.json:5:15 a block of type `note` does not control the completion (these types do: `project-plan`, `review-result`, `phase-advance` and `complete`)");
 }
 
 // A limit without effect is refused, and an unreachable budget is reported in every position.

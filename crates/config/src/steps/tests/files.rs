@@ -17,7 +17,7 @@ fn a_file_that_is_no_json_is_told_by_its_place_and_nothing_else_of_it() {
         Project::tailor().file("steps_registry.json", "{\"steps\": {}").agent("/version", json!("x"));
     insta::assert_snapshot!(project.said(), @r"
     error steps/version agent.json:25:14 `x` is not a version (write three numbers, such as `1.0.0`)
-    error steps/syntax steps_registry.json:1:13 this is not valid JSON: a `,` or `}` must stand here, but the file ends
+    error steps/syntax steps_registry.json:1:13 this is not valid JSON: expected `,` or `}`, but the file ends
     ");
 }
 
@@ -49,7 +49,7 @@ fn a_missing_registry_is_an_error_and_no_empty_one() {
 #[test]
 fn one_key_twice_is_an_error() {
     let project = Project::tailor().file("config.json", r#"{"version": "1.0.0", "version": "1.0.0"}"#);
-    insta::assert_snapshot!(project.said(), @"error steps/duplicate-key config.json:1:22 the key `version` is given twice (keep one of them)");
+    insta::assert_snapshot!(project.said(), @"error steps/duplicate-key config.json:1:22 duplicate key `version` (keep one of them)");
 }
 
 // S-3

@@ -442,9 +442,9 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
     ---
     error steps/bad-value steps_registry.json:131:25 there is no failure pattern `messy`
     ---
-    error steps/not-supported steps_registry.json:132:16 `clean` is asked before a reply, which is not supported (write `postllm`)
+    error steps/not-supported steps_registry.json:132:16 `clean` runs before a reply, which is not supported (write `postllm`)
     ---
-    error steps/not-supported steps_registry.json:122:9 what is asked before a reply is not supported (put it into `postLLMConditions`, or check it before Saihai is started)
+    error steps/not-supported steps_registry.json:122:9 conditions before a reply are not supported (move them to `postLLMConditions`, or check them before you start Saihai)
     ---
     error steps/bad-value steps_registry.json:124:5 the step `sew` never says `closing`
     ---
@@ -460,7 +460,7 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
     ---
     error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: `https://example.com/x.json#/y` is not a file
     ---
-    error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: nothing stands at `/y`
+    error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: nothing exists at `/y`
     ---
     error steps/bad-value steps_registry.json:47:19 the schema `initial.cut` cannot be used: at `/properties/found/properties/cloth/type`: `silk` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`
     ");

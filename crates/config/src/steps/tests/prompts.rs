@@ -46,7 +46,7 @@ fn a_reference_is_a_path_or_three_components() {
 #[test]
 fn a_prompt_falls_back_on_its_own_file_and_then_on_the_directory_for_all() {
     let missing = || Project::tailor().without(MEASURE);
-    insta::assert_snapshot!(missing().said(), @"error steps/prompt-not-found steps_registry.json:16:17 no prompt was found; tried `.agent/tailor/prompts/order/measure/text/f_default.md` (an empty file counts as none)");
+    insta::assert_snapshot!(missing().said(), @"error steps/prompt-not-found steps_registry.json:16:17 no prompt was found; tried `.agent/tailor/prompts/order/measure/text/f_default.md` (an empty file counts as missing)");
     let with_fallback = missing()
         .registry("/steps/measure/prompt/fallback", json!("spare/measure.md"))
         .agent("/prompts/fallbackDir", json!("spares"))
@@ -65,7 +65,7 @@ fn a_prompt_falls_back_on_its_own_file_and_then_on_the_directory_for_all() {
     let forbidden = global.load().diagnostics;
     assert!(forbidden.forbids(true) && !forbidden.forbids(false), "only where strict");
     let nowhere = global.without("spares/order/measure/text/f_default.md");
-    insta::assert_snapshot!(nowhere.said(), @"error steps/prompt-not-found steps_registry.json:16:17 no prompt was found; tried `.agent/tailor/prompts/order/measure/text/f_default.md`, `.agent/tailor/prompts/spare/measure.md`, `.agent/tailor/spares/order/measure/text/f_default.md`, `.agent/tailor/spares/f_default.md` (an empty file counts as none)");
+    insta::assert_snapshot!(nowhere.said(), @"error steps/prompt-not-found steps_registry.json:16:17 no prompt was found; tried `.agent/tailor/prompts/order/measure/text/f_default.md`, `.agent/tailor/prompts/spare/measure.md`, `.agent/tailor/spares/order/measure/text/f_default.md`, `.agent/tailor/spares/f_default.md` (an empty file counts as missing)");
 }
 
 // S-49, case 24
@@ -79,7 +79,7 @@ fn one_bare_file_cannot_stand_in_for_two_prompts() {
     insta::assert_snapshot!(project.said(), @r"
     warning steps/prompt-fallback steps_registry.json:16:17 Using global fallback: .agent/tailor/spares/f_default.md
     warning steps/prompt-fallback steps_registry.json:45:17 Using global fallback: .agent/tailor/spares/f_default.md
-    error steps/fallback-ambiguous steps_registry.json:45:17 `.agent/tailor/spares/f_default.md` would serve two prompts: `order/measure/text/f_default.md` and `order/quote/text/f_default.md` (put a file of its own for each below the fall-back directory)
+    error steps/fallback-ambiguous steps_registry.json:45:17 `.agent/tailor/spares/f_default.md` would serve two prompts: `order/measure/text/f_default.md` and `order/quote/text/f_default.md` (give each its own file in the fallback directory)
     ");
 }
 
@@ -358,7 +358,7 @@ fn a_bare_file_cannot_serve_a_path_and_another_prompt() {
     insta::assert_snapshot!(project.said(), @r"
     warning steps/prompt-fallback steps_registry.json:16:17 Using global fallback: .agent/tailor/spares/f_default.md
     warning steps/prompt-fallback steps_registry.json:46:17 Using global fallback: .agent/tailor/spares/f_default.md
-    error steps/fallback-ambiguous steps_registry.json:46:17 `.agent/tailor/spares/f_default.md` would serve two prompts: `order/measure/text/f_default.md` and `f_default.md` (put a file of its own for each below the fall-back directory)
+    error steps/fallback-ambiguous steps_registry.json:46:17 `.agent/tailor/spares/f_default.md` would serve two prompts: `order/measure/text/f_default.md` and `f_default.md` (give each its own file in the fallback directory)
     ");
 }
 

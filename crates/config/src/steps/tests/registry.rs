@@ -49,7 +49,7 @@ fn ids_iterations_and_answers_are_checked() {
     let project = Project::tailor()
         .registry("/steps/Bad id", json!({"prompt": {"path": "system.md"}, "terminal": true}));
     insta::assert_snapshot!(project.said(), @"error steps/step-id steps_registry.json:5:5 `Bad id` cannot be the id of a step (use lower-case letters, digits, `_`, `.` and `-`, and start with a letter or digit)");
-    insta::assert_snapshot!(of_quote("id", json!("other")), @"error steps/step-id steps_registry.json:42:13 the step `quote` calls itself `other`");
+    insta::assert_snapshot!(of_quote("id", json!("other")), @"error steps/step-id steps_registry.json:42:13 the step `quote` has the id `other`");
     insta::assert_snapshot!(of_quote("iterations", json!({"min": 0})), @"error steps/bad-value steps_registry.json:46:16 `min` must be between 1 and 100000, not `0`");
     insta::assert_snapshot!(of_quote("iterations", json!({"min": 3, "max": 2})), @"error steps/bad-value steps_registry.json:46:16 `max` must be at least `min`, which is 3");
     insta::assert_snapshot!(of_quote("check/responseFormat", json!({"result": "yes|no"})), @"error steps/bad-value steps_registry.json:38:21 `result` of an answer must be `ok|ng`, `pass|fail` or `boolean`, not `yes|no`");
@@ -138,7 +138,7 @@ fn a_json_schema_that_cannot_be_used_is_told_where_it_is_wrong() {
     let height = |property: Json| json!({"type": "object", "properties": {"height": property}});
     assert_eq!(told(height(json!({"type": "string", "pattern": "^[a-z]+$"}))), "");
     insta::assert_snapshot!(told(json!({"type": "nonsense"})), @"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: `nonsense` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
-    insta::assert_snapshot!(told(json!({"type": "array"})), @r#"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: a reply is an object, which this schema does not accept (write `"type": "object"`, with what is wanted under a key of it)"#);
+    insta::assert_snapshot!(told(json!({"type": "array"})), @r#"error steps/bad-value steps_registry.json:8:17 this schema cannot be used: a reply is an object, which this schema does not accept (write `"type": "object"`, with the wanted value under one of its keys)"#);
     insta::assert_snapshot!(told(height(json!({"type": "nonsense"}))), @"error steps/bad-value steps_registry.json:10:21 this schema cannot be used: `nonsense` is not one of the types `array`, `boolean`, `integer`, `null`, `number`, `object` and `string`");
     insta::assert_snapshot!(told(height(json!({"type": "string", "pattern": "("}))), @"error steps/bad-value steps_registry.json:10:24 this schema cannot be used: `(` is not a regular expression");
     // All at once, each at its own location.

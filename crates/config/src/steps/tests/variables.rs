@@ -43,7 +43,7 @@ fn a_variable_nobody_supplies_is_an_error_with_a_suggestion() {
     insta::assert_snapshot!(nothing.given(&[("customer", "Sato")]).said(), @r"
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 `{uv-phase}` has no value in this agent (only `phaseCompletion` has phases)
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:12 `{uv-max_checks}` has no value in this agent (only `checkBudget` has a number of checks)
-    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:28 `{uv-issue_number}` has no value in this agent (the run is about no issue: add `--issue N`)
+    error steps/unknown-variable prompts/order/quote/text/f_default.md:1:28 `{uv-issue_number}` has no value in this agent (the run has no issue: add `--issue N`)
     error steps/unknown-variable prompts/order/quote/text/f_default.md:1:46 `{uv-answer}` has no value in this agent (only a step with a `gate` has an answer)
     ");
     insta::assert_snapshot!(quote("{uv-} {uv-a b}").said(), @r"
@@ -170,7 +170,7 @@ fn inputs_are_written_in_three_forms_and_split_at_the_last_dot() {
     assert_eq!(sent(&dotted), "<initial.issue.height>");
     let wrong = json!({"x": {"from": "height"}, "y": {"form": "measure.height"}, "measure.note": false});
     insta::assert_snapshot!(quote("").file(QUOTE, "x").registry("/steps/quote/inputs", wrong).said(), @r"
-    error steps/bad-value steps_registry.json:43:25 `measure.note` must be `true` or a mapping (remove it where it is not used)
+    error steps/bad-value steps_registry.json:43:25 `measure.note` must be `true` or a mapping (remove it if it is not used)
     error steps/bad-value steps_registry.json:45:19 `height` names no output of a step (write `STEP.KEY`, such as `measure.height`)
     error steps/bad-value steps_registry.json:47:9 `y` names no output of a step (write `STEP.KEY`, such as `measure.height`)
     error steps/unknown-key steps_registry.json:48:11 unknown key `form` (did you mean `from`?)
@@ -181,7 +181,7 @@ fn inputs_are_written_in_three_forms_and_split_at_the_last_dot() {
 #[test]
 fn an_input_must_come_before_its_user() {
     let inputs = |value| Project::tailor().registry("/steps/measure/inputs", value);
-    insta::assert_snapshot!(inputs(json!({"quote.price": true})).said(), @r#"warning steps/input-not-always-there steps_registry.json:7:9 step `quote` does not run before step `measure` on every way (add `"onMissing": "skip"`, or a `default`)"#);
+    insta::assert_snapshot!(inputs(json!({"quote.price": true})).said(), @r#"warning steps/input-not-always-there steps_registry.json:7:9 step `quote` does not run before step `measure` on every path (add `"onMissing": "skip"`, or a `default`)"#);
     insta::assert_snapshot!(inputs(json!({"nobody.price": true})).said(), @"error steps/unknown-step steps_registry.json:7:9 step `nobody` does not exist");
     assert_eq!(inputs(json!({"quote.price": {"required": false}})).said(), "");
     let typo = Project::tailor().registry("/steps/quote/inputs", json!({"measure.heigth": true}));
@@ -190,14 +190,14 @@ fn an_input_must_come_before_its_user() {
         .dropping("steps_registry.json", "/steps/quote/check")
         .registry("/steps/quote/terminal", json!(true))
         .registry("/steps/measure/inputs", json!({"quote.price": true}));
-    insta::assert_snapshot!(endless.said(), @"error steps/input-never-there steps_registry.json:7:9 step `quote` never runs before step `measure` (let it come before, or make the input optional)");
+    insta::assert_snapshot!(endless.said(), @"error steps/input-never-there steps_registry.json:7:9 step `quote` never runs before step `measure` (run it earlier, or make the input optional)");
 }
 
 // S-8, S-51
 #[test]
 fn declared_variables_must_be_used_and_can_be_given() {
     let declares = |names: saihai_model::Json| quote("{uv-shop}").registry("/steps/quote/variables", names);
-    insta::assert_snapshot!(declares(json!(["uv-shop", "customer"])).said(), @"warning steps/unused-variable steps_registry.json:52:9 the variable `customer` is used nowhere in this step");
+    insta::assert_snapshot!(declares(json!(["uv-shop", "customer"])).said(), @"warning steps/unused-variable steps_registry.json:52:9 the variable `customer` is not used in this step");
     assert_eq!(sent(&declares(json!(["shop"])).given(&[("customer", "x"), ("shop", "Ginza")])), "Ginza");
     assert_eq!(sent(&declares(json!(["shop"]))), "(the shop)", "whoever only looks need not give it");
     insta::assert_snapshot!(declares(json!(["shop"])).given(&[("customer", "x")]).said(), @"error steps/unknown-variable steps_registry.json:51:9 the variable `shop` has no value (give it with `--set shop=VALUE`)");
@@ -259,7 +259,7 @@ fn custom_variables_are_written_without_a_prefix() {
     let computed = json!([{"name": "x", "source": "computed"}, {"name": "missing", "source": "parameter", "required": true}]);
     let project = quote("{x} {missing}").registry("/steps/quote/customVariables", computed);
     insta::assert_snapshot!(project.said(), @r"
-    error steps/not-supported steps_registry.json:45:21 a variable that is computed is not supported (compute it before and give it as a parameter)
+    error steps/not-supported steps_registry.json:45:21 computed variables are not supported (compute the value first and pass it as a parameter)
     error steps/unknown-variable steps_registry.json:48:19 nothing supplies `missing` from `parameter` (declare it in `parameters` of `agent.json`)
     ");
 }
@@ -271,8 +271,8 @@ fn a_role_can_use_what_is_known_before_the_run() {
     assert_eq!(turn(&workflow, "quote").persona, Some("You serve Sato as tailor.".into()));
     let late = Project::tailor().file("prompts/system.md", "{uv-iteration} {uv-measure_height}");
     insta::assert_snapshot!(late.said(), @r"
-    error steps/unknown-variable prompts/system.md:1:1 `{uv-iteration}` has no value yet where a role is given (a role can use parameters; move the rest into a prompt)
-    error steps/unknown-variable prompts/system.md:1:16 `{uv-measure_height}` has no value yet where a role is given (a role can use parameters; move the rest into a prompt)
+    error steps/unknown-variable prompts/system.md:1:1 `{uv-iteration}` has no value in a role (a role can use parameters; move the rest into a prompt)
+    error steps/unknown-variable prompts/system.md:1:16 `{uv-measure_height}` has no value in a role (a role can use parameters; move the rest into a prompt)
     ");
 }
 
@@ -288,9 +288,9 @@ fn a_custom_variable_comes_from_where_it_says() {
     assert!(!optional.load().needs_task);
     let unused = json!([{"name": "issue", "source": "github", "required": true}, {"name": "input", "source": "stdin"}]);
     insta::assert_snapshot!(custom("Quote.", unused).said(), @r"
-    warning steps/unused-variable steps_registry.json:44:19 the variable `issue` is used nowhere in this step
+    warning steps/unused-variable steps_registry.json:44:19 the variable `issue` is not used in this step
     error steps/unknown-variable steps_registry.json:44:19 nothing supplies `issue` from `github` (add `--issue N`)
-    warning steps/unused-variable steps_registry.json:49:19 the variable `input` is used nowhere in this step
+    warning steps/unused-variable steps_registry.json:49:19 the variable `input` is not used in this step
     ");
     let output = json!([{"name": "measure_height", "source": "parameter", "required": true}]);
     insta::assert_snapshot!(custom("{measure_height}", output).said(), @"error steps/unknown-variable steps_registry.json:44:19 nothing supplies `measure_height` from `parameter` (declare it in `parameters` of `agent.json`)");

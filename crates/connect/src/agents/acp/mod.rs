@@ -49,8 +49,8 @@ impl AgentProgram for Acp {
         if !settings.can_enforce(ask.permission) {
             let (level, provider) = (ask.permission.name(), &ask.provider);
             let words = format!(
-                "nothing is known to hold the agent of `{provider}` to `{level}`; if it asks before it acts, say so \
-                 with `honours` in its settings"
+                "the agent of `{provider}` is not known to enforce `{level}`; if it asks before it acts, set \
+                 `honours` in its settings"
             );
             return Err(failure(FailureClass::BadRequest, &words));
         }
@@ -272,7 +272,7 @@ impl AcpClient {
     /// model never learns of it.
     fn continue_without(&mut self, tool: &str) -> ListenerStep {
         if self.continuations == CONTINUATIONS {
-            let words = format!("the agent stopped whenever it was refused a tool, last `{tool}`");
+            let words = format!("the agent stopped each time Saihai refused a tool, last `{tool}`");
             return self.failed(failure(FailureClass::BadRequest, &words));
         }
         self.continuations += 1;

@@ -160,7 +160,7 @@ fn a_level_is_given_only_to_agents_that_ask() {
     check(&settings("opencode", &["acp"], &[]), [false, false, true]);
     check(&settings("opencode", &["acp"], &["readonly"]), [true, false, true]);
     let refused = Acp.invocation(&ask(), &settings("opencode", &["acp"], &[])).unwrap_err();
-    insta::assert_snapshot!(refused.message, @"nothing is known to hold the agent of `p` to `readonly`; if it asks before it acts, say so with `honours` in its settings");
+    insta::assert_snapshot!(refused.message, @"the agent of `p` is not known to enforce `readonly`; if it asks before it acts, set `honours` in its settings");
 }
 
 fn continued() -> Ask {

@@ -108,7 +108,7 @@ fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
         let asked = Ask { permission, tools: tools(&["Read", "mcp__issues__get"]), ..ask() };
         Claude.invocation(&asked, &settings()).err().map(|failure| failure.message)
     };
-    assert_snapshot!(named(Permission::ReadOnly).unwrap(), @"a read-only turn cannot have `mcp__issues__get`: what a tool of an MCP server does is not known; let the turn edit, and name no tool that writes");
+    assert_snapshot!(named(Permission::ReadOnly).unwrap(), @"a read-only turn cannot have `mcp__issues__get`: the effect of an MCP tool is unknown; let the turn edit, and name no tool that writes");
     assert_eq!([EDIT_ONLY, EDIT, Permission::Full].map(named), [None, None, None]);
 }
 
@@ -291,7 +291,7 @@ fn a_process_that_may_do_more_than_was_asked_is_ended() {
     };
     let init = |mode: &str, tools: &str| init_of(&ask(), mode, tools);
     assert_eq!(init("default", r#""Read","Glob""#), None);
-    assert_snapshot!(init("bypassPermissions", "").unwrap(), @"bad_request: claude works in permission mode `bypassPermissions`, not `default` as it was asked to");
+    assert_snapshot!(init("bypassPermissions", "").unwrap(), @"bad_request: claude uses permission mode `bypassPermissions` instead of `default`");
     assert_snapshot!(init("default", r#""Read","Write""#).unwrap(), @"bad_request: claude has the tool `Write`, which this turn must not have");
     let editing = Ask { permission: EDIT, tools: tools(&["Read"]), ..ask() };
     assert_eq!(init_of(&editing, "acceptEdits", r#""Read","Agent""#), None);

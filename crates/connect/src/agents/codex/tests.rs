@@ -50,7 +50,7 @@ fn every_level_is_a_sandbox() {
 fn edits_without_commands_are_refused() {
     let asked = Ask { permission: Permission::Edit { commands: false }, ..ask() };
     let failure = Codex.invocation(&asked, &settings()).unwrap_err();
-    assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: codex cannot be held to `edit-only`: it reads and writes files by commands; allow commands with `edit`, or use another provider");
+    assert_snapshot!(format!("{}: {}", failure.class.name(), failure.message), @"bad_request: codex cannot enforce `edit-only`: it reads and writes files by commands; allow commands with `edit`, or use another provider");
     assert!(!settings().can_enforce(asked.permission));
 }
 

@@ -57,7 +57,7 @@ fn a_prompt_can_be_the_last_argument_as_long_as_it_fits() {
     assert_eq!((invocation.input.as_str(), invocation.files.len()), ("", 0));
     let refused = |prompt: &str| CommandAgent.invocation(&asked(prompt), &with).unwrap_err().message;
     assert_snapshot!(refused(&"x".repeat(131_072)), @"prompt is 131088 bytes, p takes 131071");
-    assert_snapshot!(refused("a\0b"), @"the prompt holds a zero byte, and p takes it as an argument");
+    assert_snapshot!(refused("a\0b"), @"the prompt contains a zero byte, which p cannot take in an argument");
 }
 
 // C-54

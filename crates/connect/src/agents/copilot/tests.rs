@@ -163,7 +163,7 @@ fn success_takes_an_end_an_answer_and_a_clean_exit() {
     crashed: copilot answered nothing (exit code 0)
     session: s
     ");
-    insta::assert_snapshot!(said(r#"{"type":"result","exitCode":1}"#, "boom\n", 1), @"crashed: copilot failed and did not say why (exit code 1): boom");
+    insta::assert_snapshot!(said(r#"{"type":"result","exitCode":1}"#, "boom\n", 1), @"crashed: copilot failed without a reason (exit code 1): boom");
 }
 
 // C-66, C-28

@@ -86,7 +86,7 @@ fn a_turn_is_refused_where_its_policy_could_not_be_named() {
             Gemini.invocation(&Ask { permission, scratch: scratch.clone(), ..ask() }, &settings());
         invocation.err().map(|failure| format!("{}: {}", failure.class.name(), failure.message))
     };
-    insta::assert_snapshot!(refused(Permission::ReadOnly).unwrap(), @"bad_request: gemini cannot be held to `readonly` here: it takes the comma in `/a,b/scratch` for the end of a path; use a directory without one");
+    insta::assert_snapshot!(refused(Permission::ReadOnly).unwrap(), @"bad_request: gemini cannot enforce `readonly` here: it splits the path `/a,b/scratch` at the comma; use a directory without a comma");
     assert_eq!(refused(Permission::Full), None, "a turn that may do everything has no policy");
 }
 
@@ -94,14 +94,14 @@ fn a_turn_is_refused_where_its_policy_could_not_be_named() {
 #[test]
 fn a_version_that_does_not_know_or_understand_policies_is_refused() {
     let unknown = "Unknown argument: policy\nUsage: gemini [options] [command]\n";
-    insta::assert_snapshot!(said("", unknown, 1), @"bad_request: this version of gemini is too old: it has no `--policy`, without which nothing holds it to `readonly`; install version 0.61.0 or newer: npm install -g @google/gemini-cli");
+    insta::assert_snapshot!(said("", unknown, 1), @"bad_request: this version of gemini is too old: it has no `--policy`, which enforces `readonly`; install version 0.61.0 or newer: npm install -g @google/gemini-cli");
     let mut listener = Gemini.listener(&ask(), &settings());
     let mut next = |line: &str| match listener.complaint(line, &mut |_| ()) {
         ListenerStep::Abort(failure) => failure.message,
         next @ (ListenerStep::GoOn | ListenerStep::Say(_) | ListenerStep::Done) => format!("{next:?}"),
     };
     let id = unique_id(&ask());
-    insta::assert_snapshot!(next(&format!("[USER] Policy file error in policy-{id}.toml:\n")), @"gemini did not understand the policy that holds it to `readonly`; Saihai was tried with version 0.61.0");
+    insta::assert_snapshot!(next(&format!("[USER] Policy file error in policy-{id}.toml:\n")), @"gemini rejected the policy that enforces `readonly`; Saihai was tested with version 0.61.0");
     assert_eq!(next("[ADMIN] Policy file error in ours.toml:\n"), "GoOn");
 }
 
@@ -210,8 +210,8 @@ fn thoughts_are_output_that_only_the_total_counts() {
 #[test]
 fn a_success_without_a_request_is_none() {
     let nothing = r#"{"type":"result","status":"success","stats":{"input_tokens":0,"output_tokens":0}}"#;
-    insta::assert_snapshot!(said(nothing, "", 0), @"bad_request: gemini ended without asking its model: the prompt is too long for the model, or is nothing but a command of gemini itself");
-    insta::assert_snapshot!(said(r#"{"type":"message","role":"user","content":"word wo"#, "", 0), @"crashed: gemini ended before it had printed everything, and its answer is lost; so it does where a prompt is long and its model answers at once, or where it is too long for the model (exit code 0)");
+    insta::assert_snapshot!(said(nothing, "", 0), @"bad_request: gemini ended without asking its model: the prompt is too long for the model, or is only a command of gemini");
+    insta::assert_snapshot!(said(r#"{"type":"message","role":"user","content":"word wo"#, "", 0), @"crashed: gemini ended before it printed its answer, which is lost; this happens if a prompt is too long for the model, or if the model answers a long prompt at once (exit code 0)");
 }
 
 const DONE: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":3,"output_tokens":1}}"#;

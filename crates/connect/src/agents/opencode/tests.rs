@@ -215,7 +215,7 @@ fn a_wait_of_its_own_has_an_end_and_is_a_rate_limit() {
     assert_eq!(listener.pause(), None, "it was answered");
     listener.complaint(refused, &mut |_: Progress| ());
     let answer = listener.end(&ProcessEnd { exit: ProcessExit::Signal(15), complaints: refused.to_owned() });
-    insta::assert_snapshot!(shown(&answer), @"rate_limited: opencode waits for its provider without a word: slow down");
+    insta::assert_snapshot!(shown(&answer), @"rate_limited: opencode waits for its provider without output: slow down");
 }
 
 // C-64, Connections case 6: the warning invalidates a reply even after the end of the turn.

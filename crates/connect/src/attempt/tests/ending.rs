@@ -47,7 +47,7 @@ async fn silence_is_suspended_while_a_tool_is_at_work() {
         clock.advance(Millis::seconds(1));
     };
     let (answer, ()) = tokio::join!(stage.answer(script), act);
-    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without output (spent 1)");
 }
 
 // C-36: a program that prints whole messages only is alive while it receives one.
@@ -76,7 +76,7 @@ async fn a_silent_agent_that_is_sent_data_is_not_ended() {
         address.port()
     );
     let answer = stage.answer(&listen).await;
-    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 2s without a word (spent 1)");
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 2s without output (spent 1)");
     let said = "piece ".repeat(10) + "end";
     assert_eq!(answer.unwrap_err().said, Some(said), "it was silent for five seconds before");
     sender.join().unwrap();
@@ -140,7 +140,7 @@ async fn an_ask_may_say_how_long_silence_lasts() {
     stage.silence = Some(Millis::seconds(5));
     let script = "echo text begun; exec sleep 1000";
     let answer = stage.answer_while(script, 1, async || clock.advance(Millis::seconds(5))).await;
-    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 5s without a word (spent 1)");
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 5s without output (spent 1)");
 }
 
 // C-36: zero in the settings means no limit, and an agent that need not print anything has none.

@@ -42,7 +42,7 @@ async fn nothing_in_a_prompt_or_a_model_is_ever_executed() {
 async fn a_model_that_looks_like_an_argument_is_refused_before_anything_is_started() {
     let mut stage = Stage::new();
     stage.settings.model = Some("--auto".into());
-    assert_snapshot!(told(&stage.answer("touch x").await), @"bad_request: the model `--auto` begins with `-`, and could be taken for an argument");
+    assert_snapshot!(told(&stage.answer("touch x").await), @"bad_request: the model `--auto` starts with `-` and could be read as an argument");
     assert!(!stage.path().join("x").exists());
 }
 
@@ -78,5 +78,5 @@ async fn an_agent_that_never_reads_its_input_is_ended_by_its_silence() {
             clock.advance(Millis::seconds(15 * 60));
         })
         .await;
-    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without a word (spent 1)");
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 15m without output (spent 1)");
 }

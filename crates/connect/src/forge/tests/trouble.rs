@@ -104,17 +104,17 @@ async fn an_answer_that_cannot_be_understood_names_the_field() {
     };
     check(
         r#"{"number": 7, "title": 5, "state": "open"}"#,
-        "the answer about issue #7 cannot be understood at `title`: invalid type: integer `5`, expected a string at line 1 column 24",
+        "cannot parse the answer about issue #7 at `title`: invalid type: integer `5`, expected a string at line 1 column 24",
     )
     .await;
     check(
         r#"{"number": 7, "title": "a", "state": "open", "labels": [{"nam": "x"}]}"#,
-        "the answer about issue #7 cannot be understood at `labels[0]`: missing field `name` at line 1 column 68",
+        "cannot parse the answer about issue #7 at `labels[0]`: missing field `name` at line 1 column 68",
     )
     .await;
     check(
         r#"{"number": 0, "title": "a", "state": "open"}"#,
-        "the answer about issue #7 cannot be understood at `number`: `0` is not the number of an issue",
+        "cannot parse the answer about issue #7 at `number`: `0` is not the number of an issue",
     )
     .await;
 }
@@ -124,7 +124,7 @@ async fn an_answer_without_an_end_is_left_at_a_bound() {
     let (answer, requests) = looked(Wrong::Endless).await;
     assert_eq!(
         answer.expect_err("too much").to_string(),
-        "the answer about issue #7 cannot be understood at `.`: it is too large"
+        "cannot parse the answer about issue #7 at `.`: it is too large"
     );
     assert_eq!(requests, 1);
 }

@@ -75,7 +75,7 @@ async fn what_is_no_stream_of_events_is_said_to_be_none() {
     assert_eq!(before, "crashed: `");
     assert_eq!(
         after.split_once('/').unwrap().1,
-        "chat/completions` answers with text/html and not with a stream of events; is `base_url` right?"
+        "chat/completions` answers with text/html instead of a stream of events; check `base_url`"
     );
     let error = refusal(
         "200 OK",
@@ -171,7 +171,7 @@ async fn a_secret_in_a_file_is_not_sent() {
 async fn what_can_never_be_answered_is_not_sent() {
     let mut world = World::new(Openai);
     let ask = Ask { permission: Permission::Edit { commands: true }, ..world.ask() };
-    assert_snapshot!(world.told(Vec::new(), ask).await, @"bad_request: `it` can only look: permission `edit` cannot be given there");
+    assert_snapshot!(world.told(Vec::new(), ask).await, @"bad_request: `it` is read-only: it cannot have permission `edit`");
     world.settings.max_prompt = Some(7);
     assert_snapshot!(world.told(Vec::new(), world.ask()).await, @"bad_request: prompt is 8 bytes, it takes 7");
     world.settings.max_prompt = None;

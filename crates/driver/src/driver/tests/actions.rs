@@ -110,7 +110,7 @@ async fn nothing_is_written_outside_the_working_directory() {
     for (name, error) in names.iter().zip(&errors) {
         assert!(error.starts_with(&format!("cannot write `{name}`: ")), "{name}: {error}");
     }
-    assert!(errors[0].ends_with("its name leads elsewhere"), "{}", errors[0]);
+    assert!(errors[0].ends_with("its path is not valid"), "{}", errors[0]);
     assert!(errors[2].contains("a link"), "{}", errors[2]);
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
     let project = Project::new();
@@ -138,7 +138,7 @@ async fn an_action_that_cannot_be_done_says_why() {
     .await;
     assert_eq!(
         results[0],
-        json!({"success": false, "error": "cannot write `output.md`: there is no mode `delete`, only `append` and `write`"})
+        json!({"success": false, "error": "cannot write `output.md`: unknown mode `delete`: use `append` or `write`"})
     );
     assert_eq!(results[1]["success"], json!(false));
     assert_eq!(
@@ -171,8 +171,7 @@ async fn after_a_crash_what_may_have_been_appended_is_reported_and_not_repeated(
         json!(run.iterations().unwrap()[0].action_results),
         json!([{
             "success": false,
-            "error": "cannot write `output.md`: whether it was done before the run was interrupted is unknown; \
-                      it is not done again",
+            "error": "cannot write `output.md`: it is unknown if this was done before the interruption; Saihai does not repeat it",
         }])
     );
     assert_eq!(run.state.name(), "completed", "and the run goes on");

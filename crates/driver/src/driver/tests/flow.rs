@@ -268,7 +268,10 @@ async fn an_edited_frozen_workflow_is_refused() {
     frozen.limits.rounds = Some(99);
     std::fs::write(&path, serde_json::to_vec(&frozen).unwrap()).unwrap();
     let error = project.resume(go_on()).map(drop).unwrap_err().to_string();
-    assert!(error.ends_with("workflow.json`:1: it is not the workflow the run was started with"), "{error}");
+    assert!(
+        error.ends_with("workflow.json`:1: it differs from the workflow at the start of the run"),
+        "{error}"
+    );
 }
 
 // T-18

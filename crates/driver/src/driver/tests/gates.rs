@@ -75,7 +75,7 @@ async fn an_answer_that_comes_too_late_is_refused_and_the_run_goes_on_as_if_it_w
     let before = project.journal();
     let at = |seconds| crate::Clock::starting_at(crate::testing::BEGINNING.plus(Millis::seconds(seconds)));
     let late = crate::answer(&project.last(), GateAnswer::Yes(None), at(61)).await.unwrap_err();
-    assert_eq!(late.to_string(), "the time to answer at `ask` is over, which counts as `no`");
+    assert_eq!(late.to_string(), "the gate `ask` timed out and counts as declined");
     assert_eq!((late.exit_code(), project.journal()), (2, before), "nothing is recorded");
     let resume = |seconds| {
         let connections = saihai_connect::Connections::default();
@@ -97,11 +97,11 @@ async fn an_answer_nobody_asked_for_or_of_the_wrong_form_is_refused() {
     assert_eq!(refused(GateAnswer::Yes(None)).await.to_string(), "this gate takes a text");
     assert_eq!(refused(GateAnswer::Text(String::new())).await.to_string(), "the answer is empty");
     let long = refused(GateAnswer::Text("あいうえおか".to_owned())).await;
-    assert_eq!(long.to_string(), "the answer has 6 characters; at most 5 are taken");
+    assert_eq!(long.to_string(), "the answer has 6 characters; the maximum is 5");
     assert_eq!((long.exit_code(), project.journal()), (2, before));
     crate::answer(&project.last(), GateAnswer::Text("あいうえお".to_owned()), clock()).await.unwrap();
     let twice = refused(GateAnswer::Text("x".to_owned())).await;
-    assert_eq!(twice.to_string(), "run `20260206-085600-make-it-so` is answered already");
+    assert_eq!(twice.to_string(), "run `20260206-085600-make-it-so` is already answered");
     let (finish, _) = drive(project.resume(go_on()).unwrap(), DriveOptions::default()).await;
     assert_eq!(finish.unwrap().exit_code(), 0);
     let asked = String::from_utf8(project.journal()).unwrap();
@@ -137,7 +137,7 @@ async fn a_driver_that_stays_goes_on_with_the_answer_it_is_told() {
     assert_eq!(finish.unwrap().exit_code(), 0);
     assert_eq!(
         log.0[11..13],
-        ["warning an answer came for `ask.1.1.9`, which is not open", "11 answered ask.1.1.1"]
+        ["warning ignored an answer for `ask.1.1.9`: the gate is not open", "11 answered ask.1.1.1"]
     );
 }
 

@@ -168,7 +168,7 @@ async fn an_altered_or_missing_blob_is_refused_before_anything_is_written() {
     std::fs::write(&blob, long.replacen("long", "wrong", 1)).unwrap();
     check("its blob has 50001 bytes instead of 50000");
     std::fs::write(&blob, long.replacen('l', "L", 1)).unwrap();
-    check("its blob is not what was written");
+    check("its blob was changed");
     std::fs::remove_file(&blob).unwrap();
     check("its blob is missing");
 }
@@ -185,7 +185,7 @@ async fn a_torn_append_is_dropped_with_one_warning_when_the_run_is_resumed() {
     assert_eq!(finish.unwrap().exit_code(), 0);
     let shown = log.0[0].replace(&project.root.path().display().to_string(), "");
     assert!(
-        shown.starts_with("warning `/.saihai/runs/20260206-085600-make-it-so/journal.ndjson`: the last append was never finished; dropped "),
+        shown.starts_with("warning `/.saihai/runs/20260206-085600-make-it-so/journal.ndjson`: the last append is incomplete; dropped "),
         "{shown}"
     );
     assert!(shown.ends_with(" bytes from line 12 on"), "{shown}");

@@ -128,7 +128,7 @@ fn blocks_their_results_and_their_errors_are_told() {
         warnings: vec!["the `action` block on line 2 is no JSON".to_owned()],
         ..Reading::default()
     };
-    let failure = Failure::new(FailureClass::Refused, "cannot write `../x`: its name leads elsewhere");
+    let failure = Failure::new(FailureClass::Refused, "cannot write `../x`: its path is not valid");
     let told = summary(vec![
         work(1),
         said(Replied { reading, ..reply(1, "done") }),
@@ -142,7 +142,7 @@ fn blocks_their_results_and_their_errors_are_told() {
         json!([{"type": "note", "content": "", "metadata": {"who": "me"}}])
     );
     assert_eq!(told.errors, ["the `action` block on line 2 is no JSON"]);
-    let error = Some("cannot write `../x`: its name leads elsewhere".to_owned());
+    let error = Some("cannot write `../x`: its path is not valid".to_owned());
     assert_eq!(told.action_results, [ActionResult { success: false, result: None, error }]);
 }
 

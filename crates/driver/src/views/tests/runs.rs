@@ -86,13 +86,13 @@ async fn a_run_is_found_by_its_id_a_unique_beginning_or_last() {
     assert_eq!(runs.find(first).unwrap().id(), first);
     assert_eq!(runs.find("20260206-085600-make-it-so-").unwrap().id(), format!("{first}-2"));
     let check = |name: &str, expected: &str| assert_eq!(runs.find(name).unwrap_err().to_string(), expected);
-    check("2026", &format!("`2026` could be any of `{first}-2`, `{first}`"));
+    check("2026", &format!("`2026` is ambiguous: it matches `{first}-2`, `{first}`"));
     check("nope", "there is no run `nope`");
     check("", "there is no run ``");
     check("../runs", "there is no run `../runs`");
     // U-3: by the beginning of the name after the time, too.
     assert_eq!(runs.find("make-it-so-2").unwrap().id(), format!("{first}-2"));
-    check("make", &format!("`make` could be any of `{first}-2`, `{first}`"));
+    check("make", &format!("`make` is ambiguous: it matches `{first}-2`, `{first}`"));
     let named = |id: &str| runs.find(id).unwrap().short_name();
     assert_eq!(named(&format!("{first}-2")), "last");
     // Its id begins the other one, so it is typed whole.
@@ -140,7 +140,7 @@ fn a_run_with_an_empty_journal_counts_for_nothing() {
     std::fs::File::create_new(run.journal()).unwrap();
     assert_eq!(runs.named("").unwrap().len(), 0);
     let why =
-        "20260206-085600-issue-7 journal.ndjson`:1: the run never began: its first append was not finished";
+        "20260206-085600-issue-7 journal.ndjson`:1: the run never started: its first append is incomplete";
     assert_eq!(states(&runs), [why]);
     // The owner is about to write the journal.
     let lock = run.lock().unwrap();

@@ -293,7 +293,7 @@ fn github_never_cuts_off_what_a_change_does_to_its_own_review() {
     let lines: Vec<&str> = text.lines().take_while(|line| !line.contains("important")).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     ::warning title=about the review (1)::the reviewed change touches `.saihai/config.toml`
-    ::warning title=suppressed by this very change (1)::critical src/load.rs:5 style: It leaks. (suppressed at src/load.rs:4: the name is from the format)
+    ::warning title=suppressed by this change (1)::critical src/load.rs:5 style: It leaks. (suppressed at src/load.rs:4: the name is from the format)
     ::warning title=not reviewed (12)::10.py: size%0A11.py: size%0A12.py: size%0A13.py: size%0A14.py: size%0A15.py: size%0A16.py: size%0A17.py: size%0A18.py: size%0A19.py: size%0Aand 2 more
     ");
     assert!(text.contains("\n::notice title=not reviewed (1)::logo.png: binary\n"), "{text}");

@@ -139,7 +139,7 @@ fn what_is_not_paid_for_is_not_begun() {
     );
     insta::assert_snapshot!(results(&told), @r#"
     {"agent":"first","assessments":1,"cached":false,"findings":1,"status":"success"}
-    {"agent":"second","assessments":0,"cached":false,"class":"budget","findings":0,"message":"it was not asked: what is left of the budget does not pay for it","status":"error"}
+    {"agent":"second","assessments":0,"cached":false,"class":"budget","findings":0,"message":"it was not asked: the rest of the budget is too small","status":"error"}
     "#);
     assert_eq!(project.journal().asked().len(), 1);
 }

@@ -122,8 +122,8 @@ fn what_is_unknown_or_out_of_range_is_refused_with_its_place_and_what_would_be_r
         = help: known are `claude`, `codex`, `opencode`, `gemini`, `copilot`, `acp`, `command`, `anthropic`, `openai` and `script`; others need a table `[providers.NAME]`
     base = "nowhere"
         error: the revision `nowhere` does not exist here
-        = help: `git fetch` brings revisions of the remote
-        = help: `[review] base` names it: `saihai config review.base --explain` says in which file
+        = help: `git fetch` downloads revisions of the remote
+        = help: it comes from `[review] base`: `saihai config review.base --explain` prints the file
     concurrency = 0
         error[settings/bad-value]: `concurrency` must be between 1 and 64, not `0`
         --> .saihai/config.toml:2:15
@@ -247,7 +247,7 @@ fn the_same_is_refused_of_a_flag() {
         = help: did you mean `claude`?
     --base nowhere
         error: the revision `nowhere` does not exist here
-        = help: `git fetch` brings revisions of the remote
+        = help: `git fetch` downloads revisions of the remote
     --jobs 0
         error: `0` does not fit `--jobs`: 0 is not in 1..=64
     --jobs 65

@@ -196,7 +196,7 @@ fn what_cannot_be_compared_is_refused_and_before_the_first_commit_all_is_new() {
     commit(&project);
     insta::assert_snapshot!(seen(&review(&project, &none("main/a"), &["main"])), @"
     error: `main` and the current commit have no common history here
-      = help: a shallow clone lacks it: `git fetch --unshallow` brings the history
+      = help: a shallow clone lacks it: `git fetch --unshallow` downloads the history
     ? 2
     ");
     assert_eq!(project.runs(), [""; 0]);
@@ -333,19 +333,19 @@ fn what_stands_alone_is_a_file_or_a_revision_and_never_guessed() {
     assert_eq!(mode("./both"), r#"files ["both/x.py"]"#);
     let refused = |arguments: &[&str]| seen(&review(&project, &none("main/a"), arguments).exits(2));
     insta::assert_snapshot!(refused(&["both"]), @"
-    error: `both` is a revision and a file
+    error: `both` is both a revision and a file
       = help: `saihai review --base both` reviews the changes since that revision
       = help: `saihai review ./both` reviews the file or directory
     ? 2
     ");
     insta::assert_snapshot!(refused(&["neither"]), @"
     error: `neither` is neither a revision nor a file here
-      = help: `git fetch` brings revisions that only the remote has
+      = help: `git fetch` downloads revisions that only the remote has
     ? 2
     ");
     insta::assert_snapshot!(refused(&["123"]), @"
     error: `123` is neither a revision nor a file here
-      = help: a pull request is reviewed by `saihai review --pr 123`
+      = help: `saihai review --pr 123` reviews a pull request
     ? 2
     ");
     insta::assert_snapshot!(refused(&["path", "gone", "revision", "lost"]), @"
