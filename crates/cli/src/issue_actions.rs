@@ -268,6 +268,6 @@ mod issues_tests {
         let looked = came(Action::IssueState, content, false).await;
         assert_eq!(looked, "bad_request: there is no issue #7 in `/nowhere`");
         let nowhere = came(Action::Comment, json!({"content": "x", "issue": "seven"}), false).await;
-        assert_eq!(nowhere, "refused: \"seven\" is no issue");
+        assert_eq!(nowhere, "refused: \"seven\" is not an issue");
     }
 }

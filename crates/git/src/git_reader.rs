@@ -59,9 +59,19 @@ fn is_inside(directory: &Path, other: &Path) -> bool {
     real(directory).starts_with(real(other))
 }
 
+/// Returns false if git cannot find a repository from a directory upwards, without starting git.
+pub(crate) fn may_have_repository(directory: &Path) -> bool {
+    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let is_bare = |place: &Path| place.join("HEAD").exists() && place.join("objects").exists();
+    real.ancestors().any(|place| place.join(".git").symlink_metadata().is_ok() || is_bare(place))
+}
+
 impl Git {
     /// Opens the repository whose files are at `root`. Returns `None` if there is none.
     pub fn open(root: &Path) -> Result<Option<Self>, GitError> {
+        if !may_have_repository(root) {
+            return Ok(None);
+        }
         let (environment, filters) = (GitEnvironment::of_process(), Vec::new());
         let mut git = Self { root: root.to_owned(), environment, filters };
         match git.say("rev-parse", &["--is-inside-work-tree", "--absolute-git-dir"]) {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Repository;
 use crate::error::RepositoryError;
 use crate::git_program::{GitEnvironment, GitError, output};
+use crate::git_reader::may_have_repository;
 use crate::locks::{ItemLock, ItemLockAttempt};
 use crate::private_git::PrivateGit;
 use crate::repository::discover;
@@ -125,6 +126,9 @@ impl CheckedOutIssue {
         environment: &GitEnvironment,
         branch_prefix: &str,
     ) -> Result<Option<Self>, RepositoryError> {
+        if !may_have_repository(root) {
+            return Ok(None);
+        }
         let wanted = ["--symbolic-full-name", "HEAD", "--path-format=absolute", "--git-common-dir"];
         let Ok(said) = discover(root, environment, &wanted) else { return Ok(None) };
         // Two lines. The second is a path, which may contain any bytes.

@@ -215,7 +215,7 @@ mod tests {
         }
         for path in ["./src/a.rs", "/src/a.rs"] {
             let (ignores, said) = loaded(&text(path));
-            assert!(ignores.is_empty() && said.contains("paths begin below the project's root"), "{said}");
+            assert!(ignores.is_empty() && said.contains("paths are relative to the project root"), "{said}");
             assert!(said.contains("help: write `src/a.rs`"), "{said}");
         }
         let (ignores, said) = loaded(&text("src/{a"));

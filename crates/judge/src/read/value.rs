@@ -453,7 +453,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
         let mut read = serde_json::Map::new();
         while let Some((key, Unambiguous(value))) = entries.next_entry::<String, _>()? {
             if read.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key `{key}` stands twice")));
+                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
             }
             read.insert(key, value);
         }

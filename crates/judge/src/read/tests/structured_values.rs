@@ -401,11 +401,11 @@ fn of_several_answers_none_is_taken_in_silence() {
     check(&format!("```json\n{found}\n```\nonce more: {found}"), found);
     let twice = r#"{"issues":[{"description":"d","severity":"critical"}],"overall_score":1,"issues":[]}"#;
     let ambiguous =
-        "- no JSON object\n- the JSON object is ambiguous: the key `issues` stands twice at line 1 column 84";
+        "- no JSON object\n- the JSON object is ambiguous: duplicate key `issues` at line 1 column 84";
     check(twice, ambiguous);
     check(
         &format!("```json\n{twice}\n```"),
-        "- no JSON object\n- the block that begins on line 1 is ambiguous: the key `issues` stands twice at line 1 column 84",
+        "- no JSON object\n- the block that begins on line 1 is ambiguous: duplicate key `issues` at line 1 column 84",
     );
 }
 
