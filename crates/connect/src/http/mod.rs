@@ -3,12 +3,14 @@
 //! A [`ModelService`] is one provider, opened before the first turn. A [`HttpTurn`] sends the conversation
 //! ([`exchange`]) and runs the tools that the model requests ([`tools`]). It repeats this until the model has
 //! answered. The differences between the two APIs are pure code in [`anthropic`] and [`openai`].
+//! A [`CollectorClient`] posts telemetry with the same client.
 //!
 //! Deliberately absent: retries, waiting and fallbacks (the engine's), and tools that write or run anything.
 
 mod anthropic;
 mod api;
 pub(crate) mod client;
+mod collector;
 mod exchange;
 mod openai;
 mod session;
@@ -21,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 use reqwest::Url;
 use saihai_model::{Ask, ProviderKind, ProviderName, ProviderSettings};
+pub use collector::{CollectorClient, CollectorError, CollectorReceipt};
 pub(crate) use tools::WebAccess;
 pub(crate) use turn::HttpTurn;
 

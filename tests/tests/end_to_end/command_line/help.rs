@@ -4,7 +4,7 @@ use saihai_tests::Project;
 
 use super::support::PROGRAM;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "init",
     "list",
     "run",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 23] = [
     "check",
     "prompt",
     "graph",
+    "export",
     "runs",
     "show",
     "log",
@@ -66,6 +67,7 @@ fn the_help_lists_every_command_and_exit_code() {
       explain      Explain why a run took each transition
       diff         Print the changes that a run made
       graph        Draw a definition, or the path of a run through it
+      export       Export a run as an OpenTelemetry trace
 
     Author:
       list         List all definitions
