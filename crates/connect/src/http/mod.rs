@@ -21,9 +21,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+pub use collector::{CollectorClient, CollectorError, CollectorReceipt};
 use reqwest::Url;
 use saihai_model::{Ask, ProviderKind, ProviderName, ProviderSettings};
-pub use collector::{CollectorClient, CollectorError, CollectorReceipt};
 pub(crate) use tools::WebAccess;
 pub(crate) use turn::HttpTurn;
 
