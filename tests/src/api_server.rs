@@ -8,7 +8,7 @@ mod answer;
 mod anthropic;
 mod chat;
 mod gemini;
-mod http;
+pub(crate) mod http;
 mod responses;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@
 //! product.
 
 mod api_server;
+mod collector;
 mod example;
 mod fake_agent;
 mod fault;
@@ -25,6 +26,7 @@ pub mod tidy;
 mod workload;
 
 pub use api_server::{Answer, ApiServer, Refusal, Request, Wire};
+pub use collector::{Collector, CollectorReply};
 pub use example::Example;
 pub use fake_agent::{FakeAgent, FakeCall};
 pub use fault::{At, Fault, Moment};

@@ -37,7 +37,7 @@ pub use agent::Login;
 pub use agents::{code_of_project, known_tools};
 pub use clock::{Clock, NoTime, RealTime, Sleep};
 pub use doctor::{ProviderReport, examine, program, remote};
-pub use http::Unreachable;
+pub use http::{CollectorClient, CollectorError, CollectorReceipt, Unreachable};
 pub use process::{CommandEnd, CommandLine, CommandOutput, CommandSurroundings};
 pub use process::{Containment, CurrentTurn, find, launcher, sweep};
 pub use providers::{Asking, Connections, Providers, Unavailable};

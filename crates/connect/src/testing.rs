@@ -40,6 +40,7 @@ pub(crate) fn ask() -> Ask {
         money: None,
         metered: None,
         scratch: "/run/scratch".into(),
+        traceparent: None,
     }
 }
 

@@ -259,6 +259,8 @@ pub struct Ask {
     pub metered: Option<Meter>,
     /// Directory of the run for the provider's files: texts that arguments name, and raw output.
     pub scratch: String,
+    /// Trace context of the attempt, for agents that write spans of their own.
+    pub traceparent: Option<String>,
 }
 
 /// Counters that a provider keeps for a whole session instead of a turn, as last reported. Absent if it counts turns.

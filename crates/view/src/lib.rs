@@ -17,7 +17,7 @@ mod visible;
 mod tests;
 
 pub use bus_events::{BusEvent, BusEvents, EventFate, EventSource};
-pub use results::{ActionResult, IterationView, OpenGateView, ReportVersion, RunSpending};
+pub use results::{ActionResult, IterationView, OpenGateView, ReportVersion, RunSpending, asked_of};
 pub use run_view::{
     AttemptResult, AttemptView, CallView, ExitView, PerformedView, PersonNoteView, RoundView, RunState,
     RunView, VisitView,

@@ -276,7 +276,7 @@ impl RunView {
 }
 
 /// Returns the turn of a call, and the provider and model that were asked.
-fn asked_of<'a>(
+pub fn asked_of<'a>(
     workflow: &'a Workflow,
     call: &CallView,
     result: &'a AttemptResult,

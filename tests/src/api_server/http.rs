@@ -44,23 +44,23 @@ impl Request {
 
 /// A response sent as a whole.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(crate) struct Response {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: String,
 }
 
 impl Response {
-    pub(super) fn json(status: u16, body: &Value) -> Self {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self { status, headers: Vec::new(), body: body.to_string() }
     }
 
-    pub(super) fn with_header(mut self, name: &'static str, value: String) -> Self {
+    pub(crate) fn with_header(mut self, name: &'static str, value: String) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut head = format!(
             "HTTP/1.1 {} Scripted\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n",
             self.status,
@@ -83,7 +83,7 @@ pub(super) fn chunk(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Reads one request. Returns `None` if the connection closes without one.
-pub(super) fn read(stream: &mut TcpStream) -> io::Result<Option<Request>> {
+pub(crate) fn read(stream: &mut TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let first = line(&mut reader)?;
     let mut words = first.split(' ');

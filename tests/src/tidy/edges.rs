@@ -8,8 +8,15 @@ use serde_json::Value;
 
 use super::Violation;
 
-const PURE: [&str; 6] =
-    ["saihai-model", "saihai-json-schema", "saihai-judge", "saihai-engine", "saihai-config", "saihai-view"];
+const PURE: [&str; 7] = [
+    "saihai-model",
+    "saihai-json-schema",
+    "saihai-judge",
+    "saihai-engine",
+    "saihai-config",
+    "saihai-view",
+    "saihai-telemetry",
+];
 
 /// Cargo metadata of the workspace and all its dependencies.
 pub struct Metadata {
@@ -229,6 +236,7 @@ mod tests {
             ("saihai-config", &[]),
             ("saihai-json-schema", &[]),
             ("saihai-view", &[]),
+            ("saihai-telemetry", &[]),
             ("between", &["tokio"]),
             ("tokio", &[]),
         ]);

@@ -36,6 +36,7 @@ fn commands_that_show_a_run_read_its_journal_once() {
         &["log", "last"],
         &["log", "last", "--json"],
         &["log", "last", "-f"],
+        &["export", "otel"],
     ] {
         check(&project, arguments, 0);
     }

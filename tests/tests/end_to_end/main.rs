@@ -37,6 +37,7 @@ mod steps;
 mod steps_run;
 mod storage;
 mod support;
+mod telemetry;
 mod thousand_runs;
 mod waiting;
 mod work;

@@ -71,6 +71,7 @@ fn asking(model: &Model, provider: &str, directory: &TempDir, change: impl FnOnc
         money: None,
         metered: None,
         scratch: directory.path().join("scratch").display().to_string(),
+        traceparent: None,
     };
     change(&mut ask);
     providers.ask(ask)

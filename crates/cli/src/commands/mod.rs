@@ -16,6 +16,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod explain;
+mod export;
 pub(crate) mod flags;
 mod inspect;
 mod log;
@@ -137,6 +138,7 @@ pub(crate) const GROUPS: [(&str, &[(&str, &str)]); 5] = [
             ("explain", "Explain why a run took each transition"),
             ("diff", "Print the changes that a run made"),
             ("graph", "Draw a definition, or the path of a run through it"),
+            ("export", "Export a run as an OpenTelemetry trace"),
         ],
     ),
     (
@@ -194,6 +196,7 @@ pub(crate) enum SaihaiCommand {
     Explain(explain::ExplainCommand),
     Diff(diff::DiffCommand),
     Graph(inspect::GraphCommand),
+    Export(export::ExportCommand),
     List(inspect::ListCommand),
     Check(check::CheckCommand),
     Prompt(inspect::PromptCommand),
@@ -232,6 +235,7 @@ impl SaihaiCommand {
             Explain,
             Diff,
             Graph,
+            Export,
             List,
             Check,
             Prompt,

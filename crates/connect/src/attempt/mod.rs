@@ -37,6 +37,9 @@ use crate::process::{
 };
 use crate::redact::Redactor;
 
+/// Variable of the W3C trace context. Spans that an agent writes then belong to its attempt (V-32).
+const TRACE_CONTEXT: &str = "TRACEPARENT";
+
 /// An agent program on this machine, with its settings.
 pub(crate) struct InstalledAgent {
     pub(crate) agent: &'static dyn AgentProgram,
@@ -222,11 +225,17 @@ impl AgentAttempt {
             settings,
             set: &invocation.environment,
         };
+        let mut environment = given.all();
+        // Settings can name a trace of the user's own.
+        let is_set = environment.iter().any(|(name, _)| name == TRACE_CONTEXT);
+        if let Some(context) = self.ask.traceparent.as_ref().filter(|_| !is_set) {
+            environment.push((TRACE_CONTEXT.into(), context.into()));
+        }
         ProcessStart {
             program: program.clone(),
             arguments: invocation.arguments.clone(),
             directory: self.ask.directory.clone().into(),
-            environment: given.all(),
+            environment,
             mark: ProcessMark::of(&self.ask),
             launcher: means.launcher.clone(),
         }

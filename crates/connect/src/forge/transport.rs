@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::access::{ForgeAccess, ForgeAddress};
-use crate::http::client::{client_for, read_body, redirect_target, root_cause};
+use crate::http::client::{client_for, first_line, read_body, redirect_target, root_cause};
 
 /// The largest answer: a page of a hundred issues, each as long as a forge allows.
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
@@ -287,10 +287,4 @@ fn retry_time(response: &ForgeResponse, now: SystemTime) -> Option<Moment> {
 
 fn header<'a>(response: &'a ForgeResponse, name: &str) -> Option<&'a str> {
     response.headers.get(name)?.to_str().ok()
-}
-
-/// Returns the first line, cut to 300 characters: a server's message may be of any length.
-fn first_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
-    line.take(300).collect()
 }

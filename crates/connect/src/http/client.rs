@@ -1,4 +1,4 @@
-//! The HTTP client of models, forges and web pages, with helpers for URLs and errors.
+//! The HTTP client of models, forges, collectors and web pages, with helpers for URLs and errors.
 
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
@@ -86,4 +86,10 @@ pub(crate) async fn read_body(response: &mut Response, most: usize) -> reqwest::
         bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
     }
     Ok(bytes)
+}
+
+/// Returns the first line, cut to 300 characters: a server's message may be of any length.
+pub(crate) fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
+    line.take(300).collect()
 }

@@ -3,12 +3,14 @@
 //! A [`ModelService`] is one provider, opened before the first turn. A [`HttpTurn`] sends the conversation
 //! ([`exchange`]) and runs the tools that the model requests ([`tools`]). It repeats this until the model has
 //! answered. The differences between the two APIs are pure code in [`anthropic`] and [`openai`].
+//! A [`CollectorClient`] posts telemetry with the same client.
 //!
 //! Deliberately absent: retries, waiting and fallbacks (the engine's), and tools that write or run anything.
 
 mod anthropic;
 mod api;
 pub(crate) mod client;
+mod collector;
 mod exchange;
 mod openai;
 mod session;
@@ -19,6 +21,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+pub use collector::{CollectorClient, CollectorError, CollectorReceipt};
 use reqwest::Url;
 use saihai_model::{Ask, ProviderKind, ProviderName, ProviderSettings};
 pub(crate) use tools::WebAccess;

@@ -522,6 +522,12 @@ impl Driver {
             Ok(fact) => return Some(fact),
             Err(about) => about,
         };
+        let traceparent = saihai_telemetry::traceparent(
+            self.session.directory().id(),
+            self.session.start().seed,
+            &call,
+            request.attempt,
+        );
         let asking = self.providers.ask(Ask {
             run: self.session.directory().id().to_owned(),
             stage: call.stage.clone(),
@@ -551,6 +557,7 @@ impl Driver {
             max_calls: request.max_calls,
             money: request.money,
             scratch: self.session.directory().scratch().display().to_string(),
+            traceparent: Some(traceparent),
         });
         self.calls.ask(asking, *about);
         None

@@ -146,6 +146,7 @@ impl Stage {
             money: None,
             metered: None,
             scratch: self.project.root().join("run/scratch").display().to_string(),
+            traceparent: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use saihai_tests::Project;
 
 use super::support::PROGRAM;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "init",
     "list",
     "run",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 23] = [
     "check",
     "prompt",
     "graph",
+    "export",
     "runs",
     "show",
     "log",
@@ -66,6 +67,7 @@ fn the_help_lists_every_command_and_exit_code() {
       explain      Explain why a run took each transition
       diff         Print the changes that a run made
       graph        Draw a definition, or the path of a run through it
+      export       Export a run as an OpenTelemetry trace
 
     Author:
       list         List all definitions
@@ -724,6 +726,45 @@ fn commands_about_settings_explain_themselves() {
       source <(saihai completions bash)
       saihai completions zsh > ~/.zfunc/_saihai
       saihai completions fish > ~/.config/fish/completions/saihai.fish
+    ");
+}
+
+#[test]
+fn the_command_that_exports_explains_itself() {
+    insta::assert_snapshot!(helps(&["export"]), @"
+    $ saihai export --help
+    Export a run as an OpenTelemetry trace
+
+    Usage: saihai-faulty export [OPTIONS] <FORMAT> [RUN]
+
+    Arguments:
+      <FORMAT>  Format: the OpenTelemetry protocol (OTLP) as JSON [possible values: otel]
+      [RUN]     Run id, a unique beginning of it, or `last` [default: last]
+
+    Options:
+          --endpoint <URL>  Post to the collector at this base URL, instead of the one in
+                            OTEL_EXPORTER_OTLP_ENDPOINT
+      -o, --out <FILE>      Write the trace to this file and post nothing; `-` is stdout
+          --content         Include prompts, replies, answers, and inputs and outputs of tools
+      -h, --help            Print help
+      -V, --version         Print version
+
+    Global options:
+      -C <DIR>            Run as if started in this directory
+      -q, --quiet         Print only results, warnings and errors
+      -v, --verbose       Print details, such as tags, rules and counters of decisions
+          --color <WHEN>  Use colours [default: auto] [possible values: auto, always, never]
+
+    Prints the trace as OTLP/JSON, writes it to a file, or posts trace and metrics to a collector.
+    A second export of a run has the same spans. A run that has not ended exports what it has recorded.
+    Prompts, replies and messages of failures are left out unless `--content` is given.
+    The variables OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and
+    OTEL_RESOURCE_ATTRIBUTES have their usual meaning.
+
+    Examples:
+      saihai export otel --endpoint http://localhost:4318
+      saihai export otel 20260206-0856 -o trace.json
+      saihai export otel --content -o -
     ");
 }
 
