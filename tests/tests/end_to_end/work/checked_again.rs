@@ -121,7 +121,7 @@ fn an_issue_whose_branch_was_squashed_begins_anew_once_the_branch_is_gone_from_t
         let blocked = scene.work(&retry).exits(1);
         assert_eq!(outcomes(&blocked), ["#7 blocked"], "{blocked}");
         let remote = git(&scene.project, &["remote", "get-url", "origin"]);
-        let way_out = format!("remove it there: `git push {remote} --delete feature/issue-7`");
+        let way_out = format!("delete it there: `git push {remote} --delete feature/issue-7`");
         assert!(blocked.stdout.contains(&way_out), "{blocked}");
         assert_eq!(turns(&scene.project), before, "nothing was paid");
         git(&scene.project, &["push", "--quiet", &remote, "--delete", "feature/issue-7"]);
