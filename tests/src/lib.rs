@@ -9,6 +9,7 @@ mod api_server;
 mod example;
 mod fake_agent;
 mod fault;
+mod full_screen;
 mod invocation;
 mod journal;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use api_server::{Answer, ApiServer, Refusal, Request, Wire};
 pub use example::Example;
 pub use fake_agent::{FakeAgent, FakeCall};
 pub use fault::{At, Fault, Moment};
+pub use full_screen::FullScreen;
 pub use invocation::{Invocation, Outcome};
 pub use journal::{Journal, Line};
 pub use live::Live;

@@ -38,6 +38,7 @@ mod steps_run;
 mod storage;
 mod support;
 mod thousand_runs;
+mod top;
 mod waiting;
 mod work;
 mod write_order;
