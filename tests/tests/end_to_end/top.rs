@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use saihai_tests::{Fault, Live, Project, Terminal};
+use saihai_tests::{Fault, FullScreen, Live, Project, Terminal};
 
 use crate::support::{GATE, GATE_REPLIES, at_the_gate, project, run};
 
@@ -44,9 +44,11 @@ fn leave(mut terminal: Terminal) {
 fn check_restored(terminal: Terminal) {
     let (code, text) = terminal.finish();
     assert_eq!(code, Some(0), "{text:?}");
-    let order = ["\u{1b}[?1049h", "\u{1b}[?25l", "\u{1b}[?25h", "\u{1b}[?1049l"];
-    let places: Vec<_> = order.iter().map(|sequence| text.rfind(sequence)).collect();
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {text:?}");
+    for used in ["\u{1b}[?1049h", "\u{1b}[?2004h", "\u{1b}[?25l"] {
+        assert!(text.contains(used), "{text:?}");
+    }
+    let screen = FullScreen::after(&text, 80, 24);
+    assert!(!screen.is_alternate && screen.has_cursor && !screen.pastes_in_brackets, "{text:?}");
     for mouse in ["?1000h", "?1002h", "?1003h", "?1006h"] {
         assert!(!text.contains(mouse), "the mouse is captured");
     }
@@ -156,7 +158,7 @@ fn a_run_is_opened_and_followed() {
     let mut terminal = top(&project);
     see(&mut terminal, "> running");
     terminal.press("\r");
-    see(&mut terminal, "plan (2)");
+    see(&mut terminal, "● plan (2)");
     terminal.press("kkkk");
     see(&mut terminal, "I plan the first part.");
     terminal.press("2");
@@ -183,10 +185,12 @@ fn the_screen_follows_the_size_of_the_terminal() {
     let mut terminal = top(&project);
     see(&mut terminal, "WAITS FOR");
     terminal.resize(40, 10);
-    let screen = terminal.wait_for_screen("fewer columns", |screen| {
-        screen.contains("> waiting") && !screen.contains("WAITS FOR")
+    // The keys move to the last of ten lines.
+    let screen = terminal.wait_for_screen("ten lines", |screen| {
+        screen.lines().last().is_some_and(|keys| keys.starts_with("Enter open"))
     });
-    assert!(screen.lines().count() == 10 && screen.contains("waiting for you at `ask/input[0]`"), "{screen}");
+    assert!(screen.contains("> waiting") && !screen.contains("WAITS FOR"), "{screen}");
+    assert!(screen.contains("waiting for you at `ask/input[0]`"), "{screen}");
     terminal.press("\r");
     see(&mut terminal, "question to you");
     terminal.resize(100, 30);

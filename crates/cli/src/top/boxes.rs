@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use saihai_model::Wants;
 
-use super::layout::wrap_text;
+use super::layout::{ScreenSize, wrap_text};
 use super::model::{ConfirmedAction, TopDialog};
 use super::text_input::TextInput;
 use super::view::{Lines, TopView, put, row_at, shifted};
-use crate::terminal::{cut, pad, style, width};
+use crate::terminal::{pad, style, width, wrapped};
 
 const HELP: [&str; 22] = [
     "Enter      open the selected run",
@@ -18,7 +18,7 @@ const HELP: [&str; 22] = [
     "← → 1-4    show Transcript, Prompt, Report or Why",
     "PgUp PgDn  scroll a page; Home and End go to its ends",
     "/  n  N    search in the text, next, previous match",
-    "F          follow the newest turn of the run, or stop that",
+    "F          follow the running turn, or stop that",
     "Esc        back",
     "",
     "a          answer the question that the run waits for",
@@ -36,14 +36,39 @@ const HELP: [&str; 22] = [
     "saihai top drives no run; resume in another terminal.",
 ];
 
+/// Returns the widest that a text in a box may be.
+fn text_columns(size: ScreenSize) -> usize {
+    usize::from(size.columns.saturating_sub(4)).clamp(1, 72)
+}
+
+/// Column of the explanations.
+const EXPLAINED: usize = 11;
+
+/// Returns the help, wrapped to the screen.
+pub(super) fn help_lines(size: ScreenSize) -> Vec<String> {
+    let columns = text_columns(size);
+    let wrap = |line: &&str| {
+        let indent = if line.contains("  ") { EXPLAINED } else { 0 };
+        if line.is_empty() { vec![String::new()] } else { wrapped(line, columns, indent) }
+    };
+    HELP.iter().flat_map(wrap).collect()
+}
+
+/// Returns the lines of the help that fit on the screen.
+pub(super) fn help_height(size: ScreenSize) -> usize {
+    usize::from(size.rows.saturating_sub(2)).max(1)
+}
+
 impl TopView<'_> {
     pub(super) fn draw_dialog(&self, dialog: &TopDialog, area: Rect, buffer: &mut Buffer) {
-        let most = usize::from(area.width.saturating_sub(4)).min(72);
+        let most = text_columns(self.model.size);
         let wrap = |text: &str| wrap_text(text, most);
         match dialog {
-            TopDialog::Help => {
-                let lines: Vec<String> = HELP.iter().map(|line| cut(line, most).into_owned()).collect();
-                self.draw_box("Keys", &lines, area, buffer);
+            TopDialog::Help { top } => {
+                let lines = help_lines(self.model.size);
+                let shown = &lines[(*top).min(lines.len())..];
+                let title = if lines.len() > help_height(self.model.size) { "Keys (↑↓)" } else { "Keys" };
+                self.draw_box(title, shown, area, buffer);
             }
             TopDialog::Commands { title, lines } => {
                 let mut text: Vec<String> = lines.iter().flat_map(|line| wrap(line)).collect();
@@ -100,7 +125,7 @@ impl TopView<'_> {
     ) {
         text.extend([String::new(), "Enter sends, Esc closes".to_owned()]);
         // A box for typing is as wide as it may be.
-        let most = usize::from(area.width.saturating_sub(4)).min(72);
+        let most = text_columns(self.model.size);
         if let Some(first) = text.first_mut() {
             *first = pad(first, most);
         }

@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::boxes::{help_height, help_lines};
 use super::layout::text_width;
 use super::model::{
     ConfirmedAction, OpenedRun, PaneFocus, PaneTab, RowKind, RowRank, TextSearch, TopDialog, TopModel,
@@ -52,7 +53,7 @@ impl TopModel {
         match key.code {
             KeyCode::Char('q') => vec![TopRequest::Quit],
             KeyCode::Char('?') => {
-                self.dialog = Some(TopDialog::Help);
+                self.dialog = Some(TopDialog::Help { top: 0 });
                 Vec::new()
             }
             KeyCode::Char('a' | 't' | 'c' | 'r' | 'f' | 'y') => self.press_action(key.code),
@@ -210,8 +211,18 @@ impl TopModel {
 
     fn press_in_dialog(&mut self, dialog: TopDialog, key: KeyEvent) -> Vec<TopRequest> {
         match dialog {
-            // Any key closes them.
-            TopDialog::Help | TopDialog::Commands { .. } => Vec::new(),
+            TopDialog::Help { top } => {
+                // Arrows scroll on a small terminal; any other key closes the help.
+                let last = help_lines(self.size).len().saturating_sub(help_height(self.size));
+                let top = match key.code {
+                    KeyCode::Down | KeyCode::Char('j') => Some((top + 1).min(last)),
+                    KeyCode::Up | KeyCode::Char('k') => Some(top.saturating_sub(1)),
+                    _ => None,
+                };
+                self.dialog = top.map(|top| TopDialog::Help { top });
+                Vec::new()
+            }
+            TopDialog::Commands { .. } => Vec::new(),
             TopDialog::Confirm { run, action } => match (key.code, action) {
                 (KeyCode::Char('y' | 'Y'), ConfirmedAction::Cancel) => vec![TopRequest::Cancel { run }],
                 (KeyCode::Char('y' | 'Y'), ConfirmedAction::Fork) => vec![TopRequest::Fork { run }],
@@ -228,7 +239,7 @@ impl TopModel {
                     Vec::new()
                 }
             },
-            TopDialog::Answer { run, gate, mut input, problem } => match key.code {
+            TopDialog::Answer { run, gate, mut input, .. } => match key.code {
                 KeyCode::Esc => Vec::new(),
                 KeyCode::Enter => match parse_answer(gate.wants, input.text()) {
                     Ok(answer) => vec![TopRequest::Answer { run, call: gate.call, answer }],
@@ -239,7 +250,7 @@ impl TopModel {
                 },
                 _ => {
                     input.press(key);
-                    self.dialog = Some(TopDialog::Answer { run, gate, input, problem });
+                    self.dialog = Some(TopDialog::Answer { run, gate, input, problem: None });
                     Vec::new()
                 }
             },

@@ -107,26 +107,31 @@ impl ListColumns {
     pub(super) fn fitting(rows: &[RunRow], columns: usize) -> Self {
         // The mark of the selected row.
         let mut room = columns.saturating_sub(2);
-        let mut shown: Vec<(ListColumn, usize, usize)> = Vec::new();
-        for column in ListColumn::IMPORTANCE {
-            let widest = rows.iter().map(|row| width(column.cell(row))).max().unwrap_or(0);
-            let is_empty = widest == 0 && matches!(column, ListColumn::Left | ListColumn::WaitsFor);
-            let wanted = widest.max(width(column.head())).min(column.most());
-            let least = column.least(wanted);
-            let needed = least + if shown.is_empty() { 0 } else { GAP };
-            if is_empty || needed > room {
-                continue;
+        let mut shown: Vec<(ListColumn, usize)> = Vec::new();
+        // The last two get only the room that the others leave.
+        let (needed, extra) = ListColumn::IMPORTANCE.split_at(7);
+        for group in [needed, extra] {
+            let begin = shown.len();
+            let mut lacking = Vec::new();
+            for column in group {
+                let widest = rows.iter().map(|row| width(column.cell(row))).max().unwrap_or(0);
+                let is_empty = widest == 0 && matches!(column, ListColumn::Left | ListColumn::WaitsFor);
+                let wanted = widest.max(width(column.head())).min(column.most());
+                let least = column.least(wanted);
+                let cost = least + if shown.is_empty() { 0 } else { GAP };
+                if is_empty || cost > room {
+                    continue;
+                }
+                room -= cost;
+                shown.push((*column, least));
+                lacking.push(wanted - least);
             }
-            room -= needed;
-            shown.push((column, least, wanted));
+            for ((_, width), lacking) in shown[begin..].iter_mut().zip(lacking) {
+                let more = lacking.min(room);
+                room -= more;
+                *width += more;
+            }
         }
-        // The rest goes to the columns that are too narrow, the most important first.
-        let grown = shown.into_iter().map(|(column, least, wanted)| {
-            let more = (wanted - least).min(room);
-            room -= more;
-            (column, least + more)
-        });
-        let mut shown: Vec<(ListColumn, usize)> = grown.collect();
         shown.sort_by_key(|(column, _)| ListColumn::ORDER.iter().position(|one| one == column));
         Self { shown }
     }

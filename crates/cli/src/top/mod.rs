@@ -102,7 +102,7 @@ impl Top {
                         screen.resize(size)?;
                         model.update(TopEvent::Resized(size));
                     }
-                    TopRequest::Redraw => screen.clear()?,
+                    TopRequest::Redraw => screen.resize(terminal_area())?,
                     TopRequest::Watch(watched) => self.watch.send(watched).unwrap_or(()),
                     action => self.act(action)?,
                 }

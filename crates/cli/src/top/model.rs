@@ -195,7 +195,9 @@ pub(super) struct WatchedNode {
 /// A box over the screen that takes all keys.
 #[derive(Debug)]
 pub(super) enum TopDialog {
-    Help,
+    Help {
+        top: usize,
+    },
     Answer {
         run: String,
         gate: AskedGate,

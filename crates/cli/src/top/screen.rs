@@ -6,7 +6,9 @@ use std::panic;
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::execute;
-use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
@@ -35,11 +37,7 @@ pub(super) fn terminal_area() -> ScreenSize {
 impl Screen {
     pub(super) fn open(has_colors: bool) -> Result<Self, CommandError> {
         restore_on_panic();
-        let size = terminal_area();
-        // The size is ours: the library would ask the controlling terminal, which may be another one.
-        let options = TerminalOptions { viewport: Viewport::Fixed(area_of(size)) };
-        let opened =
-            enter().and_then(|()| Terminal::with_options(CrosstermBackend::new(io::stdout()), options));
+        let opened = enter().and_then(|()| new_terminal(terminal_area()));
         match opened {
             Ok(terminal) => Ok(Self { terminal, has_colors }),
             Err(error) => {
@@ -55,13 +53,11 @@ impl Screen {
         drawn.map(|_| ()).map_err(|error| failed(&error))
     }
 
+    /// Starts with an empty screen of this size. The library's own way asks the terminal for the position of the cursor,
+    /// and the thread of the keyboard would take the answer.
     pub(super) fn resize(&mut self, size: ScreenSize) -> Result<(), CommandError> {
-        self.terminal.resize(area_of(size)).map_err(|error| failed(&error))?;
-        self.clear()
-    }
-
-    pub(super) fn clear(&mut self) -> Result<(), CommandError> {
-        self.terminal.clear().map_err(|error| failed(&error))
+        self.terminal = new_terminal(size).map_err(|error| failed(&error))?;
+        execute!(io::stdout(), Clear(ClearType::All)).map_err(|error| failed(&error))
     }
 
     /// Stops this process until the shell continues it.
@@ -78,8 +74,10 @@ impl Drop for Screen {
     }
 }
 
-fn area_of(size: ScreenSize) -> Rect {
-    Rect::new(0, 0, size.columns, size.rows)
+/// The size is ours: the library would ask the controlling terminal, which may be another one.
+fn new_terminal(size: ScreenSize) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
+    let viewport = Viewport::Fixed(Rect::new(0, 0, size.columns, size.rows));
+    Terminal::with_options(CrosstermBackend::new(io::stdout()), TerminalOptions { viewport })
 }
 
 fn enter() -> io::Result<()> {

@@ -9,7 +9,8 @@ use saihai_model::{CallId, Hold, Moment, Workflow};
 use saihai_view::{RunState, RunView};
 
 use super::model::{
-    NodeKey, PaneTexts, RowKind, RowRank, RunDetail, RunRow, TopEvent, TopNotice, WatchedNode,
+    NodeKey, NodeMark, PaneTexts, RowKind, RowRank, RunDetail, RunRow, TopEvent, TopNotice, TreeNode,
+    WatchedNode,
 };
 use super::run_texts::{LiveTexts, pane_texts, tree_nodes};
 use crate::driving::{LATE, state_style, state_words};
@@ -297,6 +298,15 @@ fn broken_row(id: &str, error: &str) -> RunRow {
     }
 }
 
+/// Returns the newest turn that runs or waits for a person, else the last node.
+fn newest_node(nodes: &[TreeNode]) -> Option<&TreeNode> {
+    let is_live = |node: &&TreeNode| {
+        matches!(node.key, NodeKey::Call(_))
+            && matches!(node.mark, NodeMark::Running | NodeMark::WaitsForPerson)
+    };
+    nodes.iter().rev().find(is_live).or(nodes.last())
+}
+
 /// The opened run: its records, and the output of its running turns.
 struct OpenedSource {
     loaded: LoadedRun,
@@ -354,7 +364,7 @@ impl OpenedSource {
         self.read_output();
         self.loaded.state = self.loaded.view.state(self.loaded.directory.owner());
         let nodes = tree_nodes(&self.loaded, now);
-        let newest = || nodes.last().map(|node| node.key.clone());
+        let newest = || newest_node(&nodes).map(|node| node.key.clone());
         let shown = self.node.clone().or_else(newest);
         if shown != self.shown || self.is_stale {
             self.read_question();

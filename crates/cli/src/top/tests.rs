@@ -139,19 +139,58 @@ fn golden_model(columns: u16, rows: u16, node: Option<NodeKey>) -> TopModel {
 // V-15, V-17
 #[test]
 fn the_list_at_80_columns() {
-    insta::assert_snapshot!(shown(&model(80, 13)), @"");
+    insta::assert_snapshot!(shown(&model(80, 13)), @"
+    saihai top                                    5 runs, 1 waits for you, 1 running
+      STATE      DEFINITION  STAGE            TIME   TURNS  COST     WAITS FOR
+    > waiting    default     repair/input[1]  12:40  7      $0.1250  you
+      running    default     implement (2)    12:40  7      $0.1250
+      parked     default     implement (2)    12:40  7      $0.1250  waiting until …
+      completed  default     implement (2)    12:40  7      $0.1250
+      broken  20260203-100000-old
+
+
+    ────────────────────────────────────────────────────────────────────────────────
+    20260206-085600-a-page-is-blank  fix the login
+    waiting for you at `repair/input[1]`
+    Enter open  ? help  a answer  t tell  c cancel  r resume  f fork  y copy  q quit
+    ");
 }
 
 // V-15, V-16, V-17
 #[test]
 fn the_list_at_40_columns_and_10_rows() {
-    insta::assert_snapshot!(shown(&model(40, 10)), @"");
+    insta::assert_snapshot!(shown(&model(40, 10)), @"
+    5 runs, 1 waits for you, 1 running
+      STATE      DEFINITION  STAGE     TIME
+    > waiting    default     repair/…  12:40
+      running    default     impleme…  12:40
+      parked     default     impleme…  12:40
+      completed  default     impleme…  12:40
+      broken  20260203-100000-old
+
+    waiting for you at `repair/input[1]`
+    Enter open  ? help  a answer  t tell
+    ");
 }
 
 // V-15, V-17
 #[test]
 fn the_list_at_160_columns() {
-    insta::assert_snapshot!(shown(&model(160, 13)), @"");
+    insta::assert_snapshot!(shown(&model(160, 13)), @"
+    saihai top                                                                                                                    5 runs, 1 waits for you, 1 running
+      STATE      RUN                              DEFINITION  STAGE            TIME   TURNS  COST     LEFT     WAITS FOR
+    > waiting    20260206-085600-a-page-is-blank  default     repair/input[1]  12:40  7      $0.1250           you
+      running    20260206-090000-fix-the-login    default     implement (2)    12:40  7      $0.1250  $4.8750
+      parked     20260205-100000-docs             default     implement (2)    12:40  7      $0.1250           waiting until 14:05:00 (quota, claude)
+      completed  20260204-100000-done             default     implement (2)    12:40  7      $0.1250
+      broken  20260203-100000-old
+
+
+    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    20260206-085600-a-page-is-blank  fix the login
+    waiting for you at `repair/input[1]`
+    Enter open  ? help  a answer  t tell  c cancel  r resume  f fork  y copy  q quit
+    ");
 }
 
 // V-15
@@ -170,7 +209,28 @@ fn an_empty_project_shows_the_first_step() {
 #[test]
 fn the_golden_run_at_80_columns() {
     let model = golden_model(80, 20, Some(NodeKey::Visit(0)));
-    insta::assert_snapshot!(shown(&model), @"");
+    insta::assert_snapshot!(shown(&model), @"
+    run                                              golden  0:00  13 turns  $0.0200
+    waiting for you at `ask/input[0]`
+    Turns                   │ [Transcript] Prompt  Report  Why
+    >✓ plan            0:00 │ 0 ms, 1,020 tokens, $0.0200
+       ✓ turn          0:00 │
+     ✓ build           0:00 │ ```markdown
+       ✓ turn          0:00 │ # Plan
+     ✓ review          0:00 │ One step.
+       ✓ code          0:00 │ ```
+       ✓ tests         0:00 │ [STEP:0]
+     ✓ build (2)       0:00 │
+       ✓ turn          0:00 │
+       ✓ judge         0:00 │
+     ✓ review (2)      0:00 │
+       ✓ code          0:00 │
+       ✓ tests         0:00 │
+     ✓ judge(build, review) │
+       ✓ turn          0:00 │
+     ✓ build (3)       0:00 │
+    Esc back  ? help  Tab pane  ←→ tab  / search  F follow  a answer  t tell  q quit
+    ");
 }
 
 // V-15, V-17
@@ -178,7 +238,28 @@ fn the_golden_run_at_80_columns() {
 fn the_golden_run_at_160_columns() {
     let mut model = golden_model(160, 20, Some(NodeKey::Visit(0)));
     press(&mut model, KeyCode::Char('2'));
-    insta::assert_snapshot!(shown(&model), @"");
+    insta::assert_snapshot!(shown(&model), @"
+    run                                                                                                                              golden  0:00  13 turns  $0.0200
+    waiting for you at `ask/input[0]`
+    Turns                                       │  Transcript [Prompt] Report  Why                                                                             16/26
+    >✓ plan                                0:00 │ ## Execution Context
+       ✓ turn                              0:00 │ - Working directory: /srv/saihai-golden/project
+     ✓ build                               0:00 │ - Piece: golden
+       ✓ turn                              0:00 │ - Movement: plan
+     ✓ review                              0:00 │ - Iteration: 1 / 12
+       ✓ code                              0:00 │ - Movement iteration: 1
+       ✓ tests                             0:00 │
+     ✓ build (2)                           0:00 │ ## User Task
+       ✓ turn                              0:00 │ Release it
+       ✓ judge                             0:00 │
+     ✓ review (2)                          0:00 │ ---
+       ✓ code                              0:00 │ ## Report Output (required)
+       ✓ tests                             0:00 │ When the work is done, output a report in the following format.
+     ✓ judge(build, review)                0:00 │ Enclose the report in a ```markdown block.
+       ✓ turn                              0:00 │
+     ✓ build (3)                           0:00 │ File name: plan.md
+    Esc back  ? help  Tab pane  ←→ tab  / search  F follow  a answer  t tell  q quit
+    ");
 }
 
 // V-16: below 60 columns there is one pane
@@ -187,7 +268,29 @@ fn the_golden_run_at_40_columns_has_one_pane() {
     let mut model = golden_model(40, 10, Some(NodeKey::Visit(0)));
     let tree = shown(&model);
     press(&mut model, KeyCode::Enter);
-    insta::assert_snapshot!(format!("{tree}\n~~~~\n{}", shown(&model)), @"");
+    insta::assert_snapshot!(format!("{tree}\n~~~~\n{}", shown(&model)), @"
+    run      golden  0:00  13 turns  $0.0200
+    waiting for you at `ask/input[0]`
+    Turns
+    >✓ plan                            0:00
+       ✓ turn                          0:00
+     ✓ build                           0:00
+       ✓ turn                          0:00
+     ✓ review                          0:00
+       ✓ code                          0:00
+    Esc back  ? help  Tab pane  ←→ tab
+    ~~~~
+    run      golden  0:00  13 turns  $0.0200
+    waiting for you at `ask/input[0]`
+    [Transcript] Prompt  Report  Why     6/7
+    0 ms, 1,020 tokens, $0.0200
+
+    ```markdown
+    # Plan
+    One step.
+    ```
+    Esc back  ? help  Tab pane  ←→ tab
+    ");
     // The first Esc returns to the tree, the second one to the list.
     assert_eq!(press(&mut model, KeyCode::Esc), []);
     assert_eq!(press(&mut model, KeyCode::Esc), [TopRequest::Watch(None)]);
@@ -251,7 +354,24 @@ fn a_gate_is_answered_in_a_line() {
     assert_eq!(press(&mut model, KeyCode::Enter), []);
     assert!(shown(&model).contains("an answer needs at least one character"));
     type_text(&mut model, "the q page");
-    insta::assert_snapshot!(shown(&model), @"");
+    insta::assert_snapshot!(shown(&model), @r"
+    saihai top                                    5 runs, 1 waits for you, 1 running
+      STATE      DEFINITION  STAGE            TIME   TURNS  COST     WAITS FOR
+    > waiting    default     repair/input[1]  12:40  7      $0.1250  you
+      running    default     implement (2)    12:40  7      $0.1250
+      ┌ Answer ──────────────────────────────────────────────────────────────────┐ …
+      │ Which page? \x1b[31m                                                     │
+      │                                                                          │
+      │ your answer in one line                                                  │
+      │ > the q page                                                             │
+      │ Enter sends, Esc closes                                                  │
+      └──────────────────────────────────────────────────────────────────────────┘
+
+    ────────────────────────────────────────────────────────────────────────────────
+    20260206-085600-a-page-is-blank  fix the login
+    waiting for you at `repair/input[1]`
+    Enter open  ? help  a answer  t tell  c cancel  r resume  f fork  y copy  q quit
+    ");
     let answer = GateAnswer::Text("the q page".to_owned());
     assert_eq!(press(&mut model, KeyCode::Enter), [TopRequest::Answer { run, call: call(), answer }]);
     assert!(model.dialog.is_none());
@@ -346,7 +466,32 @@ fn commands_to_copy_are_shown() {
 fn the_help_lists_the_keys() {
     let mut model = model(80, 24);
     press(&mut model, KeyCode::Char('?'));
-    insta::assert_snapshot!(shown(&model), @"");
+    insta::assert_snapshot!(shown(&model), @"
+    saiha┌ Keys ──────────────────────────────────────────────────────────────┐nning
+      STA│ Enter      open the selected run                                   │
+    > wai│ ↑ ↓ k j    move; in a text: scroll                                 │
+      run│ Tab        switch between tree and text                            │
+      par│ ← → 1-4    show Transcript, Prompt, Report or Why                  │til …
+      com│ PgUp PgDn  scroll a page; Home and End go to its ends              │
+      bro│ /  n  N    search in the text, next, previous match                │
+         │ F          follow the running turn, or stop that                   │
+         │ Esc        back                                                    │
+         │                                                                    │
+         │ a          answer the question that the run waits for              │
+         │ t          tell the agents something, in the next prompt           │
+         │ c          cancel the run for good                                 │
+         │ f          fork: create a new run from this one                    │
+         │ r          show the command that resumes the run                   │
+         │ y          show the id and commands to copy                        │
+         │                                                                    │
+         │ Ctrl-L     draw the screen again                                   │
+         │ Ctrl-Z     suspend; fg returns                                     │
+         │ q Ctrl-C   quit; no run is stopped                                 │
+    ─────│                                                                    │─────
+    20260│ Each key does the same as its command: answer, tell, cancel, fork. │
+    waiti│ saihai top drives no run; resume in another terminal.              │
+    Enter└────────────────────────────────────────────────────────────────────┘ quit
+    ");
 }
 
 // V-16

@@ -7,7 +7,8 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::list_columns::{GAP, ListColumn, ListColumns};
 use super::model::{
-    NodeKey, NodeMark, OpenedRun, PaneFocus, PaneTab, RowRank, RunRow, TextSearch, TopModel, TreeNode,
+    NodeKey, NodeMark, OpenedRun, PaneFocus, PaneTab, RowKind, RowRank, RunRow, TextSearch, TopModel,
+    TreeNode,
 };
 use super::text_input::TextInput;
 use crate::quantities::count;
@@ -21,26 +22,25 @@ pub(super) struct TopView<'a> {
 
 const LIST_KEYS: [(&str, &str); 9] = [
     ("Enter", "open"),
+    ("?", "help"),
     ("a", "answer"),
     ("t", "tell"),
     ("c", "cancel"),
     ("r", "resume"),
     ("f", "fork"),
     ("y", "copy"),
-    ("?", "help"),
     ("q", "quit"),
 ];
 
-const RUN_KEYS: [(&str, &str); 10] = [
+const RUN_KEYS: [(&str, &str); 9] = [
     ("Esc", "back"),
+    ("?", "help"),
     ("Tab", "pane"),
     ("←→", "tab"),
     ("/", "search"),
     ("F", "follow"),
     ("a", "answer"),
     ("t", "tell"),
-    ("c", "cancel"),
-    ("?", "help"),
     ("q", "quit"),
 ];
 
@@ -76,9 +76,14 @@ impl TopView<'_> {
     fn draw_list(&self, area: Rect, buffer: &mut Buffer) {
         let model = self.model;
         let mut area_left = Lines::new(area);
-        self.draw_title("saihai top", &self.counts(), area_left.next(), buffer);
+        let (title, counts) = ("saihai top", self.counts());
+        if width(title) + 2 + width(&counts) <= usize::from(area.width) {
+            self.draw_title(title, &counts, area_left.next(), buffer);
+        } else {
+            self.draw_title(&counts, "", area_left.next(), buffer);
+        }
         let columns = ListColumns::fitting(&model.rows, usize::from(area.width));
-        let heads = format!("  {}", columns.heads());
+        let heads = if model.rows.is_empty() { String::new() } else { format!("  {}", columns.heads()) };
         put(buffer, area_left.next(), &heads, self.style(style::STRONG));
         let selected = model.selected_index();
         let height = model.size.list_height();
@@ -132,8 +137,11 @@ impl TopView<'_> {
     ) {
         let Some(line) = line else { return };
         put(buffer, Some(line), if is_selected { "> " } else { "  " }, Style::new());
+        if row.kind == RowKind::Broken {
+            put(buffer, shifted(line, 2), &joined(&[&row.state, &row.id]), self.style(row.style));
+        }
         let mut x = 2;
-        for (column, width) in &columns.shown {
+        for (column, width) in columns.shown.iter().filter(|_| row.kind != RowKind::Broken) {
             let style = if *column == ListColumn::State { self.style(row.style) } else { Style::new() };
             put(buffer, shifted(line, x), &cut(column.cell(row), *width), style);
             x += u16::try_from(*width + GAP).unwrap_or(u16::MAX);
@@ -419,7 +427,8 @@ fn figures(row: &RunRow) -> String {
         "1" => "1 turn".to_owned(),
         turns => format!("{turns} turns"),
     };
-    joined(&[&row.definition, &row.elapsed, &turns, row.cost.trim_matches('-'), &row.budget_left])
+    let left = if row.budget_left.is_empty() { String::new() } else { format!("{} left", row.budget_left) };
+    joined(&[&row.definition, &row.elapsed, &turns, row.cost.trim_matches('-'), &left])
 }
 
 fn terminal_color(color: AnsiColor) -> Color {
