@@ -32,6 +32,10 @@ impl TopModel {
 
     pub(super) fn press(&mut self, key: KeyEvent) -> Vec<TopRequest> {
         self.notice = None;
+        // From the first key on, the selection stays on its run, wherever that moves in the list.
+        if self.selected.is_none() {
+            self.select(0);
+        }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c') if is_control => return vec![TopRequest::Quit],

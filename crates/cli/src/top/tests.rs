@@ -350,6 +350,11 @@ fn a_gate_is_answered_in_a_line() {
     let mut model = model(80, 16);
     let run = model.row().unwrap().id.clone();
     assert_eq!(press(&mut model, KeyCode::Char('a')), [TopRequest::Ask { run: run.clone() }]);
+    let mut reordered = rows();
+    reordered.swap(0, 1);
+    model.update(TopEvent::Runs(reordered));
+    assert_eq!(model.row().unwrap().id, run, "the run stays selected");
+    model.update(TopEvent::Runs(rows()));
     model.update(gate(Wants::Text { max_chars: 20 }));
     assert_eq!(press(&mut model, KeyCode::Enter), []);
     assert!(shown(&model).contains("an answer needs at least one character"));
