@@ -10,6 +10,7 @@ mod collector;
 mod example;
 mod fake_agent;
 mod fault;
+mod full_screen;
 mod invocation;
 mod journal;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use collector::{Collector, CollectorReply};
 pub use example::Example;
 pub use fake_agent::{FakeAgent, FakeCall};
 pub use fault::{At, Fault, Moment};
+pub use full_screen::FullScreen;
 pub use invocation::{Invocation, Outcome};
 pub use journal::{Journal, Line};
 pub use live::Live;

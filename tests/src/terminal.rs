@@ -13,6 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use crate::Invocation;
+use crate::full_screen::FullScreen;
 use crate::invocation::WATCHDOG;
 
 /// An invocation whose stdin, stdout and stderr are one terminal. Dropping it kills the process.
@@ -23,6 +24,8 @@ pub struct Terminal {
     keys: File,
     chunks: Receiver<Vec<u8>>,
     seen: Vec<u8>,
+    columns: u16,
+    rows: u16,
 }
 
 impl Terminal {
@@ -52,7 +55,7 @@ impl Terminal {
                 }
             }
         });
-        Self { shown, child, keys, chunks, seen: Vec::new() }
+        Self { shown, child, keys, chunks, seen: Vec::new(), columns, rows: ROWS }
     }
 
     /// Waits until `part` has appeared on the screen at any time.
@@ -69,6 +72,43 @@ impl Terminal {
                 }
             }
         }
+    }
+
+    /// Waits until the cells of a full-screen program fulfil a condition. Returns their text.
+    pub fn wait_for_screen(&mut self, what: &str, is_met: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen().text();
+            if is_met(&screen) {
+                return screen;
+            }
+            match self.chunks.recv_timeout(WATCHDOG.saturating_sub(begun.elapsed())) {
+                Ok(chunk) => self.seen.extend(chunk),
+                Err(error) => panic!("`{}` never shows {what} ({error}):\n{screen}", self.shown),
+            }
+        }
+    }
+
+    /// Returns the cells that a full-screen program has drawn so far.
+    pub fn screen(&self) -> FullScreen {
+        // A character can be cut in the middle by the end of the output so far.
+        let whole = self.seen.utf8_chunks().map(|chunk| chunk.valid()).collect::<String>();
+        FullScreen::after(&whole, usize::from(self.columns), usize::from(self.rows))
+    }
+
+    /// Returns how often a program has entered the alternate screen.
+    pub fn entries(&mut self) -> usize {
+        while let Ok(chunk) = self.chunks.try_recv() {
+            self.seen.extend(chunk);
+        }
+        self.text().matches("\u{1b}[?1049h").count()
+    }
+
+    /// Changes the size of the terminal, and tells the program.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        (self.columns, self.rows) = (columns, rows);
+        tcsetwinsize(&self.keys, window(columns, rows)).expect("its size can be set");
+        self.signal(Signal::WINCH);
     }
 
     pub fn press(&mut self, keys: &str) {
@@ -122,9 +162,15 @@ fn open(columns: u16) -> (OwnedFd, OwnedFd) {
     let mut modes = tcgetattr(&theirs).expect("its modes");
     modes.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&theirs, OptionalActions::Now, &modes).expect("its modes can be set");
-    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&ours, size).expect("its size can be set");
+    tcsetwinsize(&ours, window(columns, ROWS)).expect("its size can be set");
     (ours, theirs)
+}
+
+/// Height of a terminal until it is resized.
+const ROWS: u16 = 24;
+
+fn window(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
 /// A character on the screen with its select-graphic-rendition codes, for example `1;32`.

@@ -26,7 +26,7 @@ const SYNONYMS: [(&[&str], &str); 10] = [
     (&["pause"], "press Ctrl-C in the terminal of the run; `saihai resume` continues it"),
     (
         &["watch", "follow", "tail", "attach"],
-        "`saihai log -f` follows a run, `saihai work --watch` polls for issues",
+        "`saihai top` shows all runs, `saihai log -f` follows one, `saihai work --watch` polls for issues",
     ),
     (&["validate", "lint", "verify"], "`saihai check` reports all errors in definitions"),
     (&["logs", "events"], "`saihai log` prints the events of a run"),

@@ -30,6 +30,7 @@ mod reason_words;
 mod report;
 mod run_result;
 mod terminal;
+mod top;
 
 use std::any::Any;
 use std::ffi::OsString;

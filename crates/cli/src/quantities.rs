@@ -154,6 +154,17 @@ pub(crate) fn spending_words(spending: &RunSpending) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// Formats the rest of a budget: `$3.8000, 28 turns`.
+pub(crate) fn budget_left_words(spending: &RunSpending) -> Option<String> {
+    let RunSpending { budget, spent, driven, .. } = spending;
+    budget_words(&Budget {
+        usd: budget.usd.map(|usd| Usd(usd.0.saturating_sub(spent.usd.0))),
+        tokens: budget.tokens.map(|tokens| tokens.saturating_sub(spent.tokens)),
+        turns: budget.turns.map(|turns| turns.saturating_sub(spent.turns)),
+        time: budget.time.map(|time| Millis(time.0.saturating_sub(driven.0))),
+    })
+}
+
 /// Names the keys of the budget that do not allow the next turn: `it may cost up to $0.0500; $0.0200 left`.
 pub(crate) fn over_budget_words(spending: &RunSpending) -> Option<String> {
     let RunSpending { budget, spent, driven, next } = spending;

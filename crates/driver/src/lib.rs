@@ -55,6 +55,6 @@ pub use saihai_store::{Disk, Glimpse, Glimpses, RunDirectory, Runs, StoreError, 
 pub(crate) use saihai_store::{blobs, disk, journal, live, lock};
 pub use saihai_view::{defused, visible_line, visible_text};
 pub use views::{
-    IterationSummary, ListedRun, LoadedRun, Recording, RunOutcome, TurnFileChanges, UnmatchedTurn, list_runs,
-    run_state,
+    FollowedRun, IterationSummary, ListedRun, LoadedRun, Recording, RunOutcome, TurnFileChanges,
+    UnmatchedTurn, list_runs, run_state,
 };

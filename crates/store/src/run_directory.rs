@@ -5,7 +5,7 @@ use saihai_model::{Fact, FrozenJson, Record, RecordEntry, Script, Start, Text, W
 
 use crate::blobs::{Blobs, sha256};
 use crate::disk::JournalRead;
-use crate::journal::{JournalReader, TornBatch};
+use crate::journal::{JournalEnd, JournalReader, TornBatch};
 use crate::lock::Lock;
 use crate::{Disk, Glimpses, Runs, StoreError};
 
@@ -46,6 +46,14 @@ impl RunDirectory {
     /// Opens the journal to read all of it. A command does this once per run and keeps the reader or the result.
     pub fn open_journal(&self) -> Result<JournalReader, StoreError> {
         self.open_for(JournalRead::All)
+    }
+
+    /// Opens the journal to read the records after `end`, for a screen that follows the run.
+    pub fn open_journal_after(&self, end: JournalEnd) -> Result<JournalReader, StoreError> {
+        let path = self.journal();
+        let read = if end == JournalEnd::default() { JournalRead::All } else { JournalRead::Rest };
+        self.disk.note_journal_read(read, &path);
+        JournalReader::open_after(&path, end)
     }
 
     fn open_for(&self, read: JournalRead) -> Result<JournalReader, StoreError> {

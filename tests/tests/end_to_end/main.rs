@@ -39,6 +39,7 @@ mod storage;
 mod support;
 mod telemetry;
 mod thousand_runs;
+mod top;
 mod waiting;
 mod work;
 mod write_order;

@@ -199,7 +199,7 @@ fn commands_of_other_programs_lead_to_the_ones_here() {
       = help: `saihai cancel` cancels a run for good; Ctrl-C in its terminal pauses it
     exit 2
     error: there is no command `watch`
-      = help: `saihai log -f` follows a run, `saihai work --watch` polls for issues
+      = help: `saihai top` shows all runs, `saihai log -f` follows one, `saihai work --watch` polls for issues
     exit 2
     error: there is no command `validate`
       = help: `saihai check` reports all errors in definitions

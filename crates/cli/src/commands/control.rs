@@ -7,7 +7,7 @@ use saihai::{
     ActionExecutor, Clock, Driver, GateAnswer, ReplayedRun, RequestDelivery, RunDirectory, names_run,
 };
 use saihai_delivery::IssueRun;
-use saihai_model::{Budget, ExitStatus, Limits, Millis, Raise, Wants, Workflow};
+use saihai_model::{Budget, ExitStatus, Limits, Millis, PersonNote, Raise, Wants, Workflow};
 use saihai_review::changed_files;
 use saihai_view::RunState;
 use serde::Serialize;
@@ -393,17 +393,7 @@ impl TellCommand {
             let (run, to) = (directory.id(), note.to.as_ref().map(saihai_model::StageId::as_str));
             streams.out.json("told", ToldObject { run, to, text: &note.text, now: note.now, driven })?;
         }
-        let stage = note.to.as_ref().map(|to| format!(" of `{}`", visible_line(to.as_str())));
-        let stage = stage.unwrap_or_default();
-        let resume = if driven {
-            String::new()
-        } else {
-            format!("; continue the run with `saihai resume {}`", directory.short_name())
-        };
-        streams.note(&match (note.now && driven, resume) {
-            (true, _) => format!("running turns{stage} stop and start again with your note"),
-            (false, resume) => format!("the next prompt{stage} shows your note{resume}"),
-        });
+        streams.note(&told_words(&note, driven, directory));
         Ok(ExitStatus::Done)
     }
 
@@ -423,8 +413,26 @@ impl TellCommand {
     }
 }
 
+/// Explains when the agents see a note.
+pub(crate) fn told_words(note: &PersonNote, driven: bool, directory: &RunDirectory) -> String {
+    let stage = note.to.as_ref().map(|to| format!(" of `{}`", visible_line(to.as_str())));
+    let stage = stage.unwrap_or_default();
+    let resume = if driven {
+        String::new()
+    } else {
+        format!("; continue the run with `saihai resume {}`", directory.short_name())
+    };
+    match (note.now && driven, resume) {
+        (true, _) => format!("running turns{stage} stop and start again with your note"),
+        (false, resume) => format!("the next prompt{stage} shows your note{resume}"),
+    }
+}
+
 /// Returns true if the owner of the run read a request, and false if there is no owner.
-fn insist_on_read(reached: RequestDelivery, directory: &RunDirectory) -> Result<bool, CommandError> {
+pub(crate) fn insist_on_read(
+    reached: RequestDelivery,
+    directory: &RunDirectory,
+) -> Result<bool, CommandError> {
     match reached {
         RequestDelivery::Owner => Ok(true),
         RequestDelivery::Journal => Ok(false),
@@ -463,23 +471,28 @@ impl CancelCommand {
         let project = Project::find()?;
         project.insist_on_person("only a person can cancel a run")?;
         let directory = self.run.find(&project)?;
-        let reached =
-            block_on(async { Ok(saihai::cancel(&directory, "saihai cancel", Clock::system()).await?) })?;
-        // A cancelled review is never resumed, so this is the last chance to delete its checkout.
-        if reached == RequestDelivery::Journal {
-            review::clean_up(&directory, &directory.workflow()?, streams)?;
-        }
+        let cancelled = cancel_run(&directory, streams)?;
         if self.json {
             streams.out.json("cancelled", CancelledObject { run: directory.id() })?;
         }
-        let whose = match reached {
-            RequestDelivery::Owner => "its process ends it",
-            RequestDelivery::Unread => "its process has not read the request yet",
-            RequestDelivery::Journal => "no process was driving it",
-        };
-        streams.note(&format!("run `{}` is cancelled; {whose}", directory.id()));
+        streams.note(&cancelled);
         Ok(ExitStatus::Done)
     }
+}
+
+/// Cancels a run, cleans up after it, and explains what happens next.
+pub(crate) fn cancel_run(directory: &RunDirectory, streams: &mut Streams) -> Result<String, CommandError> {
+    let reached = block_on(async { Ok(saihai::cancel(directory, "saihai cancel", Clock::system()).await?) })?;
+    // A cancelled review is never resumed, so this is the last chance to delete its checkout.
+    if reached == RequestDelivery::Journal {
+        review::clean_up(directory, &directory.workflow()?, streams)?;
+    }
+    let whose = match reached {
+        RequestDelivery::Owner => "its process ends it",
+        RequestDelivery::Unread => "its process has not read the request yet",
+        RequestDelivery::Journal => "no process was driving it",
+    };
+    Ok(format!("run `{}` is cancelled; {whose}", directory.id()))
 }
 
 /// Create a new run from the first part of another

@@ -91,6 +91,12 @@ fn prompt_lines(texts: &[TextFile], told: &Transition) -> Vec<String> {
     own.filter_map(line).collect()
 }
 
+/// Explains a transition without colours and line breaks, for a pane of a screen.
+pub(crate) fn plain_transition(run: &LoadedRun, told: Transition) -> Result<Vec<String>, CommandError> {
+    let prompts = prompt_lines(&run.view.start.texts, &told);
+    lines(&run.directory, &run.workflow, told, &prompts, &Streams::silent())
+}
+
 /// Indentation of everything below a transition.
 const INDENT: usize = 10;
 

@@ -11,11 +11,11 @@ use crate::terminal::{ColorChoice, Streams, Verbosity};
 use saihai_model::ExitStatus;
 
 mod check;
-mod control;
+pub(crate) mod control;
 mod demo;
 mod diff;
 mod doctor;
-mod explain;
+pub(crate) mod explain;
 mod export;
 pub(crate) mod flags;
 mod inspect;
@@ -27,7 +27,8 @@ pub(crate) mod review;
 mod run;
 mod runs;
 mod scaffold;
-mod show_stage;
+pub(crate) mod show_stage;
+mod top;
 mod trust;
 pub(crate) mod work;
 
@@ -133,6 +134,7 @@ pub(crate) const GROUPS: [(&str, &[(&str, &str)]); 5] = [
         "Inspect",
         &[
             ("runs", "List the runs of this project, newest first, or delete old ones"),
+            ("top", "Watch all runs of this project on one screen, and answer them"),
             ("show", "Show the state of a run, or the prompts and replies of a stage"),
             ("log", "Show the events of a run in words"),
             ("explain", "Explain why a run took each transition"),
@@ -191,6 +193,7 @@ pub(crate) enum SaihaiCommand {
     Cancel(control::CancelCommand),
     Fork(control::ForkCommand),
     Runs(runs::RunsCommand),
+    Top(top::TopCommand),
     Show(runs::ShowCommand),
     Log(log::LogCommand),
     Explain(explain::ExplainCommand),
@@ -230,6 +233,7 @@ impl SaihaiCommand {
             Cancel,
             Fork,
             Runs,
+            Top,
             Show,
             Log,
             Explain,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::CommandError;
 use crate::quantities;
 use crate::quantities::{cost, count, tokens};
-use crate::terminal::{Streams, style, visible_line, visible_text};
+use crate::terminal::{Streams, cut, style, visible_line, visible_text};
 
 /// The part of a turn to print. Without one, prompt and reply.
 #[derive(Debug, Args)]
@@ -148,7 +148,7 @@ fn last_stage(run: &LoadedRun) -> Result<StageId, CommandError> {
 
 /// One call to an agent, with its texts.
 #[derive(Debug, Serialize)]
-struct TurnObject {
+pub(crate) struct TurnObject {
     run: String,
     stage: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,11 +159,11 @@ struct TurnObject {
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    prompt: Option<String>,
+    pub(crate) prompt: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reply: Option<String>,
+    pub(crate) reply: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    failures: Vec<String>,
+    pub(crate) failures: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reports: Vec<ReportTextObject>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -189,7 +189,12 @@ struct ToolObject {
 }
 
 impl TurnObject {
-    fn of(run: &LoadedRun, call: &CallView, reports: &[ReportVersion]) -> Result<Self, CommandError> {
+    /// Reads the texts of a call.
+    pub(crate) fn of(
+        run: &LoadedRun,
+        call: &CallView,
+        reports: &[ReportVersion],
+    ) -> Result<Self, CommandError> {
         let directory = &run.directory;
         let turns = run.workflow.stage(&call.id.stage).map(|stage| stage.turns()).unwrap_or_default();
         let turn = match call.place {
@@ -234,11 +239,30 @@ impl TurnObject {
     fn headline(&self) -> String {
         let turn = self.turn.as_ref().map(|turn| format!("/{turn}")).unwrap_or_default();
         let purpose = if self.purpose == "work" { String::new() } else { format!(" ({})", self.purpose) };
-        let provider = self.provider.iter().cloned();
-        let figures: Vec<String> = provider.chain(self.figures.iter().cloned()).collect();
-        let figures = if figures.is_empty() { String::new() } else { format!(": {}", figures.join(", ")) };
+        let figures = self.figures().map(|figures| format!(": {figures}")).unwrap_or_default();
         let (stage, visit, round) = (&self.stage, self.visit, self.round);
         visible_line(&format!("{stage}{turn}{purpose}, visit {visit}, round {round}{figures}")).into_owned()
+    }
+
+    /// Returns the provider, the time, the tokens and the cost in one line.
+    pub(crate) fn figures(&self) -> Option<String> {
+        let figures: Vec<String> = self.provider.iter().chain(&self.figures).cloned().collect();
+        (!figures.is_empty()).then(|| figures.join(", "))
+    }
+
+    /// Returns the reports by file.
+    pub(crate) fn reports(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.reports.iter().map(|report| (report.file.as_str(), report.text.as_str()))
+    }
+
+    /// Returns a line for each tool call, with the start of its input.
+    pub(crate) fn tool_lines(&self) -> Vec<String> {
+        let line = |tool: &ToolObject| {
+            let input = tool.input.as_ref().map(shown_value).unwrap_or_default();
+            let input = visible_line(&input);
+            format!("[{} {}]", visible_line(&tool.name), cut(&input, TOOL_INPUT))
+        };
+        self.tools.iter().map(line).collect()
     }
 
     /// Returns the texts of a part, each with its title.
@@ -285,12 +309,19 @@ impl ToolObject {
     }
 
     fn text(&self) -> String {
-        let shown = |value: &Option<Json>| match value {
-            Some(Json::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-            None => "(not recorded)".to_owned(),
-        };
+        let shown =
+            |value: &Option<Json>| value.as_ref().map_or_else(|| "(not recorded)".to_owned(), shown_value);
         format!("input: {}\noutput: {}", shown(&self.input), shown(&self.output))
+    }
+}
+
+/// Maximum columns of a tool's input in one line.
+const TOOL_INPUT: usize = 100;
+
+fn shown_value(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        value => value.to_string(),
     }
 }
 

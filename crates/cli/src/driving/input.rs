@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
 
 use rustix::termios::{QueueSelector, tcflush};
+use saihai::GateAnswer;
 use saihai_model::{CallId, ExitStatus, Label, Wants};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -47,29 +48,36 @@ impl TerminalGate {
 
     /// Parses the typed line, or explains why it is not an answer.
     pub(super) fn understand(&self, line: &str) -> Result<TypedAnswer, String> {
-        let line = line.trim();
-        match self.wants {
-            Wants::Text { max_chars } => {
-                let length = line.chars().count();
-                match u32::try_from(length) {
-                    Ok(0) => Err("an answer needs at least one character".to_owned()),
-                    Ok(count) if count <= max_chars => {
-                        Ok(TypedAnswer { label: "answered".into(), text: Some(line.to_owned()) })
-                    }
-                    Ok(_) | Err(_) => {
-                        Err(format!("an answer has at most {max_chars} characters; this one has {length}"))
-                    }
+        let (label, text) = match parse_answer(self.wants, line)? {
+            GateAnswer::Yes(text) => ("yes", text),
+            GateAnswer::No(text) => ("no", text),
+            GateAnswer::Text(text) => ("answered", Some(text)),
+        };
+        Ok(TypedAnswer { label: label.into(), text })
+    }
+}
+
+/// Parses a line that a person typed at a gate, or explains why it is not an answer.
+pub(crate) fn parse_answer(wants: Wants, line: &str) -> Result<GateAnswer, String> {
+    let line = line.trim();
+    match wants {
+        Wants::Text { max_chars } => {
+            let length = line.chars().count();
+            match u32::try_from(length) {
+                Ok(0) => Err("an answer needs at least one character".to_owned()),
+                Ok(count) if count <= max_chars => Ok(GateAnswer::Text(line.to_owned())),
+                Ok(_) | Err(_) => {
+                    Err(format!("an answer has at most {max_chars} characters; this one has {length}"))
                 }
             }
-            Wants::YesNo => {
-                let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-                let label = match word.to_lowercase().as_str() {
-                    "y" | "yes" => "yes",
-                    "n" | "no" => "no",
-                    _ => return Err("the answer is `yes` or `no`".to_owned()),
-                };
-                let text = Some(rest.trim().to_owned()).filter(|text| !text.is_empty());
-                Ok(TypedAnswer { label: label.into(), text })
+        }
+        Wants::YesNo => {
+            let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            let text = Some(rest.trim().to_owned()).filter(|text| !text.is_empty());
+            match word.to_lowercase().as_str() {
+                "y" | "yes" => Ok(GateAnswer::Yes(text)),
+                "n" | "no" => Ok(GateAnswer::No(text)),
+                _ => Err("the answer is `yes` or `no`".to_owned()),
             }
         }
     }

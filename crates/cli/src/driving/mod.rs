@@ -22,7 +22,7 @@ use crate::terminal::Streams;
 
 pub(crate) use conclusion::{Conclusion, LATE, ResultObject, is_late, show_result, state_style, state_words};
 use file_changes::{FileChanges, FilesBefore};
-pub(crate) use input::{Keyboard, Signals, StartupSignals, TypedLine};
+pub(crate) use input::{Keyboard, Signals, StartupSignals, TypedLine, parse_answer};
 use notification::notify_end;
 pub(crate) use watch::EventObject;
 use watch::{RunWatch, WatchEnd, WatchEvent};

@@ -1,5 +1,6 @@
 //! Views of a run for commands: its state, its outcome and its texts, from one pass over its journal.
 
+mod followed_run;
 mod iterations;
 mod recording;
 
@@ -14,6 +15,7 @@ use saihai_view::{RunState, RunView, Transition};
 
 use crate::{DriverError, RunDirectory, Runs};
 
+pub use followed_run::FollowedRun;
 pub(crate) use iterations::summarize;
 pub use iterations::{DetectedAction, IterationSummary, PublishedTool};
 pub use recording::{Recording, TurnFileChanges};

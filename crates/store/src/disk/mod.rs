@@ -67,6 +67,8 @@ pub enum JournalRead {
     /// Only the first batch.
     Start,
     All,
+    /// Only the records after those of an earlier read.
+    Rest,
 }
 
 impl Default for Disk {

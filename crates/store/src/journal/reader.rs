@@ -82,6 +82,13 @@ impl JournalReader {
         Ok(Self::new(file, path))
     }
 
+    /// Opens a journal behind the part that an earlier reader has read.
+    pub fn open_after(path: &Path, end: JournalEnd) -> Result<Self, StoreError> {
+        let mut reader = Self { end, ..Self::open(path)? };
+        reader.catch_up()?;
+        Ok(reader)
+    }
+
     /// Continues after the last complete batch, so that the next batch is one that was appended since.
     pub fn catch_up(&mut self) -> Result<(), StoreError> {
         // An incomplete batch is read again: its owner may have completed or truncated it.

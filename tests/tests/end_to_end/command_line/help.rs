@@ -4,7 +4,7 @@ use saihai_tests::Project;
 
 use super::support::PROGRAM;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "init",
     "list",
     "run",
@@ -15,6 +15,7 @@ const COMMANDS: [&str; 24] = [
     "graph",
     "export",
     "runs",
+    "top",
     "show",
     "log",
     "explain",
@@ -62,6 +63,7 @@ fn the_help_lists_every_command_and_exit_code() {
 
     Inspect:
       runs         List the runs of this project, newest first, or delete old ones
+      top          Watch all runs of this project on one screen, and answer them
       show         Show the state of a run, or the prompts and replies of a stage
       log          Show the events of a run in words
       explain      Explain why a run took each transition

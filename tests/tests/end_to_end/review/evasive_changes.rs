@@ -62,7 +62,10 @@ fn runs_that_came_with_the_files_are_not_believed() {
     let why = "`.saihai/runs` is under version control: Saihai ignores its runs, and every finding counts";
     assert!(outcome.stderr.contains(why), "{outcome}");
     let outcome = review(&project, &one("main/a", "important"), &["--baseline", &run]).exits(2);
-    assert!(outcome.stderr.contains("is not a baseline: `.saihai/runs` is under version control"), "{outcome}");
+    assert!(
+        outcome.stderr.contains("is not a baseline: `.saihai/runs` is under version control"),
+        "{outcome}"
+    );
 }
 
 // the warning appears even if nothing is left to review

@@ -5,7 +5,7 @@ use saihai_view::RunState;
 use crate::testing::{
     BEGINNING, Project, drive, fixed, gate, go_on, plan_and_review, script, stage, turn, workflow,
 };
-use crate::{DriveOptions, Runs, list_runs};
+use crate::{DriveOptions, FollowedRun, Runs, list_runs};
 
 fn ids(runs: &Runs) -> Vec<String> {
     runs.list().unwrap().into_iter().map(|run| run.id().to_owned()).collect()
@@ -205,4 +205,35 @@ async fn a_run_whose_process_died_is_interrupted() {
 fn a_state_with_a_wake_up_time_says_it() {
     let state = RunState::Parked { hold: Hold::Until(Moment(5), FailureClass::Quota), provider: None };
     assert_eq!((state.name(), state.reason(), state.until()), ("parked", Some("quota"), Some(Moment(5))));
+}
+
+// V-15: a followed journal can end anywhere, even inside a batch, and can shrink when a torn batch is dropped
+#[tokio::test(start_paused = true)]
+async fn a_followed_run_sees_every_record_once() {
+    let project = Project::new();
+    let driver = project.start(plan_and_review(), script(&["a plan", "[STEP:0]"])).unwrap();
+    drive(driver, DriveOptions::default()).await.0.unwrap();
+    let (directory, whole) = (project.last(), project.journal());
+    let last = project.records().last().unwrap().seq;
+    let mut followed = FollowedRun::new(directory.clone());
+    std::fs::write(directory.journal(), &whole[..10]).unwrap();
+    assert!(followed.look().is_err(), "its first append is not complete");
+    let mut seen = 0;
+    for end in (0..whole.len()).step_by(97).chain([whole.len()]) {
+        std::fs::write(directory.journal(), &whole[..end]).unwrap();
+        let has_grown = followed.look().unwrap_or(false);
+        let now = followed.view().map_or(0, |view| view.last_seq);
+        assert_eq!(has_grown, now > seen, "at byte {end}");
+        seen = now;
+    }
+    assert_eq!(seen, last);
+    assert!(followed.state().unwrap().is_over() && !followed.look().unwrap());
+    // A released run is read again only if its journal changes.
+    followed.release();
+    assert!(!followed.look().unwrap() && followed.view().is_none());
+    std::fs::write(directory.journal(), &whole[..whole.len() - 1]).unwrap();
+    assert!(followed.look().unwrap() && followed.view().is_some());
+    std::fs::write(directory.journal(), "damaged\n").unwrap();
+    assert!(followed.look().is_err() && followed.view().is_none());
+    assert!(!followed.look().unwrap(), "a broken journal is not read again");
 }

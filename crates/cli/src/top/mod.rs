@@ -1,0 +1,180 @@
+//! `saihai top`: all runs of a project on one screen.
+//!
+//! Three parts that know little of each other. [`model`] is the state, changed by keys and news; it is pure and returns
+//! requests as values. [`view`] draws the state; it is pure too. This file is the only loop: it waits for an event,
+//! updates the state, carries out requests, and draws at most 20 times a second.
+//!
+//! Everything that can block has its own thread and sends events: the keyboard, signals, the files of the runs
+//! ([`source`]), and each action ([`actions`]). The screen drives no run and holds no lock.
+
+mod actions;
+mod boxes;
+mod keys;
+mod layout;
+mod list_columns;
+mod model;
+mod run_texts;
+mod screen;
+mod source;
+#[cfg(test)]
+mod tests;
+mod text_input;
+mod view;
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, KeyEventKind};
+use saihai_model::ExitStatus;
+
+use crate::driving::{Signals, block_on};
+use crate::error::CommandError;
+use crate::project::Project;
+use model::{TopEvent, TopModel, TopRequest, WatchedNode};
+use screen::{Screen, terminal_area};
+use source::RunSource;
+
+/// Least time between two drawings.
+const FRAME: Duration = Duration::from_millis(50);
+
+/// Shows the runs of a project until the person leaves.
+pub(crate) fn show(project: &Project, has_colors: bool) -> Result<ExitStatus, CommandError> {
+    let (events, news) = mpsc::channel();
+    let (watch, requests) = mpsc::channel();
+    let source = RunSource::new(project.runs(), events.clone());
+    let mut model = TopModel::new(terminal_area());
+    let mut screen = Screen::open(has_colors)?;
+    spawn("keys", &events, read_keys)?;
+    spawn("signals", &events, |events| hear_signals(&events))?;
+    spawn("runs", &events, move |_| source.follow(&requests))?;
+    let mut top = Top { events, watch, actions: Vec::new() };
+    let ended = top.run(&mut model, &news, &mut screen);
+    drop(screen);
+    // An action under way is finished: its request may be half sent.
+    for action in top.actions {
+        action.join().unwrap_or(());
+    }
+    ended
+}
+
+/// The ends of the channels, and the actions under way.
+struct Top {
+    events: Sender<TopEvent>,
+    watch: Sender<Option<WatchedNode>>,
+    actions: Vec<JoinHandle<()>>,
+}
+
+impl Top {
+    fn run(
+        &mut self,
+        model: &mut TopModel,
+        news: &Receiver<TopEvent>,
+        screen: &mut Screen,
+    ) -> Result<ExitStatus, CommandError> {
+        let mut drawn: Option<Instant> = None;
+        let mut is_dirty = true;
+        loop {
+            let wait = drawn.map_or(Duration::ZERO, |at| FRAME.saturating_sub(at.elapsed()));
+            if is_dirty && wait.is_zero() {
+                screen.draw(model)?;
+                (drawn, is_dirty) = (Some(Instant::now()), false);
+            }
+            let event = if is_dirty { news.recv_timeout(wait) } else { news.recv().map_err(Into::into) };
+            let event = match event {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(ExitStatus::Done),
+            };
+            if matches!(event, TopEvent::Bug) {
+                return Err(CommandError::Said(ExitStatus::Bug));
+            }
+            is_dirty = true;
+            if let TopEvent::Resized(size) = &event {
+                screen.resize(*size)?;
+            }
+            for command in model.update(event) {
+                match command {
+                    TopRequest::Quit => return Ok(ExitStatus::Done),
+                    TopRequest::Suspend => {
+                        screen.suspend()?;
+                        let size = terminal_area();
+                        screen.resize(size)?;
+                        model.update(TopEvent::Resized(size));
+                    }
+                    TopRequest::Redraw => screen.resize(terminal_area())?,
+                    TopRequest::Watch(watched) => self.watch.send(watched).unwrap_or(()),
+                    action => self.act(action)?,
+                }
+            }
+        }
+    }
+
+    /// Performs an action on its own thread, because the owner of a run may take its time.
+    fn act(&mut self, command: TopRequest) -> Result<(), CommandError> {
+        self.actions.retain(|action| !action.is_finished());
+        let action = spawn("action", &self.events, move |events| {
+            if let Some(event) = actions::perform(command) {
+                events.send(event).unwrap_or(());
+            }
+        })?;
+        self.actions.push(action);
+        Ok(())
+    }
+}
+
+/// Starts a thread. If it panics, the screen closes.
+fn spawn(
+    name: &str,
+    events: &Sender<TopEvent>,
+    work: impl FnOnce(Sender<TopEvent>) + Send + 'static,
+) -> Result<JoinHandle<()>, CommandError> {
+    let events = events.clone();
+    let guard = PanicReport(events.clone());
+    let started = thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let _guard = guard;
+        work(events);
+    });
+    started.map_err(|error| CommandError::unavailable(format!("cannot start a thread: {error}")))
+}
+
+/// Reports a panic of its thread.
+struct PanicReport(Sender<TopEvent>);
+
+impl Drop for PanicReport {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.send(TopEvent::Bug).unwrap_or(());
+        }
+    }
+}
+
+/// Reads keys until the terminal or the screen is gone.
+fn read_keys(events: Sender<TopEvent>) {
+    loop {
+        let event = match crossterm::event::read() {
+            Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => TopEvent::Key(key),
+            Ok(Event::Paste(text)) => TopEvent::Pasted(text),
+            Ok(Event::Resize(..)) => TopEvent::Resized(terminal_area()),
+            Ok(_) => continue,
+            Err(_) => TopEvent::Stop,
+        };
+        let is_over = matches!(event, TopEvent::Stop);
+        if events.send(event).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// Waits for a signal that asks to stop. Ctrl-C is a key here.
+fn hear_signals(events: &Sender<TopEvent>) {
+    let heard = block_on(async {
+        let mut signals = Signals::listen()?;
+        signals.next().await;
+        Ok(())
+    });
+    // Without handlers, a signal ends the process as usual.
+    if heard.is_ok() {
+        events.send(TopEvent::Stop).unwrap_or(());
+    }
+}

@@ -1,0 +1,240 @@
+//! The tree of a run's visits and turns, and the texts of a node. Renders a [`RunView`](saihai_view::RunView).
+
+use std::collections::BTreeMap;
+
+use saihai::LoadedRun;
+use saihai_model::{Activity, CallId, Millis, Moment, Outcome, RoundPosition};
+use saihai_view::{AttemptResult, CallView, RoundView, RunState, VisitView};
+
+use super::model::{NodeKey, NodeMark, PaneTexts, TreeNode};
+use super::source::stage_name;
+use crate::commands::explain::plain_transition;
+use crate::commands::show_stage::TurnObject;
+use crate::error::CommandError;
+use crate::quantities;
+use crate::report::{answer_words, outside_words};
+use crate::terminal::visible_line;
+
+/// Output of running turns so far.
+pub(super) type LiveTexts = BTreeMap<CallId, String>;
+
+/// Lists the visits in order, each with its turns.
+pub(super) fn tree_nodes(run: &LoadedRun, now: Moment) -> Vec<TreeNode> {
+    let mut nodes = Vec::new();
+    for (index, visit) in run.view.visits.iter().enumerate() {
+        let calls: Vec<(&RoundView, &CallView)> = calls_of(run, visit).collect();
+        let marks: Vec<NodeMark> = calls.iter().map(|(_, call)| call_mark(run, call)).collect();
+        let is_current = index + 1 == run.view.visits.len() && visit.left.is_none();
+        nodes.push(TreeNode {
+            key: NodeKey::Visit(index),
+            mark: if is_current { current_mark(run, &marks) } else { NodeMark::Done },
+            label: stage_name(visit.stage.as_str(), visit.visit),
+            note: visit.left.map(|left| quantities::stopwatch(left.since(visit.entered))).unwrap_or_default(),
+        });
+        let has_rounds = visit.rounds.len() > 1;
+        for ((round, call), mark) in calls.into_iter().zip(marks) {
+            let name = call_name(run, call);
+            let label = if has_rounds { format!("{name}, round {}", round.round) } else { name };
+            let note = duration(call, mark, now).map(quantities::stopwatch).unwrap_or_default();
+            nodes.push(TreeNode { key: NodeKey::Call(call.id.clone()), mark, label, note });
+        }
+    }
+    nodes
+}
+
+/// Returns the calls of a visit. The reports of a turn are shown with the turn.
+fn calls_of<'a>(
+    run: &'a LoadedRun,
+    visit: &'a VisitView,
+) -> impl Iterator<Item = (&'a RoundView, &'a CallView)> {
+    let rounds = visit.rounds.iter();
+    let calls = rounds.flat_map(|round| run.view.calls_of(round).iter().map(move |call| (round, call)));
+    calls.filter(|(_, call)| !matches!(call.place, RoundPosition::Report(_)))
+}
+
+fn call_mark(run: &LoadedRun, call: &CallView) -> NodeMark {
+    let has_owner = matches!(run.state, RunState::Running { .. });
+    if call.answer.is_some() || call.reply().is_some() {
+        return NodeMark::Done;
+    }
+    if is_gate(run, call) {
+        return NodeMark::WaitsForPerson;
+    }
+    match (call.performed.last().map(|performed| &performed.outcome), call.attempts.last()) {
+        (Some(Outcome::Done { .. }), _) => NodeMark::Done,
+        (Some(Outcome::Failed(_)), _) => NodeMark::Failed,
+        (Some(_), _) => NodeMark::Queued,
+        (None, Some(attempt)) => match attempt.result {
+            AttemptResult::Open if has_owner && !call.is_queued => NodeMark::Running,
+            AttemptResult::Open => NodeMark::Queued,
+            AttemptResult::Failed { .. } if call.retry_at.is_some() && has_owner => NodeMark::Queued,
+            AttemptResult::Failed { .. } => NodeMark::Failed,
+            AttemptResult::Replied { .. } => NodeMark::Done,
+        },
+        (None, None) if has_owner && call.purpose.is_none() => NodeMark::Running,
+        (None, None) => NodeMark::Queued,
+    }
+}
+
+/// Returns the mark of the visit that has not ended.
+fn current_mark(run: &LoadedRun, calls: &[NodeMark]) -> NodeMark {
+    if calls.contains(&NodeMark::WaitsForPerson) {
+        return NodeMark::WaitsForPerson;
+    }
+    match run.state {
+        RunState::Running { .. } => NodeMark::Running,
+        _ if calls.last() == Some(&NodeMark::Failed) => NodeMark::Failed,
+        _ => NodeMark::Queued,
+    }
+}
+
+fn is_gate(run: &LoadedRun, call: &CallView) -> bool {
+    let stage = run.workflow.stage(&call.id.stage);
+    call.purpose.is_none() && stage.is_some_and(|stage| matches!(stage.does, Activity::Gate(_)))
+}
+
+fn call_name(run: &LoadedRun, call: &CallView) -> String {
+    let stage = run.workflow.stage(&call.id.stage);
+    let turns = stage.map(|stage| stage.turns()).unwrap_or_default();
+    let turn = |index: usize| {
+        let turn = turns.get(index).filter(|_| turns.len() > 1);
+        turn.map_or_else(|| "turn".to_owned(), |turn| visible_line(turn.id.as_str()).into_owned())
+    };
+    match call.place {
+        RoundPosition::Main(_) if is_gate(run, call) => "question to you".to_owned(),
+        RoundPosition::Main(_) if call.purpose.is_none() => "action".to_owned(),
+        RoundPosition::Main(index) => match call.purpose {
+            Some(saihai_model::Purpose::Correction) => format!("{}, correction", turn(index)),
+            _ => turn(index),
+        },
+        RoundPosition::Check(index) if turns.len() > 1 => format!("judge of {}", turn(index)),
+        RoundPosition::Check(_) | RoundPosition::Exit => "judge".to_owned(),
+        RoundPosition::Report(_) => "reports".to_owned(),
+        RoundPosition::Block(_) => "action".to_owned(),
+        RoundPosition::Proof(index) => {
+            let proof = stage.and_then(|stage| stage.proofs().nth(index));
+            proof.map_or_else(|| "check".to_owned(), |proof| visible_line(&proof.name).into_owned())
+        }
+        RoundPosition::Outside(_) => "condition".to_owned(),
+    }
+}
+
+fn duration(call: &CallView, mark: NodeMark, now: Moment) -> Option<Millis> {
+    match (mark, call.reply()) {
+        (_, Some(reply)) => Some(reply.duration),
+        (NodeMark::Running, None) => Some(now.since(call.attempts.last()?.asked)),
+        (_, None) => None,
+    }
+}
+
+impl PaneTexts {
+    /// Shows an error in place of the texts.
+    pub(super) fn unreadable(error: &str) -> Self {
+        let text = format!("cannot be read: {error}");
+        Self { transcript: text.clone(), prompt: text.clone(), report: text.clone(), why: text }
+    }
+}
+
+/// Reads the texts of a visit or a turn.
+pub(super) fn pane_texts(
+    run: &LoadedRun,
+    node: &NodeKey,
+    live: &LiveTexts,
+    question: Option<&(CallId, String)>,
+) -> Result<PaneTexts, CommandError> {
+    let (visit, calls): (Option<&VisitView>, Vec<&CallView>) = match node {
+        NodeKey::Visit(index) => {
+            let visit = run.view.visits.get(*index);
+            (
+                visit,
+                visit.map(|visit| calls_of(run, visit).map(|(_, call)| call).collect()).unwrap_or_default(),
+            )
+        }
+        NodeKey::Call(id) => {
+            let is_own = |visit: &&VisitView| visit.stage == id.stage && visit.visit == id.visit;
+            (run.view.visits.iter().find(is_own), run.view.call(id).into_iter().collect())
+        }
+    };
+    let has_many = calls.len() > 1;
+    let mut texts = PaneTexts::default();
+    let reports = run.view.reports();
+    for call in calls {
+        let turn = TurnObject::of(run, call, &reports)?;
+        let heading =
+            if has_many { format!("── {} ──\n", call_name(run, call)) } else { String::new() };
+        add(&mut texts.transcript, &heading, &transcript(run, call, &turn, live, question));
+        add(&mut texts.prompt, &heading, turn.prompt.as_deref().unwrap_or_default());
+        for (file, text) in turn.reports() {
+            add(&mut texts.report, &format!("── {file} ──\n"), text);
+        }
+    }
+    if let Some(visit) = visit {
+        let told = run.transitions();
+        let own = told.into_iter().filter(|told| told.stage == visit.stage && told.visit == visit.visit);
+        for transition in own {
+            add(&mut texts.why, "", &plain_transition(run, transition)?.join("\n"));
+        }
+    }
+    for (text, nothing) in [
+        (&mut texts.transcript, "nothing yet"),
+        (&mut texts.prompt, "no agent was asked here"),
+        (&mut texts.report, "no report was saved here"),
+        (&mut texts.why, "this stage has not ended yet"),
+    ] {
+        if text.is_empty() {
+            text.push_str(nothing);
+        }
+    }
+    Ok(texts)
+}
+
+/// Appends a text below an empty line.
+fn add(whole: &mut String, heading: &str, text: &str) {
+    if text.trim().is_empty() {
+        return;
+    }
+    if !whole.is_empty() {
+        whole.push_str("\n\n");
+    }
+    whole.push_str(heading);
+    whole.push_str(text.trim_end());
+}
+
+/// Joins what is known of a call: figures, failed attempts, tools, and the reply or the output so far.
+fn transcript(
+    run: &LoadedRun,
+    call: &CallView,
+    turn: &TurnObject,
+    live: &LiveTexts,
+    question: Option<&(CallId, String)>,
+) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(turn.figures());
+    parts.extend(turn.failures.iter().map(|failure| format!("failed attempt: {failure}")));
+    let tools: Vec<String> = turn.tool_lines();
+    if !tools.is_empty() {
+        parts.push(tools.join("\n"));
+    }
+    parts.extend(turn.reply.clone());
+    if turn.reply.is_none() {
+        parts.extend(live.get(&call.id).cloned());
+    }
+    if is_gate(run, call) {
+        parts.extend(question.filter(|(asked, _)| *asked == call.id).map(|(_, question)| question.clone()));
+        parts.extend(
+            call.answer.as_ref().map(|answer| answer_words(answer.by, &answer.label, answer.text.clone())),
+        );
+    }
+    for performed in &call.performed {
+        parts.push(match &performed.outcome {
+            Outcome::Done { output, .. } if output.is_empty() => "done".to_owned(),
+            Outcome::Done { output, .. } => {
+                output.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join("\n")
+            }
+            Outcome::Failed(failure) => format!("failed: {}", failure.message),
+            Outcome::Waiting { reason } => outside_words(reason),
+            Outcome::NotYet | Outcome::Delayed { .. } => "not yet".to_owned(),
+        });
+    }
+    parts.join("\n\n")
+}
