@@ -338,6 +338,19 @@ impl Conclusion {
         std::iter::once(stands).chain(last).collect()
     }
 
+    /// Returns the state, its reason and the error behind it, line by line.
+    pub(crate) fn why(&self) -> Vec<String> {
+        self.headlines().into_iter().chain(self.error()).collect()
+    }
+
+    /// Returns the commands that continue the run.
+    pub(crate) fn next_commands(&self) -> Vec<String> {
+        let is_live = matches!(self.state, RunState::Running { .. });
+        let answer = self.answer_command(&self.name);
+        let resume = self.short_resume_command().filter(|_| !is_live && answer.is_none());
+        answer.into_iter().chain(resume).collect()
+    }
+
     fn figures(&self) -> String {
         let outcome = &self.outcome;
         let mut figures = vec![

@@ -6,6 +6,7 @@ use saihai_model::{CallId, Wants};
 
 use super::layout::{ScreenSize, text_width, wrap_text};
 use super::text_input::TextInput;
+use crate::watching::CallMark;
 
 /// One run in the list. All texts are safe to show.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +58,7 @@ pub(super) struct RunDetail {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TreeNode {
     pub(super) key: NodeKey,
-    pub(super) mark: NodeMark,
+    pub(super) mark: CallMark,
     pub(super) label: String,
     /// Duration or destination, at the right.
     pub(super) note: String,
@@ -68,15 +69,6 @@ pub(super) enum NodeKey {
     /// Index of a visit.
     Visit(usize),
     Call(CallId),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NodeMark {
-    Done,
-    Failed,
-    Running,
-    WaitsForPerson,
-    Queued,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -11,10 +11,11 @@ use saihai_model::{CallId, Wants};
 
 use super::layout::{ScreenSize, wrap_text};
 use super::model::*;
-use super::run_texts::{LiveTexts, pane_texts, tree_nodes};
-use super::source::run_row;
+use super::run_texts::{pane_texts, tree_nodes};
+
 use super::view::TopView;
 use crate::terminal::style;
+use crate::watching::{CallMark, FollowedRow, LiveTexts, SeenRun};
 
 fn row(id: &str, rank: RowRank, state: &str) -> RunRow {
     RunRow {
@@ -129,7 +130,9 @@ fn golden_detail(run: &LoadedRun, node: Option<NodeKey>) -> RunDetail {
 fn golden_model(columns: u16, rows: u16, node: Option<NodeKey>) -> TopModel {
     let run = golden();
     let mut model = TopModel::new(ScreenSize { columns, rows });
-    let listed = run_row("run", &run.view, &run.state, Some(&run.workflow), run.view.last_at);
+    let LoadedRun { directory, view, state, workflow, .. } = &run;
+    let now = view.last_at;
+    let listed = RunRow::of(&SeenRun { directory, view, state, workflow: Some(workflow), now });
     model.update(TopEvent::Runs(vec![listed]));
     press(&mut model, KeyCode::Enter);
     model.update(TopEvent::Detail(Box::new(golden_detail(&run, node))));
@@ -538,7 +541,7 @@ fn long_detail(lines: usize) -> RunDetail {
     };
     let node = |index| TreeNode {
         key: NodeKey::Visit(index),
-        mark: NodeMark::Running,
+        mark: CallMark::Running,
         label: format!("stage-{index}"),
         note: String::new(),
     };
