@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::prune_runs::{RemoveRunsCommand, RunPruning, parse_age};
 use super::show_stage::{StagePartFlags, StageTarget, show_stage};
 use crate::commands::flags::RunAndStage;
-use crate::driving::{Conclusion, LATE, ResultObject, is_late, show_result, state_style, state_words};
+use crate::driving::{Conclusion, ResultObject, is_late, show_result, state_style};
 use crate::error::CommandError;
 use crate::page::{SavedPageOptions, saved_page};
 use crate::project::Project;
@@ -22,6 +22,7 @@ use crate::quantities::{SpendingObject, grouped, spending_words, total_cost};
 use crate::report::{RunNames, destination_words, reason_summary, with_reasons};
 use crate::run_result::RunResult;
 use crate::terminal::{Stream, Streams, Table, TypedObject, visible_line};
+use crate::watching::state_sentence;
 
 /// List the runs of this project, newest first, or delete old ones
 #[derive(Debug, Args)]
@@ -195,16 +196,8 @@ fn object<'a>(run: &'a str, view: &'a RunView, state: &'a RunState) -> RunObject
 }
 
 fn row(directory: &RunDirectory, view: &RunView, state: &RunState) -> Vec<String> {
-    let mut words = state_words(state);
-    if is_at_late_gate(directory, view, state) {
-        words.push_str(&format!("; {LATE}"));
-    }
-    if view.start.rehearsal {
-        words.push_str(", rehearsal");
-    }
-    if let Some(from) = &view.start.forked_from {
-        words.push_str(&format!(", forked from {}", visible_line(from)));
-    }
+    let is_late = is_at_late_gate(directory, view, state);
+    let words = state_sentence(view, state, is_late);
     vec![
         visible_line(directory.id()).into_owned(),
         visible_line(&view.start.definition).into_owned(),

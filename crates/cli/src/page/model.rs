@@ -35,8 +35,6 @@ pub(crate) struct ProjectName {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct PageRow {
     pub(crate) id: String,
-    /// The shortest name to type for the run.
-    pub(crate) short: String,
     pub(crate) project: usize,
     pub(crate) state: PageState,
     /// The state in words, for example `parked: the budget is spent`.
@@ -499,7 +497,7 @@ pub(crate) enum PageEvent {
     Rows { is_whole: bool, rows: Vec<PageRow>, gone: Vec<String> },
     /// The changes of the watched run.
     Run { page: Box<RunPage> },
-    /// New output of a running call of the watched run. May be dropped under load.
+    /// The end of the output so far of a running call; it replaces what was shown. May be dropped under load.
     Output { call: String, text: String },
     /// The watched run cannot be read (any more).
     Lost { words: String },

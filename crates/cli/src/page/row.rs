@@ -22,7 +22,6 @@ impl FollowedRow for PageRow {
         let spending = run.workflow.and_then(|workflow| view.spending(workflow));
         Self {
             id: run.directory.id().to_owned(),
-            short: run.directory.short_name(),
             project: 0,
             state: standing.kind.into(),
             words: standing.words,
@@ -54,7 +53,6 @@ impl FollowedRow for PageRow {
     fn broken(id: &str, error: &str) -> Self {
         Self {
             id: id.to_owned(),
-            short: id.to_owned(),
             project: 0,
             state: PageState::Broken,
             words: format!("cannot be read: {error}"),

@@ -12,7 +12,7 @@ use super::model::{
     PageNote, PagePause, PageReport, PageReportVersion, PageRow, PageStage, PageVisit, RunPage, StageKind,
     TokenCounts, TurnLabel,
 };
-use crate::commands::explain::plain_transition;
+use crate::commands::explain::timeless_transition;
 use crate::driving::Conclusion;
 use crate::error::CommandError;
 use crate::graph::{self, WorkflowGraph};
@@ -253,9 +253,7 @@ fn exits(run: &LoadedRun) -> Result<Vec<PageExit>, CommandError> {
             labels: labels.collect(),
             lines: Vec::new(),
         };
-        let lines = plain_transition(run, told)?;
-        let lines = lines.iter().map(|line| line.trim().to_owned()).collect();
-        Ok(PageExit { lines, ..exit })
+        Ok(PageExit { lines: timeless_transition(run, told)?, ..exit })
     };
     run.transitions().into_iter().map(page_exit).collect()
 }

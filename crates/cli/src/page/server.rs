@@ -430,8 +430,12 @@ struct ResumeRequest {
 
 async fn resume(State(server): Server, Path(run): Path<String>, Json(asked): Json<ResumeRequest>) -> Response {
     act(server, run, move |project, directory| {
-        let budget = asked.budget.as_deref().map(str::trim).filter(|budget| !budget.is_empty());
-        Ok((steering::resume(project, directory, budget, asked.max_iterations)?, None))
+        let budget = asked.budget.filter(|budget| !budget.trim().is_empty());
+        let mut flags: Vec<String> = Vec::new();
+        flags.extend(budget.into_iter().flat_map(|budget| ["--budget".to_owned(), budget]));
+        let most = asked.max_iterations.map(|most| ["--max-iterations".to_owned(), most.to_string()]);
+        flags.extend(most.into_iter().flatten());
+        Ok((steering::resume(project, directory, &flags)?, None))
     })
     .await
 }

@@ -20,6 +20,7 @@ pub(super) fn perform(command: TopRequest) -> Option<TopEvent> {
         }
         TopRequest::Cancel { run } => find(&run).and_then(|run| steering::cancel(&run)).map(notice),
         TopRequest::Fork { run } => fork(&run).map(notice),
+        TopRequest::Resume { run, flags } => resume(&run, &flags).map(notice),
         TopRequest::Quit | TopRequest::Suspend | TopRequest::Redraw | TopRequest::Watch(_) => return None,
     };
     Some(done.unwrap_or_else(|error| {
@@ -39,6 +40,10 @@ fn find(run: &str) -> Result<RunDirectory, CommandError> {
 fn ask(run: &str) -> Result<TopEvent, CommandError> {
     let (call, question, wants) = saihai::open_gate(&find(run)?)?;
     Ok(TopEvent::Gate { run: run.to_owned(), gate: AskedGate { call, question, wants } })
+}
+
+fn resume(run: &str, flags: &[String]) -> Result<String, CommandError> {
+    steering::resume(&Project::find()?, &find(run)?, flags)
 }
 
 fn fork(run: &str) -> Result<String, CommandError> {

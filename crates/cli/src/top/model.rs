@@ -23,6 +23,8 @@ pub(super) struct RunRow {
     pub(super) cost: String,
     pub(super) budget_left: String,
     pub(super) waits_for: String,
+    /// Flags of `saihai resume`, if the run can be resumed.
+    pub(super) resume: Option<String>,
     /// The state in a sentence, or the reason why the run cannot be read.
     pub(super) words: String,
     pub(super) kind: RowKind,
@@ -175,6 +177,10 @@ pub(super) enum TopRequest {
     Fork {
         run: String,
     },
+    Resume {
+        run: String,
+        flags: Vec<String>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,6 +203,11 @@ pub(super) enum TopDialog {
         problem: Option<String>,
     },
     Tell {
+        run: String,
+        input: TextInput,
+    },
+    /// The flags of `saihai resume`, to change or to confirm.
+    Resume {
         run: String,
         input: TextInput,
     },

@@ -11,7 +11,7 @@ use super::model::{
     NodeKey, PaneTexts, RowKind, RowRank, RunDetail, RunRow, TopEvent, TopNotice, TreeNode, WatchedNode,
 };
 use super::run_texts::{pane_texts, tree_nodes};
-use crate::driving::state_style;
+use crate::driving::{resume_flags, state_style};
 use crate::error::CommandError;
 use crate::quantities::{self, budget_left_words};
 use crate::terminal::{style, visible_line};
@@ -174,6 +174,7 @@ impl FollowedRow for RunRow {
             cost: cost_cell(view),
             budget_left: spending.as_ref().and_then(budget_left_words).unwrap_or_default(),
             waits_for,
+            resume: resume(run),
             words,
             kind: if state.is_over() { RowKind::Ended } else { RowKind::Unfinished },
         }
@@ -186,6 +187,15 @@ impl FollowedRow for RunRow {
     fn is_settled(&self) -> bool {
         self.kind != RowKind::Unfinished
     }
+}
+
+fn resume(run: &SeenRun<'_>) -> Option<String> {
+    let (view, workflow) = (run.view, run.workflow?);
+    if matches!(run.state, RunState::Running { .. }) {
+        return None;
+    }
+    let most = view.most_iterations.or(workflow.limits.rounds).unwrap_or(view.iterations);
+    resume_flags(run.state, most, view.spending(workflow).as_ref())
 }
 
 /// An unknown cost is never shown as zero.
@@ -211,6 +221,7 @@ fn broken_row(id: &str, error: &str) -> RunRow {
         cost: String::new(),
         budget_left: String::new(),
         waits_for: String::new(),
+        resume: None,
         words: format!("cannot be read: {}", visible_line(error)),
         kind: RowKind::Broken,
     }

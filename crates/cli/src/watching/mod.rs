@@ -10,4 +10,4 @@ pub(crate) mod steering;
 pub(crate) use calls::{CallMark, call_mark, call_name, is_gate, visit_calls};
 pub(crate) use followed_runs::{FollowedRow, FollowedRuns, SeenRun};
 pub(crate) use watched_run::{LiveTexts, WatchedRun};
-pub(crate) use standing::{RunStanding, StandingKind, stage_name};
+pub(crate) use standing::{RunStanding, StandingKind, stage_name, state_sentence};

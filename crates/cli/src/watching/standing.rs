@@ -1,5 +1,5 @@
 use saihai_model::{Ending, Hold};
-use saihai_view::RunState;
+use saihai_view::{RunState, RunView};
 
 use super::SeenRun;
 use crate::driving::{LATE, state_words};
@@ -61,22 +61,24 @@ impl RunStanding {
             RunState::Running { .. } | RunState::Ended { .. } => String::new(),
         };
         let waits_for = visible_line(&waits_for).into_owned();
-        Self { kind, waits_for, words: words(run, is_late) }
+        Self { kind, waits_for, words: state_sentence(run.view, state, is_late) }
     }
 }
 
-fn words(run: &SeenRun<'_>, is_late: bool) -> String {
-    let mut words = state_words(run.state);
-    if let RunState::Running { owner: Some(owner), .. } = run.state {
+/// Describes the state of a run in a list. A rehearsal never claims that work was done.
+pub(crate) fn state_sentence(view: &RunView, state: &RunState, is_late: bool) -> String {
+    let mut words = match state {
+        RunState::Ended { ending: Ending::Completed(_) } if view.start.rehearsal => "rehearsed".to_owned(),
+        state if view.start.rehearsal => format!("{}, rehearsal", state_words(state)),
+        state => state_words(state),
+    };
+    if let RunState::Running { owner: Some(owner), .. } = state {
         words.push_str(&format!(", driven by process {owner}"));
     }
     if is_late {
         words.push_str(&format!("; {LATE}"));
     }
-    if run.view.start.rehearsal {
-        words.push_str(", rehearsal");
-    }
-    if let Some(from) = &run.view.start.forked_from {
+    if let Some(from) = &view.start.forked_from {
         words.push_str(&format!(", forked from {}", visible_line(from)));
     }
     words

@@ -30,7 +30,7 @@ pub(crate) fn answer_gate(
         RequestDelivery::Journal | RequestDelivery::Unread
             if IssueRun::read(run)?.is_some_and(|run| run.delivers) =>
         {
-            "continue with `saihai work`".to_owned()
+            "run the same `saihai work` command again to continue".to_owned()
         }
         RequestDelivery::Journal | RequestDelivery::Unread => {
             format!("continue with `saihai resume {}`", run.short_name())
@@ -48,7 +48,7 @@ pub(crate) fn tell(
     let told = block_on(async { Ok(saihai::tell(run, text, stage, now, Clock::system()).await?) });
     let (note, reached) = told?;
     let driven = insist_on_read(reached, run)?;
-    Ok(told_words(&note, driven, run))
+    told_words(&note, driven, run)
 }
 
 pub(crate) fn withdraw(run: &RunDirectory, note: u32) -> Result<String, CommandError> {
@@ -80,12 +80,11 @@ pub(crate) fn fork(
 /// Time in which a resumed run that cannot continue says so.
 const REFUSAL: Duration = Duration::from_millis(1500);
 
-/// Resumes a run in a process of its own, which outlives this one.
+/// Resumes a run in a process of its own, which outlives this one. `flags` are those of `saihai resume`.
 pub(crate) fn resume(
     project: &Project,
     run: &RunDirectory,
-    budget: Option<&str>,
-    most_iterations: Option<u32>,
+    flags: &[String],
 ) -> Result<String, CommandError> {
     let unavailable = |error: std::io::Error| {
         CommandError::unavailable(format!("cannot start a process for the run: {error}"))
@@ -93,11 +92,7 @@ pub(crate) fn resume(
     let program = std::env::current_exe().map_err(unavailable)?;
     let mut errors = tempfile::tempfile().map_err(unavailable)?;
     let mut command = Command::new(program);
-    command.arg("-C").arg(&project.places.root).args(["resume", run.id()]);
-    command.args(budget.iter().flat_map(|budget| ["--budget", budget]));
-    if let Some(most) = most_iterations {
-        command.args(["--max-iterations", &most.to_string()]);
-    }
+    command.arg("-C").arg(&project.places.root).args(["resume", run.id()]).args(flags);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command.stderr(errors.try_clone().map_err(unavailable)?);
     #[cfg(unix)]
