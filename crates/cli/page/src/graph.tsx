@@ -1,0 +1,180 @@
+// The drawing of the workflow with the path that the run took.
+
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { CallSummary } from './call_summary';
+import { clock, length, visible } from './format';
+import { useNow } from './hooks';
+import type { PageExit, RunPage } from './model';
+import { Empty } from './parts';
+import type { ViewProps } from './run';
+import { changeQuery } from './route';
+import { w } from './words';
+
+const STEP_TIME = 700;
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** Parses our drawing. Scripts, styles and event handlers do not belong in it and are dropped. */
+const parse = (text: string): SVGSVGElement | null => {
+  const parsed = new DOMParser().parseFromString(text, 'image/svg+xml');
+  const root = parsed.documentElement;
+  if (root.nodeName !== 'svg' || parsed.querySelector('parsererror')) return null;
+  for (const element of [...root.querySelectorAll('script,style,foreignObject,iframe,image,use,a,animate,set')]) element.remove();
+  for (const element of [root, ...root.querySelectorAll('*')]) {
+    for (const { name } of [...element.attributes]) {
+      if (/^on/i.test(name) || name === 'style' || /href$/i.test(name)) element.removeAttribute(name);
+    }
+    element.classList.remove('taken', 'untaken');
+  }
+  return document.importNode(root, true) as unknown as SVGSVGElement;
+};
+
+type Path = { stages: Map<string, number>; edges: Map<string, number>; current: string | null; ended: PageExit | null };
+
+/** The path until an exit. */
+const pathUntil = (run: RunPage, exits: PageExit[], step: number): Path => {
+  const path: Path = { stages: new Map(), edges: new Map(), current: null, ended: null };
+  const add = (map: Map<string, number>, key: string): void => void map.set(key, (map.get(key) ?? 0) + 1);
+  const first = run.visits[0]?.stage ?? exits[0]?.stage;
+  if (first !== undefined) add(path.stages, first);
+  path.current = first ?? null;
+  for (const exit of exits.slice(0, step)) {
+    add(path.edges, `${exit.stage}\n${exit.to}`);
+    if (exit.goes_on) {
+      add(path.stages, exit.to);
+      path.current = exit.to;
+    } else {
+      path.ended = exit;
+      path.current = null;
+    }
+  }
+  if (step >= exits.length && path.ended === null) path.current = run.row.stage ?? path.current;
+  return path;
+};
+
+/** Puts classes and counts of the path on the drawing. */
+const trace = (svg: SVGSVGElement, path: Path, isComplete: boolean, fresh: string | null, times: Map<string, number>): void => {
+  for (const old of svg.querySelectorAll('.visit-count')) old.remove();
+  const mark = (element: Element, isTaken: boolean, isCurrent: boolean, isFresh: boolean): void => {
+    element.classList.toggle('taken', isTaken);
+    element.classList.toggle('untaken', !isTaken);
+    element.classList.toggle('current', isCurrent);
+    element.classList.toggle('fresh', isFresh);
+  };
+  const end = isComplete ? 'complete' : 'abort';
+  const ends = new Set<Element>();
+  for (const box of svg.querySelectorAll('[data-stage]')) {
+    const stage = box.getAttribute('data-stage') ?? '';
+    const visits = path.stages.get(stage) ?? 0;
+    const isEnd = box.classList.contains('complete') || box.classList.contains('abort');
+    if (isEnd && path.ended && box.classList.contains(end)) ends.add(box);
+    mark(box, visits > 0, stage === path.current, false);
+    const rect = box.querySelector('.box');
+    if (visits > 0 && rect instanceof SVGGraphicsElement) addCount(box, rect, visits, times.get(stage));
+  }
+  let endEdge: Element | null = null;
+  for (const edge of svg.querySelectorAll('[data-from]')) {
+    const [from, to] = [edge.getAttribute('data-from') ?? '', edge.getAttribute('data-to') ?? ''];
+    const taken = path.edges.get(`${from}\n${to}`) ?? 0;
+    mark(edge, taken > 0, false, fresh === `${from}\n${to}`);
+    if (path.ended && from === path.ended.stage && !path.stages.has(to)) {
+      const isThere = [...ends].some((box) => box.getAttribute('data-stage') === to);
+      if (isThere && !endEdge) endEdge = edge;
+    }
+  }
+  // The words of the end name no box, so take the end that the last stage leads to.
+  const endId = endEdge?.getAttribute('data-to');
+  if (endEdge) mark(endEdge, true, false, false);
+  for (const box of ends) if (endId == null || box.getAttribute('data-stage') === endId) mark(box, true, false, false);
+};
+
+const addCount = (box: Element, rect: SVGGraphicsElement, visits: number, time: number | undefined): void => {
+  const number = (name: string): number => Number(rect.getAttribute(name) ?? NaN);
+  const [x, y, width] = [number('x'), number('y'), number('width')];
+  if (![x, y, width].every(Number.isFinite)) return;
+  const words = `${visits}×${time ? ` ${length(time)}` : ''}`;
+  const wide = words.length * 6.2 + 12;
+  const group = document.createElementNS(SVG, 'g');
+  group.setAttribute('class', 'visit-count');
+  const back = document.createElementNS(SVG, 'rect');
+  for (const [name, value] of Object.entries({ x: x + width - wide + 8, y: y - 9, width: wide, height: 18, rx: 9 })) back.setAttribute(name, String(value));
+  const text = document.createElementNS(SVG, 'text');
+  text.setAttribute('x', String(x + width - wide / 2 + 8));
+  text.setAttribute('y', String(y + 4));
+  text.setAttribute('text-anchor', 'middle');
+  text.textContent = words;
+  group.append(back, text);
+  box.append(group);
+};
+
+export const GraphView = ({ run, query, entries, selected, select }: ViewProps): JSX.Element => {
+  const exits = useMemo(() => run.exits.slice().sort((a, b) => a.seq - b.seq), [run.exits]);
+  const chosen = query.get('seq');
+  const found = chosen === null ? -1 : exits.findIndex((exit) => exit.seq >= Number(chosen));
+  const step = chosen === '0' ? 0 : found < 0 ? exits.length : found + 1;
+  const [isPlaying, setPlaying] = useState(false);
+  const holder = useRef<HTMLDivElement>(null);
+  const svg = useMemo(() => parse(run.graph), [run.graph]);
+  const now = useNow(run.row.is_driven);
+
+  const goTo = (next: number): void => {
+    const place = Math.max(0, Math.min(exits.length, next));
+    changeQuery({ seq: place === exits.length ? null : place === 0 ? '0' : (exits[place - 1]?.seq ?? null) });
+  };
+  useEffect(() => {
+    if (!isPlaying) return;
+    if (step >= exits.length) return setPlaying(false);
+    const timer = setTimeout(() => goTo(step + 1), STEP_TIME);
+    return () => clearTimeout(timer);
+  }, [isPlaying, step, exits.length]);
+  useEffect(() => {
+    if (svg) holder.current?.replaceChildren(svg);
+  }, [svg]);
+  useEffect(() => {
+    if (!svg) return;
+    const times = new Map<string, number>();
+    const until = exits[step - 1]?.at ?? (step === 0 ? run.row.started : Infinity);
+    for (const visit of run.visits) {
+      if (visit.left !== null && visit.left <= until) times.set(visit.stage, (times.get(visit.stage) ?? 0) + visit.left - visit.entered);
+    }
+    const last = exits[step - 1];
+    trace(svg, pathUntil(run, exits, step), run.row.state === 'completed', last ? `${last.stage}\n${last.to}` : null, times);
+  }, [svg, run.visits, exits, step, run.row.state, run.row.stage]);
+
+  const onClick = (event: MouseEvent): void => {
+    const stage = (event.target as Element).closest('[data-stage]')?.getAttribute('data-stage');
+    const entry = stage == null ? undefined : entries.findLast((item) => item.stage === stage);
+    if (entry) select(entry.call.id);
+  };
+  const exit = exits[step - 1];
+  const words = exit ? `${visible(exit.stage)} → ${visible(exit.to)}` : w('start_of_run');
+  if (!svg) return <Empty>{w('no_graph')}</Empty>;
+  return (
+    <>
+      <div class="toolbar replay">
+        <button type="button" class="small" aria-label={w('prev_step')} disabled={step === 0} onClick={() => goTo(step - 1)}>‹</button>
+        <button type="button" class="small play" disabled={exits.length === 0} onClick={() => {
+          if (!isPlaying && step >= exits.length) goTo(0);
+          setPlaying(!isPlaying);
+        }}>
+          {isPlaying ? w('pause') : w('play')}
+        </button>
+        <button type="button" class="small" aria-label={w('next_step')} disabled={step >= exits.length} onClick={() => goTo(step + 1)}>›</button>
+        <input type="range" min={0} max={exits.length} value={step} aria-label={w('replay')} aria-valuetext={`${w('step_n', step, exits.length)}: ${words}`}
+          disabled={exits.length === 0}
+          onInput={(event) => {
+            setPlaying(false);
+            goTo(Number(event.currentTarget.value));
+          }} />
+        <span class="replay-words" aria-live="polite">
+          <span class="number">{w('step_n', step, exits.length)}</span>
+          <strong>{words}</strong>
+          {exit && <span class="soft">{clock(exit.at)}</span>}
+        </span>
+      </div>
+      {exit?.lines[0] && <p class="replay-why soft">{visible(exit.lines[0])}</p>}
+      <div class="graph" ref={holder} onClick={onClick} tabIndex={0} role="group" aria-label={w('t_graph')} />
+      <CallSummary run={run} entry={selected} now={now} />
+    </>
+  );
+};
