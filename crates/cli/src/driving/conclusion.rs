@@ -322,9 +322,17 @@ impl Conclusion {
         std::iter::once(stands).chain(last).collect()
     }
 
-    /// Returns the state, its reason and the error behind it, line by line.
+    /// Returns the reason of the state and the error behind it, for a place that shows the state itself.
     pub(crate) fn why(&self) -> Vec<String> {
-        self.headlines().into_iter().chain(self.error()).collect()
+        let mut lines = self.headlines();
+        if !self.state.is_over() {
+            lines.remove(0);
+            let budget = self.spending.as_ref().and_then(over_budget_words);
+            let is_spent = matches!(self.state, RunState::Parked { hold: Hold::Budget, .. });
+            lines.splice(0..0, budget.filter(|_| is_spent));
+        }
+        lines.extend(self.error());
+        lines
     }
 
     /// Returns the commands that continue the run, by its full id. They stay true when there is a newer run.
