@@ -29,6 +29,8 @@ export const writeSaved = (saved, file) => {
   const json = JSON.stringify(saved).replaceAll('</', '<\\/').replaceAll('<!--', '<\\u0021--');
   const html = readFileSync(path('dist/index.html'), 'utf8')
     .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${readFileSync(path('dist/app.css'), 'utf8')}</style>`)
+    
+    .replace(/<link rel="icon"[^>]*>\n/, '')
     .replace(/<script src[^>]*><\/script>\n/, '')
     .replace('</body>', () => `<script type="application/json" id="saved">${json}</script>\n<script>${readFileSync(path('dist/app.js'), 'utf8')}</script>\n</body>`);
   writeFileSync(file, html);

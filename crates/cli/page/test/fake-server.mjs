@@ -6,7 +6,7 @@ import { hostile, large, manyRows } from '../fixtures/extreme.mjs';
 
 const path = (name) => new URL(`../${name}`, import.meta.url).pathname;
 const read = (name) => JSON.parse(readFileSync(path(`fixtures/${name}.json`), 'utf8'));
-const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8', txt: 'text/plain; charset=utf-8' };
+const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8', txt: 'text/plain; charset=utf-8', svg: 'image/svg+xml' };
 
 /** Moves all times so that the fixtures were read just now. */
 export const shifted = (value, by) => {
