@@ -97,7 +97,7 @@ export const DrivenTime = ({ row }: { row: PageRow }): JSX.Element => {
 
 export const Cost = ({ row }: { row: PageRow }): JSX.Element => {
   const isUnknown = row.unpriced.length > 0;
-  const title = row.cost === null ? w('cost_unknown') : isUnknown ? w('cost_lacks', row.unpriced.join(', ')) : undefined;
+  const title = row.cost === null ? w('cost_unknown') : isUnknown ? w('cost_lacks', visible(row.unpriced.join(', '))) : undefined;
   return (
     <span class="number" title={title}>
       {row.state === 'broken' ? '–' : money(row.cost, isUnknown)}
@@ -110,14 +110,14 @@ export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow }): JSX.
   const share = use.limit > 0 ? Math.min(1, use.used / use.limit) : 1;
   const level = share >= 1 ? 'is-spent' : share >= 0.8 ? 'is-near' : '';
   return (
-    <span class="budget" title={use.words}>
+    <span class="budget" title={visible(use.words)}>
       <span class={`bar ${level}`} aria-hidden="true">
         <span style={{ width: `${share * 100}%` }} />
       </span>
       <span class="words">
         {row && use.kind !== 'usd' && <Cost row={row} />}
-        <span class={row && use.kind !== 'usd' ? 'soft' : ''}>{use.words}</span>
-        {row && use.kind === 'usd' && row.unpriced.length > 0 && <span title={w('cost_lacks', row.unpriced.join(', '))}> + ?</span>}
+        <span class={row && use.kind !== 'usd' ? 'soft' : ''}>{visible(use.words)}</span>
+        {row && use.kind === 'usd' && row.unpriced.length > 0 && <span title={w('cost_lacks', visible(row.unpriced.join(', ')))}> + ?</span>}
       </span>
     </span>
   );
