@@ -21,7 +21,7 @@ await build({
   logLevel: 'warning',
 });
 
-writeFileSync(path('dist/index.html'), readFileSync(path('src/index.html')));
+for (const name of ['index.html', 'icon.svg']) writeFileSync(path(`dist/${name}`), readFileSync(path(`src/${name}`)));
 
 const license = (name) => {
   const about = JSON.parse(readFileSync(path(`node_modules/${name}/package.json`), 'utf8'));

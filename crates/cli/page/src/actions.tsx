@@ -6,7 +6,7 @@ import type { CallEntry } from './calls';
 import { shellQuoted, visible } from './format';
 import type { Live } from './live';
 import type { PageReply, PageState, RunPage } from './model';
-import { Command, Dialog, ErrorLine, Icon } from './parts';
+import { Command, Dialog, ErrorLine, Icon, Sentence } from './parts';
 import { runHash } from './route';
 import { type Action, wordsOf } from './source';
 import { type Word, w } from './words';
@@ -155,7 +155,7 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
     <Dialog title={w(`a_${name}` as Word)} onClose={onClose}>
       {reply?.is_done ? (
         <div role="status">
-          <p class="done"><Icon of="done" /> {visible(reply.words)}</p>
+          <p class="done"><Icon of="done" /> <Sentence text={reply.words} /></p>
           {reply.run && <a class="button main" href={runHash(reply.run)} onClick={onClose}>{w('open_run')}</a>}
         </div>
       ) : (

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { isWebAddress, visible } from './format';
 import { useLoaded } from './hooks';
 import type { BatchColumn, BatchIssue, HomePage } from './model';
-import { Command, Empty, ErrorLine, Loading } from './parts';
+import { Command, Empty, ErrorLine, Loading, Sentence } from './parts';
 import { changeQuery, runHash } from './route';
 import type { Source } from './source';
 import { type Word, w } from './words';
@@ -69,8 +69,7 @@ export const BatchView = ({ source, home }: { source: Source; home: HomePage }):
                 return (
                   <article key={`${issue.project} ${issue.id}`} class={`issue ${issue.id === chosen ? 'is-chosen' : ''} ${isLinked ? 'is-linked' : ''}`}>
                     <h3><span class="soft">{visible(issue.id)}</span> {visible(issue.title)}</h3>
-                    <p class="soft">{visible(issue.words)}</p>
-                    {home.projects.length > 1 && <p class="soft">{visible(home.projects[issue.project]?.name ?? '')}</p>}
+                    <p class="soft"><Sentence text={issue.words} />{home.projects.length > 1 && ` · ${visible(home.projects[issue.project]?.name ?? '')}`}</p>
                     {issue.depends_on.length > 0 && (
                       <p class="needs"><span class="label">{w('needs')}</span> {issue.depends_on.map((id) => chip(known.get(`${issue.project} ${id}`), id))}</p>
                     )}

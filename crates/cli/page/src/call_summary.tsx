@@ -40,10 +40,10 @@ export const CallSummary = ({ run, entry, now }: Props): JSX.Element => {
         <div><dt>{w('col_started')}</dt><dd class="number">{clock(call.called)}</dd></div>
         <div><dt>{w('time')}</dt><dd class="number">{length((call.ended ?? now) - call.called)}</dd></div>
         {tools > 0 && <div><dt>{w('tl_tools')}</dt><dd class="number">{tools} · {length(toolTime)}</dd></div>}
-        {isAgent && <div><dt>{w('tokens')}</dt><dd class="number">{tokens(tokenTotal(used))}</dd></div>}
-        {isAgent && <div><dt>{w('cost')}</dt><dd class="number">{last?.is_cached ? w('cached') : money(cost, hasUnknown)}</dd></div>}
+        {isAgent && tokenTotal(used) > 0 && <div><dt>{w('tokens')}</dt><dd class="number">{tokens(tokenTotal(used))}</dd></div>}
+        {isAgent && call.ended !== null && <div><dt>{w('cost')}</dt><dd class="number">{last?.is_cached ? w('cached') : money(cost, hasUnknown)}</dd></div>}
         {last?.provider && <div><dt>{w('provider')}</dt><dd>{visible(last.provider)}{last.model && ` · ${visible(last.model)}`}</dd></div>}
-        {call.attempts.length > 1 && <div><dt>{w('attempts_n', call.attempts.length)}</dt><dd /></div>}
+        {call.attempts.length > 1 && <div><dt>{w('attempts')}</dt><dd class="number">{call.attempts.length}</dd></div>}
       </dl>
       {call.attempts.map((attempt, index) => attempt.failure !== null && (
         <p key={attempt.seq} class="failure-line"><Icon of="failed" /> {w('attempt_n', index + 1)}: {visible(attempt.failure)}</p>

@@ -6,7 +6,7 @@ import { DiffCounts, DiffView, parseDiff } from './diff';
 import { visible } from './format';
 import { useLoaded } from './hooks';
 import type { ChangedFile, RunChanges } from './model';
-import { Choice, Empty, ErrorLine, Loading } from './parts';
+import { Choice, Empty, ErrorLine, Loading, Sentence } from './parts';
 import { changeQuery } from './route';
 import type { ViewProps } from './run';
 import { w } from './words';
@@ -25,7 +25,7 @@ export const ChangesView = (props: ViewProps): JSX.Element => {
         <Choice value={isByTurn ? 'turn' : 'run'} name={w('t_changes')} options={[['run', w('whole_run')], ['turn', w('by_turn')]]}
           onChange={(by) => changeQuery({ by: by === 'turn' ? by : null })} />
       </div>
-      {value.remarks.map((remark) => <p key={remark} class="remark">{visible(remark)}</p>)}
+      {value.remarks.map((remark) => <p key={remark} class="remark"><Sentence text={remark} /></p>)}
       {isByTurn ? <ByTurn {...props} changes={value} /> : <WholeRun files={value.files} />}
     </>
   );
@@ -50,7 +50,7 @@ const WholeRun = ({ files }: { files: ChangedFile[] }): JSX.Element => {
           {counted.map(({ file, id, added, removed }) => (
             <li key={id}>
               <button type="button" class="link" onClick={() => document.getElementById(id)?.scrollIntoView()}>{visible(file.path)}</button>
-              <DiffCounts added={added} removed={removed} />
+              {!file.left_out && <DiffCounts added={added} removed={removed} />}
             </li>
           ))}
         </ul>
@@ -60,7 +60,7 @@ const WholeRun = ({ files }: { files: ChangedFile[] }): JSX.Element => {
           <summary>
             <span class="name">{visible(file.path)}</span>
             {file.previous !== null && <span class="soft">{w('renamed_from', visible(file.previous))}</span>}
-            <DiffCounts added={added} removed={removed} />
+            {!file.left_out && <DiffCounts added={added} removed={removed} />}
           </summary>
           {file.left_out ? <p class="soft">{w('left_out')}</p> : <DiffView diff={file.diff} path={file.path} />}
         </details>

@@ -46,7 +46,7 @@ export const CostView = ({ run, entries, theme }: ViewProps): JSX.Element => {
     cursor: { y: false, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_, __, high) => [0, Math.max(high, limit ?? 0, 0.0001) * 1.08] }, tokens: { range: (_, __, high) => [0, Math.max(high, 1) * 1.08] } },
     axes: [
-      axis(colour, { space: 70, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000)) }),
+      axis(colour, { space: 70, size: 28, values: (_, ticks) => ticks.map((tick) => clock(tick * 1000)) }),
       axis(colour, { size: 58, show: hasCost, values: (_, ticks) => ticks.map((tick) => dollars(tick)) }),
       axis(colour, { side: 1, scale: 'tokens', size: 52, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => tokens(tick)) }),
     ],

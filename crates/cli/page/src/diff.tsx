@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { count, visible } from './format';
+import { linesWord, visible } from './format';
 import { w } from './words';
 
 export type DiffLine = { kind: 'add' | 'remove' | 'same' | 'hunk' | 'note'; before: number | null; after: number | null; text: string };
@@ -78,7 +78,7 @@ export const DiffTable = ({ lines, label }: { lines: DiffLine[]; label: string }
           ))}
         </tbody>
       </table>
-      {lines.length > shown.length && <button type="button" class="small" onClick={() => setWhole(true)}>{w('show_more', w('n_lines', count(lines.length)))}</button>}
+      {lines.length > shown.length && <button type="button" class="small" onClick={() => setWhole(true)}>{w('show_more', linesWord(lines.length))}</button>}
     </div>
   );
 };

@@ -64,6 +64,8 @@ export const fullTime = (at: number): string =>
 
 export const bytes = (value: number): string => (value < 1024 ? `${value} B` : `${(value / 1024).toFixed(1)} KB`);
 
+export const linesWord = (value: number): string => (value === 1 ? w('one_line') : w('n_lines', count(value)));
+
 export const runsWord = (value: number): string => (value === 1 ? w('one_run') : w('n_runs', count(value)));
 
 // Controls, text direction marks, invisible separators, tag characters and our own marks.

@@ -6,7 +6,7 @@ import { shellQuoted, visible, when } from './format';
 import type { Live } from './live';
 import { Markdown } from './markdown';
 import type { PageGate, RunPage } from './model';
-import { Command, ErrorLine, Icon } from './parts';
+import { Command, ErrorLine, Icon, Sentence } from './parts';
 import { runHash } from './route';
 import { wordsOf } from './source';
 import { w } from './words';
@@ -72,7 +72,7 @@ export const GatePanel = ({ live, run, gate, canAct }: Props): JSX.Element => {
         </form>
       )}
       {!canAct && !live.source.saved && <Command text={command} />}
-      <div role="status">{result?.isDone && <p class="done"><Icon of="done" /> {visible(result.words)}</p>}</div>
+      <div role="status">{result?.isDone && <p class="done"><Icon of="done" /> <Sentence text={result.words} /></p>}</div>
       {result && !result.isDone && <ErrorLine words={result.words} />}
     </section>
   );

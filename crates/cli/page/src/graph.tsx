@@ -6,7 +6,7 @@ import { CallSummary } from './call_summary';
 import { clock, length, visible } from './format';
 import { useNow } from './hooks';
 import type { PageExit, RunPage } from './model';
-import { Empty } from './parts';
+import { Choice, Empty, Sentence } from './parts';
 import type { ViewProps } from './run';
 import { changeQuery } from './route';
 import { w } from './words';
@@ -112,6 +112,7 @@ export const GraphView = ({ run, query, entries, selected, select }: ViewProps):
   const chosen = query.get('seq');
   const found = chosen === null ? -1 : exits.findIndex((exit) => exit.seq >= Number(chosen));
   const step = chosen === '0' ? 0 : found < 0 ? exits.length : found + 1;
+  const isWhole = query.get('size') === 'whole';
   const [isPlaying, setPlaying] = useState(false);
   const holder = useRef<HTMLDivElement>(null);
   const svg = useMemo(() => parse(run.graph), [run.graph]);
@@ -140,6 +141,15 @@ export const GraphView = ({ run, query, entries, selected, select }: ViewProps):
     const last = exits[step - 1];
     trace(svg, pathUntil(run, exits, step), run.row.state === 'completed', last ? `${last.stage}\n${last.to}` : null, times);
   }, [svg, run.visits, exits, step, run.row.state, run.row.stage]);
+
+  // Keep the current box in view while the replay moves.
+  useEffect(() => {
+    const box = svg?.querySelector('.current .box') ?? svg?.querySelector('.fresh');
+    const view = holder.current;
+    if (!box || !view || chosen === null) return;
+    const [inner, outer] = [box.getBoundingClientRect(), view.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom) view.scrollTop += inner.top - outer.top - Math.max(20, (outer.height - inner.height) / 2);
+  }, [svg, step]);
 
   const onClick = (event: MouseEvent): void => {
     const stage = (event.target as Element).closest('[data-stage]')?.getAttribute('data-stage');
@@ -171,9 +181,12 @@ export const GraphView = ({ run, query, entries, selected, select }: ViewProps):
           <strong>{words}</strong>
           {exit && <span class="soft">{clock(exit.at)}</span>}
         </span>
+        <span class="grow" />
+        <Choice value={isWhole ? 'whole' : 'large'} name={w('t_graph')} options={[['large', w('large_graph')], ['whole', w('whole_graph')]]}
+          onChange={(size) => changeQuery({ size: size === 'whole' ? size : null })} />
       </div>
-      {exit?.lines[0] && <p class="replay-why soft">{visible(exit.lines[0])}</p>}
-      <div class="graph" ref={holder} onClick={onClick} tabIndex={0} role="group" aria-label={w('t_graph')} />
+      {exit?.lines[0] && <p class="replay-why soft"><Sentence text={exit.lines[0]} /></p>}
+      <div class={isWhole ? 'graph is-whole' : 'graph'} ref={holder} onClick={onClick} tabIndex={0} role="group" aria-label={w('t_graph')} />
       <CallSummary run={run} entry={selected} now={now} />
     </>
   );

@@ -197,8 +197,7 @@ const Row = ({ row, index, isActive, isPicked, onPick, project }: RowProps): JSX
       <td role="cell" class="right turns number">{isBroken ? '–' : row.turns}</td>
       <td role="cell" class="right tokens number">{isBroken ? '–' : tokens(row.tokens)}</td>
       <td role="cell" class="cost">
-        {limit?.kind === 'usd' ? null : <Cost row={row} />}
-        {limit && <BudgetBar use={limit} />}
+        {limit ? <BudgetBar use={limit} row={row} /> : <Cost row={row} />}
       </td>
     </tr>
   );

@@ -131,7 +131,8 @@ export const useKeys = (keys: KeyMap): void => {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (document.querySelector('dialog[open]') && event.key !== 'Escape') return;
+      // An open dialog handles its own keys, also Esc.
+      if (document.querySelector('dialog[open]')) return;
       if (isTyping(event.target) && event.key !== 'Escape') return;
       const isSecond = Date.now() - pendingG < 1000;
       const name = isSecond && event.key.length === 1 && event.key !== 'g' ? `g${event.key}` : event.key;

@@ -21,7 +21,7 @@ const markQuotation = (text: string, quotation: string | null): string => {
 };
 
 
-type State = { isMarked: boolean };
+type State = { isMarked: boolean; level: number };
 
 const leaf = (text: string, state: State): ComponentChildren[] => {
   const nodes: ComponentChildren[] = [];
@@ -119,7 +119,9 @@ const blocks = (lines: string[], state: State, depth = 0): ComponentChildren[] =
       );
       at = end + 1;
     } else if (heading) {
-      const level = Math.min(6, (heading[1] ?? '#').length + 2);
+      // Agents skip levels; a page must not.
+      const level = Math.min(6, (heading[1] ?? '#').length + 2, state.level + 1);
+      state.level = level;
       const Heading = `h${level}` as 'h3';
       nodes.push(<Heading>{inline(heading[2] ?? '', state)}</Heading>);
       at += 1;
@@ -174,7 +176,7 @@ const blocks = (lines: string[], state: State, depth = 0): ComponentChildren[] =
 
 const render = (text: string, quotation: string | null): ComponentChildren => {
   const safe = visible(text);
-  return blocks(markQuotation(safe, quotation && visible(quotation)).split('\n'), { isMarked: false });
+  return blocks(markQuotation(safe, quotation && visible(quotation)).split('\n'), { isMarked: false, level: 2 });
 };
 
 /** Renders Markdown of an agent. The quotation is marked. */
@@ -187,7 +189,7 @@ export const RawText = ({ text, quotation = null, label }: { text: string; quota
   <LongText text={text}>
     {(part) => (
       <pre class="text" tabIndex={0} role="group" aria-label={label}>
-        {leaf(markQuotation(visible(part), quotation && visible(quotation)), { isMarked: false })}
+        {leaf(markQuotation(visible(part), quotation && visible(quotation)), { isMarked: false, level: 2 })}
       </pre>
     )}
   </LongText>

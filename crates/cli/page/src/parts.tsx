@@ -97,7 +97,7 @@ export const DrivenTime = ({ row }: { row: PageRow }): JSX.Element => {
 
 export const Cost = ({ row }: { row: PageRow }): JSX.Element => {
   const isUnknown = row.unpriced.length > 0;
-  const title = row.cost === null ? w('cost_unknown') : isUnknown ? w('cost_lacks', row.unpriced.join(', ')) : undefined;
+  const title = row.cost === null ? w('cost_unknown') : isUnknown ? w('cost_lacks', visible(row.unpriced.join(', '))) : undefined;
   return (
     <span class="number" title={title}>
       {row.state === 'broken' ? '–' : money(row.cost, isUnknown)}
@@ -105,15 +105,20 @@ export const Cost = ({ row }: { row: PageRow }): JSX.Element => {
   );
 };
 
-export const BudgetBar = ({ use, hasWords = true }: { use: BudgetUse; hasWords?: boolean }): JSX.Element => {
+/** A budget as a bar with words. With a row it also shows the cost, and that a part of it is unknown. */
+export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow }): JSX.Element => {
   const share = use.limit > 0 ? Math.min(1, use.used / use.limit) : 1;
   const level = share >= 1 ? 'is-spent' : share >= 0.8 ? 'is-near' : '';
   return (
-    <span class="budget" title={use.words}>
+    <span class="budget" title={visible(use.words)}>
       <span class={`bar ${level}`} aria-hidden="true">
         <span style={{ width: `${share * 100}%` }} />
       </span>
-      {hasWords ? <span class="words">{use.words}</span> : <span class="unseen">{use.words}</span>}
+      <span class="words">
+        {row && use.kind !== 'usd' && <Cost row={row} />}
+        <span class={row && use.kind !== 'usd' ? 'soft' : ''}>{visible(use.words)}</span>
+        {row && use.kind === 'usd' && row.unpriced.length > 0 && <span title={w('cost_lacks', visible(row.unpriced.join(', ')))}> + ?</span>}
+      </span>
     </span>
   );
 };
@@ -144,9 +149,14 @@ export const Pre = ({ text, label }: { text: string; label: string }): JSX.Eleme
   </LongText>
 );
 
+/** A sentence of the server. Parts in backquotes are code. */
+export const Sentence = ({ text }: { text: string }): JSX.Element => (
+  <>{visible(text).split(/`([^`\n]+)`/).map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}</>
+);
+
 export const ErrorLine = ({ words }: { words: string }): JSX.Element => (
   <p class="error" role="alert">
-    <Icon of="broken" /> <Text>{words}</Text>
+    <Icon of="broken" /> <Sentence text={words} />
   </p>
 );
 

@@ -28,6 +28,7 @@ const FONT = '11px ui-sans-serif, system-ui, sans-serif';
 
 /** Makes the axis options that all plots share. */
 export const axis = (colour: Colours, more: uPlot.Axis = {}): uPlot.Axis => ({
+  gap: 4,
   stroke: colour('soft'),
   font: FONT,
   grid: { stroke: colour('edge'), width: 1 },

@@ -81,7 +81,7 @@ const DayPlot = ({ title, days, words, theme, note }: DayProps): JSX.Element => 
       y: { range: (_, __, high) => [0, Math.max(high, 0.0001) * 1.08] },
     },
     axes: [
-      axis(colour, { grid: { show: false }, space: 60, incrs: [1, 2, 7, 14, 28, 56].map((days_) => days_ * 86_400), splits: (_, __, low, high, step) => days.days.filter((day, index) => day >= low && day <= high && index % Math.max(1, Math.round(step / 86_400)) === 0), values: (_, ticks) => ticks.map(dayName) }),
+      axis(colour, { grid: { show: false }, space: 60, size: 28, incrs: [1, 2, 7, 14, 28, 56].map((days_) => days_ * 86_400), splits: (_, __, low, high, step) => days.days.filter((day, index) => day >= low && day <= high && index % Math.max(1, Math.round(step / 86_400)) === 0), values: (_, ticks) => ticks.map(dayName) }),
       axis(colour, { size: 56, values: (_, ticks) => ticks.map(words) }),
     ],
     series: [

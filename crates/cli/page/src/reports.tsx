@@ -28,14 +28,14 @@ export const ReportsView = ({ live, run, query, selected, select }: ViewProps): 
           <button key={entry.file} type="button" class="call" aria-current={entry === report ? 'true' : undefined}
             onClick={() => changeQuery({ file: entry.file, version: null })}>
             <span class="name">{visible(entry.file)}</span>
-            <span class="second">{entry.versions.at(-1)?.stage && visible(entry.versions.at(-1)?.stage ?? '')}{entry.versions.length > 1 && ` · ${w('version_n', entry.versions.length)}`}</span>
+            <span class="second">{entry.versions.at(-1)?.stage && visible(entry.versions.at(-1)?.stage ?? '')}{entry.versions.length > 1 && ` · ${w('n_versions', entry.versions.length)}`}</span>
           </button>
         ))}
       </nav>
       <div class="texts">
         <div class="toolbar">
           {versions.length > 1 && (
-            <select aria-label={w('version_n', '')} value={String(version.seq)} onChange={(event) => changeQuery({ version: event.currentTarget.value, file: report.file })}>
+            <select aria-label={w('version')} value={String(version.seq)} onChange={(event) => changeQuery({ version: event.currentTarget.value, file: report.file })}>
               {versions.map((entry, index) => <option key={entry.seq} value={String(entry.seq)}>{w('version_n', index + 1)} · {when(entry.at)} · {visible(entry.stage)}</option>)}
             </select>
           )}

@@ -126,6 +126,7 @@ export const RunView = ({ live, run, query, theme }: Props): JSX.Element => {
         ))}
       </div>
       <section id="view" role="tabpanel" aria-labelledby={`tab-${tab}`} class={`view view-${tab}`} tabIndex={0}>
+        <h2 class="unseen">{w(`t_${tab}` as Word)}</h2>
         <View live={live} run={run} query={query} theme={theme} entries={entries} selected={selected} select={select} />
       </section>
     </>

@@ -5,7 +5,7 @@ import { count, fullTime, tokens, visible, when } from './format';
 import { Markdown } from './markdown';
 import type { Live } from './live';
 import type { RunPage } from './model';
-import { BudgetBar, Command, CopyButton, Cost, DrivenTime, Icon, stateWord, Text } from './parts';
+import { BudgetBar, Command, CopyButton, Cost, DrivenTime, Icon, Sentence, stateWord, Text } from './parts';
 import { compareHash, homeHash, runHash } from './route';
 import { w } from './words';
 
@@ -39,9 +39,9 @@ export const RunHeader = ({ live, run, children }: { live: Live; run: RunPage; c
         <div class="words">
           <p class="state-line">
             <Icon of={row.state} />
-            <strong><Text>{row.words || stateWord(row.state)}</Text></strong>
+            <strong><Sentence text={row.words || stateWord(row.state)} /></strong>
           </p>
-          {run.why.map((line, index) => <p key={index} class="why-line"><Text>{line}</Text></p>)}
+          {run.why.map((line, index) => <p key={index} class="why-line"><Sentence text={line} /></p>)}
           {run.next.length > 0 && (
             <div class="next">
               <span class="label">{w('next')}</span>

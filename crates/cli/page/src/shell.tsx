@@ -89,7 +89,7 @@ export const Shell = ({ live }: { live: Live }): JSX.Element => {
           applyTheme(NEXT_THEME[theme]);
           setTheme(NEXT_THEME[theme]);
         }}>
-          {w(`theme_${theme}`)}
+          <span class="wide-only">{w('theme')}: </span>{w(`theme_${theme}`)}
         </button>
         <button type="button" class="quiet small wide-only" onClick={() => setKeys(true)}>
           {w('keys')} <kbd>?</kbd>

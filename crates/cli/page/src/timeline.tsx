@@ -177,18 +177,46 @@ const Background = ({ scale, placed, height, left, right, pauses, end }: Backgro
   </g>
 );
 
-/** Draws the bars in view. Bars that would be hidden under others are left out. */
+const TINY = 4;
+
+/** Draws the bars in view. All tiny bars of a row and an outcome are one shape. */
 const bars = (all: Bar[], scale: Scale, left: number, right: number, selected: string, select: (call: string) => void): JSX.Element[] => {
   const drawn: JSX.Element[] = [];
-  let covered = -Infinity;
+  const tiny: { bar: Bar; x: number }[] = [];
+  const shapes = { done: '', failed: '', flags: '' };
+  const covered = { done: -Infinity, failed: -Infinity };
   for (const bar of all) {
     const x0 = scale.x(bar.from);
+    if (x0 > right) break;
     const x1 = Math.max(x0 + 3, scale.x(bar.until));
+    if (x1 < left) continue;
     const isSelected = bar.entry.call.id === selected;
-    if (x1 < left || x0 > right) continue;
-    if (x1 <= covered + 0.5 && !isSelected && !bar.entry.hasError) continue;
-    covered = Math.max(covered, x1);
+    if (x1 - x0 < TINY && !isSelected) {
+      const kind = outcome(bar) === 'failed' ? 'failed' : 'done';
+      tiny.push({ bar, x: x0 });
+      if (x0 < covered[kind]) continue;
+      covered[kind] = x0 + 3;
+      shapes[kind] += `M${x0.toFixed(1)} 0h${(x1 - x0).toFixed(1)}v${BAR}h${(x0 - x1).toFixed(1)}z`;
+      if (kind === 'failed') shapes.flags += `M${(x0 - 2.5).toFixed(1)} -5h8l-4 5z`;
+      continue;
+    }
     drawn.push(<BarShape key={`${bar.entry.call.id} ${bar.number}`} bar={bar} x0={x0} x1={x1} queued={scale.x(bar.queuedFrom)} isSelected={isSelected} select={select} />);
+  }
+  // A click selects the nearest bar that begins before it.
+  const pick = (event: MouseEvent): void => {
+    const svg = (event.currentTarget as SVGElement).ownerSVGElement;
+    const x = event.clientX - (svg?.getBoundingClientRect().left ?? 0);
+    const found = tiny.findLast((entry) => entry.x <= x + 1) ?? tiny[0];
+    if (found) select(found.bar.entry.call.id);
+  };
+  if (tiny.length > 0) {
+    drawn.unshift(
+      <g key="tiny" class="bar tiny" onClick={pick}>
+        <path class="body" d={shapes.done} />
+        {shapes.failed && <path class="tiny-failed" d={shapes.failed} />}
+        {shapes.flags && <path class="tiny-failed" d={shapes.flags} />}
+      </g>,
+    );
   }
   return drawn;
 };

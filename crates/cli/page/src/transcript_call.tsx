@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { CallEntry } from './calls';
 import { CallSummary } from './call_summary';
 import { findRanges, paint, reveal } from './find';
-import { length, visible } from './format';
+import { length, linesWord, visible } from './format';
 import { useNow } from './hooks';
 import type { Live } from './live';
 import { Markdown, RawText } from './markdown';
@@ -39,6 +39,7 @@ export const CallTextsView = ({ live, run, entry, texts, previous, find }: Props
         </div>
       </div>
       <div ref={body} class="texts-body">
+        {isRunning && <LiveOutput text={output} />}
         {texts.is_cut && <p class="soft">{w('cut')}</p>}
         {texts.prompt !== null && <Prompt text={texts.prompt} previous={previous} isRaw={isRaw} />}
         {texts.failures.length > 0 && (
@@ -68,7 +69,6 @@ export const CallTextsView = ({ live, run, entry, texts, previous, find }: Props
             {texts.results.map((result, index) => <Pre key={index} text={result} label={w('results')} />)}
           </section>
         )}
-        {isRunning && <LiveOutput text={output} />}
         {!isRunning && texts.prompt === null && texts.reply === null && texts.results.length === 0 && texts.tools.length === 0 && texts.failures.length === 0 && (
           <p class="soft">{w('no_text')}</p>
         )}
@@ -87,7 +87,7 @@ const Prompt = ({ text, previous, isRaw }: { text: string; previous: string | nu
           <details key={`${index} ${part.isSame}`} open={!part.isSame && !part.isLong}>
             <summary>
               <span class="name">{visible(part.title) || w('opening')}</span>
-              <span class="soft">{w('n_lines', part.lines)}{part.isSame && ` · ${w('same_section')}`}</span>
+              <span class="soft">{linesWord(part.lines)}{part.isSame && ` · ${w('same_section')}`}</span>
             </summary>
             {isRaw ? <RawText text={part.text} label={visible(part.title) || w('opening')} /> : <Markdown text={part.text} />}
           </details>

@@ -5,13 +5,14 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { clock, fullTime, visible } from './format';
 import { heightSums, useWindowed } from './hooks';
 import type { PageExit } from './model';
-import { Empty } from './parts';
+import { Empty, Sentence } from './parts';
 import type { ViewProps } from './run';
 import { w } from './words';
 
 const MANY = 200;
 
-export const WhyView = ({ run, entries, selected, select }: ViewProps): JSX.Element => {
+export const WhyView = ({ run, query, entries, selected, select }: ViewProps): JSX.Element => {
+  const isChosen = query.get('call') !== null;
   const exits = useMemo(() => run.exits.slice().sort((a, b) => a.seq - b.seq), [run.exits]);
   const visits = useMemo(() => new Map(run.visits.map((visit) => [visit.index, visit])), [run.visits]);
   const list = useRef<HTMLOListElement>(null);
@@ -19,7 +20,9 @@ export const WhyView = ({ run, entries, selected, select }: ViewProps): JSX.Elem
   const sums = useMemo(() => heightSums(exits.map((exit) => 62 + exit.lines.length * 22)), [exits]);
   const windowed = useWindowed(sums, list, null);
   const seen = exits.length > MANY ? windowed : { first: 0, last: exits.length, before: 0, after: 0 };
-  useEffect(() => list.current?.querySelector('.is-selected')?.scrollIntoView({ block: 'nearest' }), [selected?.call.id]);
+  useEffect(() => {
+    if (isChosen) list.current?.querySelector('.is-selected')?.scrollIntoView({ block: 'nearest' });
+  }, [selected?.call.id]);
 
   const choose = (exit: PageExit): void => {
     const entry = entries.findLast(({ call }) => call.visit === exit.visit);
@@ -34,10 +37,10 @@ export const WhyView = ({ run, entries, selected, select }: ViewProps): JSX.Elem
             <button type="button" class="link" onClick={() => choose(exit)}>{visible(exit.stage)}</button>
             {(visits.get(exit.visit)?.visit ?? 1) > 1 && <span class="soft">{w('visit_n', visits.get(exit.visit)?.visit ?? 1)}</span>}
             <span class="arrow">→</span>
-            <span class={exit.goes_on ? 'to' : 'to is-end'}>{visible(exit.to)}</span>
+            <span class={exit.goes_on ? 'to' : `to is-end is-${run.row.state}`}>{visible(exit.to)}</span>
             <time class="soft number" dateTime={new Date(exit.at).toISOString()} title={fullTime(exit.at)}>{clock(exit.at)}</time>
           </h3>
-          {exit.lines.map((line, index) => <p key={index}>{visible(line)}</p>)}
+          {exit.lines.map((line, index) => <p key={index}><Sentence text={line} /></p>)}
           <details>
             <summary>{w('mechanism')}</summary>
             <p><code>{visible(exit.mechanism)}</code></p>

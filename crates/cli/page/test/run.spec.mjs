@@ -1,0 +1,203 @@
+// The page of a run: gate, actions, live changes, hostile text, saved file, speed.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { launch, open, RUN, writeSaved } from './browser.mjs';
+import { start } from './fake-server.mjs';
+
+let browser;
+let server;
+before(async () => {
+  [browser, server] = [await launch(), await start({ extreme: true })];
+});
+after(async () => {
+  await browser.close();
+  await server.close();
+});
+
+const withPage = async (hash, work, options = {}) => {
+  const opened = await open(browser, options);
+  try {
+    await opened.page.goto(`${server.url}${hash}`);
+    await work(opened);
+    assert.deepEqual(opened.complaints, []);
+    assert.deepEqual(await opened.page.evaluate(() => window.violations), []);
+  } finally {
+    await opened.close();
+  }
+};
+const at = (name, query = '') => `#/run/${encodeURIComponent(RUN[name])}${query && `?${query}`}`;
+
+test('a gate is answered', () =>
+  withPage(at('gate'), async ({ page }) => {
+    await page.waitForSelector('.gate');
+    assert.equal(await page.locator('.gate a[href="https://example.com/issues/31"]').getAttribute('rel'), 'noopener noreferrer nofollow');
+    await page.getByLabel('Comment (optional)').fill("it's old");
+    assert.match(await page.textContent('.gate .same code'), /saihai answer 20260206-0856 yes 'it'\\''s old'/);
+    await page.getByRole('button', { name: 'Yes', exact: true }).click();
+    await page.waitForSelector('.gate .done');
+    assert.deepEqual(server.state.posts.at(-1), { run: RUN.gate, action: 'answer', body: { call: 'plan/input[1]/1/question to you', yes: true, text: "it's old" } });
+  }));
+
+test('the actions send what their commands say', () =>
+  withPage(at('parked', 'call=implement%2F1%2Fturn'), async ({ page }) => {
+    const act = async (entry, work, button) => {
+      await page.locator('.menu summary').click();
+      await page.getByRole('button', { name: entry }).click();
+      await work();
+      const command = await page.textContent('dialog .command code');
+      await page.locator('dialog').getByRole('button', { name: button, exact: true }).click();
+      await page.waitForSelector('dialog .done');
+      await page.keyboard.press('Escape');
+      await page.waitForSelector('dialog', { state: 'detached' });
+      return [command, server.state.posts.at(-1).body];
+    };
+    assert.deepEqual(await act('Give the agents a note', async () => {
+      await page.getByLabel('Note', { exact: true }).fill('use the parser');
+      await page.locator('dialog').getByLabel('Stage').selectOption('fix');
+      await page.getByLabel(/Stop the running turn/).check();
+    }, 'Send note'), ["saihai tell 20260205-1610 --to fix --now 'use the parser'", { text: 'use the parser', stage: 'fix', now: true }]);
+    assert.deepEqual(await act('Resume the run', () => page.getByLabel(/New budget/).fill('usd=1'), 'Resume'), ['saihai resume 20260205-1610 --budget usd=1', { budget: 'usd=1', max_iterations: null }]);
+    const [fork, body] = await act('Fork the run', async () => {}, 'Fork');
+    assert.equal(fork, `saihai fork 20260205-1610 --at ${body.at}`);
+    assert.deepEqual(await act('Cancel the run', async () => {}, 'Cancel for good'), ['saihai cancel 20260205-1610', {}]);
+  }));
+
+test('a note is withdrawn', () =>
+  withPage(at('running'), async ({ page }) => {
+    await page.getByRole('button', { name: 'Withdraw' }).click();
+    await page.waitForTimeout(100);
+    assert.deepEqual(server.state.posts.at(-1), { run: RUN.running, action: 'withdraw', body: { note: 1 } });
+  }));
+
+test('a selection in one view is a selection in all', () =>
+  withPage(at('finished'), async ({ page }) => {
+    await page.locator('[data-call="review/1/tests"]').click();
+    await page.waitForFunction(() => location.hash.includes('call=review%2F1%2Ftests'));
+    await page.getByRole('tab', { name: 'Transcript' }).click();
+    assert.match(await page.textContent('.call[aria-current]'), /tests/);
+    await page.waitForSelector('mark.decided');
+    assert.equal(await page.textContent('mark.decided'), 'The empty list has no test.');
+    await page.getByRole('button', { name: 'Next verdict' }).click();
+    await page.waitForFunction(() => location.hash.includes('security'));
+    await page.getByLabel('Find in this call').fill('review');
+    await page.waitForFunction(() => / of /.test(document.querySelector('.find .number')?.textContent ?? ''));
+    await page.getByRole('tab', { name: 'Timeline' }).click();
+    await page.waitForSelector('.bar.is-selected[data-call="review/1/security"]');
+  }));
+
+test('sections that the previous prompt had are folded', () =>
+  withPage(at('finished', 'view=transcript&call=implement%2F1%2Fturn'), async ({ page }) => {
+    await page.waitForFunction(() => /same as/.test(document.querySelector('.prompt')?.textContent ?? ''));
+    const folded = await page.locator('.prompt details:not([open]) .name').allTextContents();
+    assert.deepEqual(folded, ['Rules', 'User Request']);
+  }));
+
+test('the graph replays the run step by step', () =>
+  withPage(at('finished', 'view=graph'), async ({ page }) => {
+    await page.waitForSelector('.visit-count');
+    assert.equal(await page.locator('.graph [data-stage="COMPLETE"].taken').count(), 1);
+    assert.equal(await page.locator('.graph [data-stage="ABORT"].taken').count(), 0);
+    assert.match(await page.textContent('.graph [data-stage="review"] .visit-count'), /2×/);
+    await page.locator('.replay input').fill('2');
+    await page.waitForSelector('[data-stage="review"].current');
+    assert.equal(await page.locator('[data-stage="fix"].untaken').count(), 1);
+    assert.equal(await page.locator('[data-from="implement"][data-to="review"].taken').count(), 1);
+    await page.getByRole('button', { name: 'Play' }).click();
+    await page.waitForSelector('[data-stage="fix"].taken');
+  }));
+
+test('changes and output arrive live', () =>
+  withPage(at('running', 'view=transcript&call=review%2F1%2Ftests'), async ({ page }) => {
+    await page.waitForSelector('pre.live');
+    server.send({ kind: 'output', call: 'review/1/tests', text: 'a new line\u001b[0m\n' });
+    await page.waitForFunction(() => document.querySelector('pre.live').textContent.includes('a new line␛[0m'));
+    const page0 = server.saved.get(RUN.running).run;
+    const call = { ...page0.calls.find((entry) => entry.name === 'tests'), mark: 'done', ended: Date.now(), label: 'Nothing to fix', seq: 9000 };
+    server.send({ kind: 'run', page: { ...page0, since: page0.last_seq, last_seq: 9000, visits: [], exits: [], calls: [call], row: { ...page0.row, words: 'running: fix, visit 1' } } });
+    await page.waitForFunction(() => document.querySelector('.state-line').textContent.includes('fix, visit 1'));
+    assert.match(await page.textContent('.call[aria-current]'), /Nothing to fix/);
+    assert.equal(await page.locator('.call-list .call').count(), page0.calls.length);
+    server.send({ kind: 'lost', words: 'the run was deleted' });
+    await page.waitForSelector('.error');
+  }));
+
+test('hostile text is inert in every view', () =>
+  withPage(at('hostile'), async ({ page }) => {
+    for (const view of ['timeline', 'graph', 'transcript', 'changes', 'reports', 'findings', 'cost', 'why']) {
+      await page.evaluate((hash) => (location.hash = hash), at('hostile', `view=${view}&call=plan%2F1%2Fturn`));
+      await page.waitForSelector(`.view-${view}`);
+      await page.waitForTimeout(150);
+      assert.equal(await page.evaluate(() => window.hacked), undefined, view);
+      assert.equal(await page.locator('main img, main script, main iframe, main style').count(), 0, view);
+      assert.equal(await page.locator('main [onload], main [onclick], main [onerror], main [onmouseover]').count(), 0, view);
+      for (const link of await page.locator('main a').evaluateAll((links) => links.map((entry) => entry.getAttribute('href')))) assert.match(link, /^(#|https?:)/, view);
+      const text = await page.textContent('main');
+      assert.doesNotMatch(text, /[\u001b\u202e\u2066]/, view);
+      assert.match(text, /␛\[31mred⟨U\+202E⟩evil⟨U\+2066⟩/, view);
+    }
+    const [inner, outer] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(inner <= outer, 'the page scrolls sideways');
+  }));
+
+test('a read-only page offers no actions', async () => {
+  const readOnly = await start({ isReadOnly: true });
+  const { page, close } = await open(browser);
+  await page.goto(`${readOnly.url}${at('gate')}`);
+  await page.waitForSelector('.gate .command');
+  assert.equal(await page.locator('.menu, .gate form').count(), 0);
+  await close();
+  await readOnly.close();
+});
+
+test('a saved file works from disk without network', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'saihai-page-'));
+  const { page, complaints, close } = await open(browser);
+  try {
+    for (const name of ['finished', 'hostile']) {
+      const file = join(directory, `${name}.html`);
+      writeSaved(server.saved.get(RUN[name]), file);
+      const requests = [];
+      page.on('request', (request) => !request.url().startsWith('file:') && requests.push(request.url()));
+      await page.goto(`file://${file}`);
+      await page.waitForSelector('.chart .bar');
+      for (const view of ['graph', 'transcript', 'changes', 'reports', 'cost', 'why']) {
+        await page.locator(`#tab-${view}`).click();
+        await page.waitForSelector(`.view-${view}`);
+        await page.waitForTimeout(60);
+      }
+      assert.equal(await page.locator('.menu, .gate form, nav a').count(), 0);
+      assert.equal(await page.evaluate(() => window.hacked), undefined);
+      assert.deepEqual(requests, []);
+    }
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('a run of ten thousand events is painted in half a second', () =>
+  withPage('#/', async ({ page }) => {
+    assert.ok(server.saved.get(RUN.large).run.last_seq > 7000);
+    await page.waitForSelector('.runs .run');
+    const paint = (hash, ready) =>
+      page.evaluate(async ([target, selector]) => {
+        const texts = await fetch(`api/runs/${target.split('/')[2].split('?')[0]}`).then((answer) => answer.text());
+        const begin = performance.now();
+        JSON.parse(texts);
+        location.hash = target;
+        while (!document.querySelector(selector)) await new Promise(requestAnimationFrame);
+        await new Promise(requestAnimationFrame);
+        return performance.now() - begin;
+      }, [hash, ready]);
+    const times = {};
+    times.timeline = await paint(at('large'), '.chart .bar');
+    for (const [view, ready] of [['graph', '.view-graph'], ['transcript', '.call-list .call'], ['cost', '.plot canvas'], ['why', '.exits li']]) {
+      times[view] = await paint(at('large', `view=${view}`), ready);
+    }
+    console.log('painted in', Object.entries(times).map(([view, time]) => `${view} ${Math.round(time)} ms`).join(', '));
+    for (const [view, time] of Object.entries(times)) assert.ok(time < (process.env.CI ? 1500 : 500), `${view}: ${time} ms`);
+  }));
