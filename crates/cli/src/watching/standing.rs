@@ -61,7 +61,11 @@ impl RunStanding {
             RunState::Running { .. } | RunState::Ended { .. } => String::new(),
         };
         let waits_for = visible_line(&waits_for).into_owned();
-        Self { kind, waits_for, words: state_sentence(run.view, state, is_late) }
+        let mut words = state_sentence(run.view, state, is_late);
+        if let RunState::Running { owner: Some(owner), .. } = state {
+            words.push_str(&format!(", driven by process {owner}"));
+        }
+        Self { kind, waits_for, words }
     }
 }
 
@@ -72,9 +76,6 @@ pub(crate) fn state_sentence(view: &RunView, state: &RunState, is_late: bool) ->
         state if view.start.rehearsal => format!("{}, rehearsal", state_words(state)),
         state => state_words(state),
     };
-    if let RunState::Running { owner: Some(owner), .. } = state {
-        words.push_str(&format!(", driven by process {owner}"));
-    }
     if is_late {
         words.push_str(&format!("; {LATE}"));
     }
