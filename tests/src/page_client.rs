@@ -43,12 +43,7 @@ impl PageClient {
     /// Starts the server and opens its link.
     #[track_caller]
     pub fn start(serve: Invocation) -> Self {
-        let mut client = Self::start_without_opening(serve);
-        let opened = client.send("GET", &client.link.clone(), &[], "");
-        assert_eq!(opened.status, 303, "{opened:?}");
-        let cookie = opened.header("set-cookie").expect("a cookie");
-        client.cookie = cookie.split(';').next().expect("a pair").to_owned();
-        client
+        Self::start_without_opening(serve).open()
     }
 
     #[track_caller]
@@ -56,16 +51,30 @@ impl PageClient {
         let mut live = serve.start();
         let line = live.wait_for("\"serving\"");
         let line = line.lines().find(|line| line.contains("\"serving\"")).expect("the link");
+        Self { live: Some(live), ..Self::at(line) }
+    }
+
+    /// Opens the link of a server that was started elsewhere. `line` is what `serve --json` printed.
+    #[track_caller]
+    pub fn opened(line: &str) -> Self {
+        Self::at(line).open()
+    }
+
+    fn at(line: &str) -> Self {
         let serving: Value = serde_json::from_str(line).expect("an object");
         let url = serving["url"].as_str().expect("a link");
         let rest = url.strip_prefix("http://").expect("a link");
         let (address, path) = rest.split_once('/').expect("a path");
-        Self {
-            live: Some(live),
-            address: address.to_owned(),
-            cookie: String::new(),
-            link: format!("/{path}"),
-        }
+        Self { live: None, address: address.to_owned(), cookie: String::new(), link: format!("/{path}") }
+    }
+
+    #[track_caller]
+    fn open(mut self) -> Self {
+        let opened = self.send("GET", &self.link.clone(), &[], "");
+        assert_eq!(opened.status, 303, "{opened:?}");
+        let cookie = opened.header("set-cookie").expect("a cookie");
+        self.cookie = cookie.split(';').next().expect("a pair").to_owned();
+        self
     }
 
     /// Sends a request with these headers, and the cookie if there is one.

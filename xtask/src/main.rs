@@ -1,4 +1,4 @@
-//! Project tasks: `cargo xtask test`, `bench`, `coverage`, `docs`, `real-agents`, `real-model`,
+//! Project tasks: `cargo xtask test`, `bench`, `coverage`, `docs`, `page`, `real-agents`, `real-model`,
 //! `record-agents`, `time-agents`.
 //!
 //! Each task runs a few cargo commands and reports facts that cargo does not:
@@ -12,6 +12,7 @@ mod bench;
 mod cargo;
 mod coverage;
 mod docs;
+mod page;
 mod real_agents;
 mod real_model;
 mod test;
@@ -24,11 +25,13 @@ use anyhow::Result;
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  test [--real-agents]              every test, and the check of the release binary; with the flag also the
-                                    vendors' agent programs, against a scripted API and without a network
+  test [--page] [--real-agents]     every test, and the check of the release binary; with the flags also the page
+                                    in a browser, and the vendors' agent programs, against a scripted API and
+                                    without a network
   bench [--only T-n]                the laws of cost, as ratios, each with its law
   coverage [--area A] [--all]       requirements that no test names, by area
   docs                              build the documentation site and check its links
+  page                              only the page of `saihai serve`, in Chromium
   real-agents [--latest] [NAME…]    only the suite of the vendors' agent programs, or its tests of these names;
                                     with the flag at the newest versions that npm has
   real-model [NAME…]                only a real, small model on the loopback, for the providers by HTTP
@@ -54,6 +57,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "bench" => bench::run(rest),
         "coverage" => coverage::run(rest),
         "docs" => docs::run(rest),
+        "page" => page::test(rest).map(|()| ExitCode::SUCCESS),
         "real-agents" => real_agents::test(rest).map(|()| ExitCode::SUCCESS),
         "record-agents" => real_agents::record(rest),
         "time-agents" => real_agents::time(),

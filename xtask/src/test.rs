@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cargo, real_agents, real_model};
+use crate::{cargo, page, real_agents, real_model};
 
 /// Environment variable that only the test build may contain (T-2).
 const FAULT: &str = concat!("SAIHAI", "_FAULT");
@@ -15,23 +15,33 @@ left out, and how to run it:
   the laws of cost (T-100 – T-104)      cargo xtask bench
   not there yet: soak (T-110)";
 
+const PAGE_LEFT_OUT: &str = "  the page in a browser (V-14)          cargo xtask test --page";
 const REAL_AGENTS_LEFT_OUT: &str = "  agent programs, a real model (C-85)   cargo xtask test --real-agents";
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
-    let real_agents = match arguments {
-        [] => false,
-        [only] if only == "--real-agents" => true,
-        _ => bail!("`test` takes `--real-agents` and nothing else; for one test: cargo test -p CRATE NAME"),
-    };
+    let (mut in_browser, mut real_agents) = (false, false);
+    for argument in arguments {
+        match argument.as_str() {
+            "--page" => in_browser = true,
+            "--real-agents" => real_agents = true,
+            _ => bail!("`test` takes `--page` and `--real-agents`; for one test: cargo test -p CRATE NAME"),
+        }
+    }
     // Many tests wait for processes and timers, so that twice as many as there are cores keep the machine busy.
     let threads = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2).to_string();
     cargo::cargo_with(&["test", "--workspace"], &[("RUST_TEST_THREADS", Path::new(&threads))])?;
     the_release_binary_has_no_faults()?;
+    if in_browser {
+        page::test(&[])?;
+    }
     if real_agents {
         real_agents::test(&[])?;
         real_model::test(&[])?;
     }
     println!("\nall tests passed\n\n{LEFT_OUT}");
+    if !in_browser {
+        println!("{PAGE_LEFT_OUT}");
+    }
     if !real_agents {
         println!("{REAL_AGENTS_LEFT_OUT}");
     }

@@ -12,6 +12,7 @@ mod law;
 mod many;
 mod memory;
 mod numbers;
+mod page;
 mod reading;
 mod resume;
 mod selection;
@@ -52,7 +53,7 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 11] = [
+const LAWS: [(&str, Measure); 12] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
@@ -61,6 +62,7 @@ const LAWS: [(&str, Measure); 11] = [
     ("T-106", selection::measure),
     ("T-107", large::measure),
     ("T-108", views::measure),
+    ("V-12", page::measure),
     ("H-35", reading::measure),
     ("I-45", many::measure),
     ("I-45-merge", delivery::measure),
