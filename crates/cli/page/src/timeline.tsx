@@ -241,10 +241,11 @@ const BarShape = ({ bar, x0, x1, queued, isSelected, select }: BarProps): JSX.El
   return (
     <g class={`bar kind-${call.kind} outcome-${mark} ${isSelected ? 'is-selected' : ''}`} data-call={call.id} onClick={() => select(call.id)}>
       <title>{`${visible(bar.entry.name)} · ${markWord(call.mark)} · ${length(time)}${words ? ` · ${words}` : ''}`}</title>
+      {mark === 'queued' && <line class="queue" x1={x0} x2={x1} y1={BAR / 2} y2={BAR / 2} />}
       {x0 - queued > 1.5 && <line class="queue" x1={queued} x2={x0} y1={BAR / 2} y2={BAR / 2} />}
       <rect class="body" x={x0} y="0" width={wide} height={BAR} rx="2.5" />
       {tools > 0.8 && <rect class="tools" x={x1 - tools} y="0" width={tools} height={BAR} rx="2.5" />}
-      {wide >= 15 && <path class="sign" transform={`translate(${x0 + 9} ${BAR / 2})`} d={MARKS[mark]} />}
+      {wide >= 15 && mark !== 'queued' && <path class="sign" transform={`translate(${x0 + 9} ${BAR / 2})`} d={MARKS[mark]} />}
       {wide < 15 && mark === 'failed' && <path class="flag" d={`M${x0 + wide / 2 - 4} -5h8l-4 5z`} />}
       {shown && <text x={x0 + 18} y={BAR - 4}>{shown}</text>}
       <rect class="frame" x={x0} y="0" width={wide} height={BAR} rx="2.500" />
