@@ -83,7 +83,7 @@ export const Command = ({ text }: { text: string }): JSX.Element => (
     <code>
       <Text>{text}</Text>
     </code>
-    <CopyButton text={text} />
+    <CopyButton text={visible(text)} />
   </span>
 );
 

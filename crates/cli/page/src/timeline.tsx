@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CallSummary } from './call_summary';
-import { clock, length, visible } from './format';
+import { clock, length, minute, visible } from './format';
 import { useKeys, useNow, useWidth } from './hooks';
 import type { ViewProps } from './run';
 import { Empty, markWord } from './parts';
@@ -155,7 +155,7 @@ const Background = ({ scale, placed, height, left, right, pauses, end }: Backgro
     {ticksOf(scale, left - 100, right + 100).map((tick) => (
       <g key={tick.at}>
         <line class="tick" x1={tick.x} x2={tick.x} y1={AXIS - 6} y2={height} />
-        <text class="tick-label" x={tick.x + 3} y={AXIS - 9}>{clock(tick.at)}</text>
+        <text class="tick-label" x={tick.x + 3} y={AXIS - 9}>{tick.isMinute ? minute(tick.at) : clock(tick.at)}</text>
       </g>
     ))}
     {pauses.map((pause) => {
