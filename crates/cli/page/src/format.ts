@@ -34,6 +34,15 @@ export const length = (ms: number): string => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
 };
 
+/** Formats a long span so that it does not look like a time of day: `45 s`, `32 min`, `15 h 36 m`, `3 d 4 h`. */
+export const span = (ms: number): string => {
+  const minutes = Math.round(ms / 60_000);
+  if (ms < 60_000) return `${Math.round(ms / 1000)} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+};
+
 const locale = (): string => (spoken() === 'ja' ? 'ja-JP' : 'en-GB');
 const formats = new Map<string, Intl.DateTimeFormat>();
 const format = (key: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => {

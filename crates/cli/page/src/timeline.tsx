@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CallSummary } from './call_summary';
-import { clock, length, minute, visible } from './format';
+import { clock, length, minute, span, visible } from './format';
 import { useKeys, useNow, useWidth } from './hooks';
 import type { ViewProps } from './run';
 import { Empty, markWord } from './parts';
@@ -162,7 +162,7 @@ const Background = ({ scale, placed, height, left, right, pauses, end }: Backgro
       const [x0, x1] = [scale.x(pause.from), scale.x(pause.until ?? end)];
       return x1 < left || x0 > right || x1 - x0 < 1 ? null : (
         <rect key={pause.from} x={x0} width={x1 - x0} y={AXIS} height={height - AXIS} class="pause-span">
-          <title>{`${visible(pause.why)} · ${length((pause.until ?? end) - pause.from)}`}</title>
+          <title>{`${visible(pause.why)} · ${span((pause.until ?? end) - pause.from)}`}</title>
         </rect>
       );
     })}
@@ -170,8 +170,8 @@ const Background = ({ scale, placed, height, left, right, pauses, end }: Backgro
       <g key={cut.from} class={cut.why === null ? 'cut' : 'cut has-why'}>
         <rect x={cut.x} y={AXIS} width={cut.width} height={height - AXIS} />
         <path d={`M${cut.x} ${AXIS}V${height}M${cut.x + cut.width} ${AXIS}V${height}`} />
-        <text x={cut.x + cut.width / 2} y={AXIS - 9} text-anchor="middle">{length(cut.until - cut.from)}</text>
-        <title>{`${cut.why === null ? w('tl_idle') : visible(cut.why)} · ${length(cut.until - cut.from)}`}</title>
+        <text x={cut.x + cut.width / 2} y={AXIS - 9} text-anchor="middle">{span(cut.until - cut.from)}</text>
+        <title>{`${cut.why === null ? w('tl_idle') : visible(cut.why)} · ${span(cut.until - cut.from)}`}</title>
       </g>
     ))}
   </g>
