@@ -50,7 +50,7 @@ fn instead_of_dry_run(command: Option<&str>) -> &'static str {
     }
 }
 
-const LATER_COMMANDS: [&str; 2] = ["serve", "worker"];
+const LATER_COMMANDS: [&str; 1] = ["worker"];
 
 /// Flags of later versions, with their commands.
 const LATER_FLAGS: [(&str, &[&str]); 3] =

@@ -24,6 +24,7 @@ mod error;
 mod graph;
 mod issue_actions;
 mod issue_tracker;
+mod page;
 mod project;
 mod quantities;
 mod reason_words;
@@ -31,6 +32,7 @@ mod report;
 mod run_result;
 mod terminal;
 mod top;
+mod watching;
 
 use std::any::Any;
 use std::ffi::OsString;

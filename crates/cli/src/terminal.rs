@@ -164,6 +164,8 @@ impl Streams {
     }
 
     fn say(&mut self, kind: &str, style: Style, message: &str) {
+        // Data that was printed before stays before it on a terminal. A closed pipe is noticed by the next data.
+        self.out.flush().unwrap_or(());
         let painted = self.err.paint(style, kind);
         let text = visible_text(message.trim_end());
         let columns = self.err.columns();
@@ -320,7 +322,8 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{:missing$}", "")
 }
 
-/// Wraps a text without control characters at words, indents later lines, and splits long words.
+/// Wraps a text without control characters at words, indents later lines, and splits long words. A command between
+/// backticks stays whole, so that it can be copied: it gets a line of its own, which may be too long.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> {
     if width(text) <= columns {
         return vec![text.to_owned()];
@@ -329,13 +332,12 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> 
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     let mut has_words = false;
-    for word in text.split_inclusive(' ') {
-        let mut word = word;
+    for mut word in words_and_commands(text) {
         if has_words && width(&line) + width(word.trim_end()) > columns {
             lines.push(std::mem::take(&mut line).trim_end().to_owned());
             line = " ".repeat(indent);
         }
-        while width(&line) + width(word.trim_end()) > columns {
+        while width(&line) + width(word.trim_end()) > columns && !is_command(word) {
             let room = columns.saturating_sub(width(&line));
             let end = fitting_end(word, room.max(2));
             line.push_str(&word[..end]);
@@ -350,6 +352,20 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> 
         lines.push(line.trim_end().to_owned());
     }
     lines
+}
+
+/// Splits a text after its spaces, but not inside of backticks.
+fn words_and_commands(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_inside = false;
+    text.split_inclusive(move |character| {
+        is_inside ^= character == '`';
+        character == ' ' && !is_inside
+    })
+}
+
+/// Returns true for a command with arguments between backticks.
+fn is_command(word: &str) -> bool {
+    word.trim_end().contains(' ')
 }
 
 /// Returns the end of the longest beginning that fits, at least of one character.

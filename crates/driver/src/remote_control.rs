@@ -68,7 +68,8 @@ pub fn open_gate(directory: &RunDirectory) -> Result<(CallId, String, Wants), Dr
             DriverError::io("read", &Path::new(&start.report_directory).join(file))(source)
         }
     })?;
-    Ok((gate.call.clone(), rendered.text.trim_end().to_owned(), gate.wants))
+    let question = saihai_judge::without_status_tags(rendered.text.trim_end());
+    Ok((gate.call.clone(), question, gate.wants))
 }
 
 /// Builds the error for a run without an open gate.

@@ -19,7 +19,7 @@ mod tests;
 pub use bus_events::{BusEvent, BusEvents, EventFate, EventSource};
 pub use results::{ActionResult, IterationView, OpenGateView, ReportVersion, RunSpending, asked_of};
 pub use run_view::{
-    AttemptResult, AttemptView, CallView, ExitView, PerformedView, PersonNoteView, RoundView, RunState,
+    AttemptResult, AttemptView, CallView, ExitView, PauseView, PerformedView, PersonNoteView, RoundView, RunState,
     RunView, VisitView,
 };
 pub use transitions::{DecisiveTurn, Evidence, Transition};

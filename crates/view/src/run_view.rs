@@ -43,6 +43,8 @@ pub struct RunView {
     pub last_storage_failure: Option<(String, String)>,
     /// Number of the first visits that a forked run has from its original.
     pub inherited_visits: usize,
+    /// Periods in which nothing was done, in order.
+    pub pauses: Vec<PauseView>,
     pub(crate) notes: Vec<NoteView>,
     progress: RunProgress,
     /// Time of the last record while the run was active.
@@ -65,6 +67,16 @@ impl PersonNoteView {
     pub fn is_waiting(&self) -> bool {
         self.shown_in.is_empty() && !self.is_withdrawn
     }
+}
+
+/// A period in which nothing was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PauseView {
+    pub from: Moment,
+    /// Absent if it lasts.
+    pub until: Option<Moment>,
+    /// Reason for the park. Absent if the process of the run had died.
+    pub hold: Option<Hold>,
 }
 
 #[derive(Debug, Clone)]
@@ -231,6 +243,7 @@ impl RunView {
             last_failure: None,
             last_storage_failure: None,
             inherited_visits: 0,
+            pauses: Vec::new(),
             notes: Vec::new(),
             progress: RunProgress {
                 resting: RunRest::Going,
@@ -246,6 +259,7 @@ impl RunView {
     pub fn apply(&mut self, record: Record) {
         let Record { seq, at, entry } = record;
         self.count_driven(at, &entry);
+        self.note_pause(at, &entry);
         (self.last_seq, self.last_at) = (seq, at);
         match entry {
             RecordEntry::Fact(fact) => self.apply_fact(seq, at, fact),
@@ -319,6 +333,22 @@ impl RunView {
         let is_note = matches!(entry, RecordEntry::Fact(Fact::Told(_) | Fact::Withdrawn { .. }));
         let stays_parked = is_note && self.driven_at.is_none();
         self.driven_at = (!is_parked && !stays_parked).then_some(at);
+    }
+
+    /// A pause begins when the run parks or its process dies, and lasts until the next decision.
+    fn note_pause(&mut self, at: Moment, entry: &RecordEntry) {
+        let open = self.pauses.last_mut().filter(|pause| pause.until.is_none());
+        match (entry, open) {
+            (RecordEntry::Decision(Decision::Parked { .. }), Some(_)) => {}
+            (RecordEntry::Decision(Decision::Parked { hold }), None) => {
+                self.pauses.push(PauseView { from: at, until: None, hold: Some(hold.clone()) });
+            }
+            (RecordEntry::Decision(_), Some(open)) => open.until = Some(at),
+            (RecordEntry::Fact(Fact::Reopened), None) if self.driven_at.is_some() => {
+                self.pauses.push(PauseView { from: self.last_at, until: Some(at), hold: None });
+            }
+            _ => {}
+        }
     }
 
     fn apply_fact(&mut self, seq: u64, at: Moment, fact: Fact) {
@@ -404,6 +434,7 @@ impl RunView {
         self.unpriced.clear();
         (self.driven, self.driven_at) = (Millis(0), Some(at));
         self.inherited_visits = self.visits.len();
+        self.pauses.clear();
     }
 
     fn apply_decision(&mut self, seq: u64, at: Moment, decision: Decision) {

@@ -31,6 +31,7 @@ mod resume;
 mod review;
 mod rules;
 mod secrets;
+mod serve;
 mod signals;
 mod steering;
 mod steps;

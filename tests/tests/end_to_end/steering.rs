@@ -80,7 +80,7 @@ fn a_run_that_nobody_drives_shows_the_note_when_it_continues() {
         (&object["type"], &object["to"], &object["driven"]),
         (&json!("told"), &json!("plan"), &json!(false))
     );
-    assert!(told.stderr.contains("continue the run with `saihai resume last`"), "{told}");
+    assert!(told.stderr.contains("continue the run with `saihai resume last --budget turns=2`"), "{told}");
     tell(&project, &["Never mind."]).exits(0);
     assert_eq!(
         project.saihai(["runs", "--json"]).run().exits(0).json()[0]["reason"],

@@ -1,6 +1,5 @@
-/**
- * The list of runs.
- */
+// Generated from crates/cli/src/page/model.rs by its tests. Do not edit.
+
 export type HomePage = { version: number, 
 /**
  * Names of the projects; a run refers to one by its index.
@@ -21,14 +20,7 @@ errors: Array<string>, };
 
 export type ProjectName = { name: string, path: string, };
 
-/**
- * A run in a list, and the head of a run's own page.
- */
-export type PageRow = { id: string, 
-/**
- * The shortest name to type for the run.
- */
-short: string, project: number, state: PageState, 
+export type PageRow = { id: string, project: number, state: PageState, 
 /**
  * The state in words, for example `parked: the budget is spent`.
  */
@@ -76,10 +68,8 @@ unpriced: Array<string>, budget: Array<BudgetUse>, providers: Array<string>, is_
 
 export type PageState = "waiting" | "running" | "interrupted" | "answered" | "parked" | "completed" | "failed" | "declined" | "cancelled" | "broken";
 
+export type BudgetUse = { 
 /**
- * One limit of a budget and what is used of it.
- */
-export type BudgetUse = { /**
  * `usd`, `tokens`, `turns` or `time`.
  */
 kind: string, used: number, limit: number, 
@@ -88,9 +78,6 @@ kind: string, used: number, limit: number,
  */
 words: string, };
 
-/**
- * A run with everything but its texts.
- */
 export type RunPage = { version: number, row: PageRow, 
 /**
  * Sequence number of the last event.
@@ -137,18 +124,12 @@ turns: Array<string>, };
 
 export type StageKind = "turns" | "gate" | "action";
 
-/**
- * A visit of a stage. Identified by `index`.
- */
 export type PageVisit = { index: number, stage: string, visit: number, entered: number, left: number | null, rounds: number, 
 /**
  * True if the visit came from the run that this one was forked from.
  */
 is_inherited: boolean, };
 
-/**
- * A call to an agent, a person or an action. Identified by `id`.
- */
 export type PageCall = { id: string, 
 /**
  * Index of its visit.
@@ -195,9 +176,6 @@ is_cached: boolean, };
 
 export type TokenCounts = { input: number, output: number, cached: number, reasoning: number, };
 
-/**
- * How a stage was left, and why. Identified by `seq`.
- */
 export type PageExit = { seq: number, at: number, 
 /**
  * Index of the visit.
@@ -236,18 +214,12 @@ until: number | null,
  */
 why: string, };
 
-/**
- * A note of a person to the agents.
- */
 export type PageNote = { number: number, at: number, text: string, stage: string | null, 
 /**
  * Calls whose prompts contain it.
  */
 shown_in: Array<string>, is_withdrawn: boolean, };
 
-/**
- * The question that waits for a person.
- */
 export type PageGate = { call: string, stage: string, 
 /**
  * Markdown.
@@ -258,25 +230,16 @@ question: string,
  */
 is_yes_no: boolean, closes: number | null, };
 
-/**
- * A report file with the versions that the run saved.
- */
 export type PageReport = { file: string, versions: Array<PageReportVersion>, };
 
 export type PageReportVersion = { seq: number, at: number, stage: string, call: string, bytes: number, };
 
-/**
- * A finding of a review run.
- */
 export type PageFinding = { severity: string, title: string, text: string, file: string | null, line: number | null, agents: Array<string>, 
 /**
  * Why it does not count, if it does not (suppressed, or in the baseline).
  */
 set_aside: string | null, };
 
-/**
- * The texts of a call.
- */
 export type CallTexts = { call: string, prompt: string | null, reply: string | null, 
 /**
  * Output so far of a running turn.
@@ -303,10 +266,8 @@ output: string, duration: number, };
 
 export type ReportText = { file: string, text: string, };
 
+export type RunChanges = { 
 /**
- * The changes of a run: as a whole, or by turn.
- */
-export type RunChanges = { /**
  * Files that differ from the commit at the start of the run.
  */
 files: Array<ChangedFile>, 
@@ -331,9 +292,6 @@ export type TurnChanges = { call: string, diff: string,
  */
 is_complete: boolean, };
 
-/**
- * Places of a text in the runs.
- */
 export type SearchPage = { hits: Array<SearchHit>, 
 /**
  * True if there are more hits than shown.
@@ -354,9 +312,6 @@ part: string,
  */
 before: string, hit: string, after: string, };
 
-/**
- * The issues of `saihai work`.
- */
 export type BatchPage = { issues: Array<BatchIssue>, };
 
 export type BatchIssue = { project: number, id: string, title: string, column: BatchColumn, 
@@ -375,9 +330,6 @@ depends_on: Array<string>, };
 
 export type BatchColumn = "waiting" | "working" | "at_gate" | "in_review" | "merged" | "failed";
 
-/**
- * The result of a request from the page.
- */
 export type PageReply = { is_done: boolean, 
 /**
  * What happened, or why not.
@@ -388,14 +340,8 @@ words: string,
  */
 run: string | null, };
 
-/**
- * One message of the event stream.
- */
 export type PageEvent = { "kind": "rows", is_whole: boolean, rows: Array<PageRow>, gone: Array<string>, } | { "kind": "run", page: RunPage, } | { "kind": "output", call: string, text: string, } | { "kind": "lost", words: string, };
 
-/**
- * A run in one file: everything that the page would ask a server for.
- */
 export type SavedPage = { version: number, 
 /**
  * Version of the program that wrote the file.
@@ -406,7 +352,4 @@ program: string, saved_at: number, run: RunPage, texts: Array<CallTexts>, report
  */
 is_without_prompts: boolean, };
 
-/**
- * A version of a report.
- */
 export type SavedReportText = { seq: number, file: string, text: string, };

@@ -18,7 +18,7 @@ use crate::commands::review;
 use crate::commands::work::single_run as one;
 use crate::completion::{complete_run_stages, complete_runs, completer};
 use crate::definitions::{connections, read_stdin, untrusted_programs, unusable};
-use crate::driving::{DisplayOptions, RunKeeping, block_on, drive};
+use crate::driving::{Conclusion, DisplayOptions, RunKeeping, block_on, drive};
 use crate::error::CommandError;
 use crate::issue_actions::{issue_executor, with_executor};
 use crate::issue_tracker::with_forge;
@@ -264,7 +264,7 @@ impl AnswerCommand {
             RequestDelivery::Journal | RequestDelivery::Unread
                 if IssueRun::read(&directory)?.is_some_and(|run| run.delivers) =>
             {
-                streams.note("continue with `saihai work`");
+                streams.note("run the same `saihai work` command again to continue");
             }
             RequestDelivery::Journal | RequestDelivery::Unread => {
                 return continuation.execute(ReplayedRun::read(&directory)?, &project, streams);
@@ -393,7 +393,7 @@ impl TellCommand {
             let (run, to) = (directory.id(), note.to.as_ref().map(saihai_model::StageId::as_str));
             streams.out.json("told", ToldObject { run, to, text: &note.text, now: note.now, driven })?;
         }
-        streams.note(&told_words(&note, driven, directory));
+        streams.note(&told_words(&note, driven, directory)?);
         Ok(ExitStatus::Done)
     }
 
@@ -414,18 +414,20 @@ impl TellCommand {
 }
 
 /// Explains when the agents see a note.
-pub(crate) fn told_words(note: &PersonNote, driven: bool, directory: &RunDirectory) -> String {
+pub(crate) fn told_words(
+    note: &PersonNote,
+    driven: bool,
+    directory: &RunDirectory,
+) -> Result<String, CommandError> {
     let stage = note.to.as_ref().map(|to| format!(" of `{}`", visible_line(to.as_str())));
     let stage = stage.unwrap_or_default();
-    let resume = if driven {
-        String::new()
+    let resume = if driven { None } else { Conclusion::of(directory)?.short_resume_command() };
+    let resume = resume.map(|resume| format!("; continue the run with `{resume}`")).unwrap_or_default();
+    Ok(if note.now && driven {
+        format!("running turns{stage} stop and start again with your note")
     } else {
-        format!("; continue the run with `saihai resume {}`", directory.short_name())
-    };
-    match (note.now && driven, resume) {
-        (true, _) => format!("running turns{stage} stop and start again with your note"),
-        (false, resume) => format!("the next prompt{stage} shows your note{resume}"),
-    }
+        format!("the next prompt{stage} shows your note{resume}")
+    })
 }
 
 /// Returns true if the owner of the run read a request, and false if there is no owner.

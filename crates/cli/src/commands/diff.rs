@@ -82,21 +82,15 @@ impl DiffCommand {
         project: &Project,
         streams: &mut Streams,
     ) -> Result<(), CommandError> {
-        let (id, uncommitted) = (run.directory.id(), &run.view.start.uncommitted);
-        let compared = ComparedTrees::of(run, project)?;
-        let mut files = changes_between(&compared.root, &compared.from, compared.to.as_deref())
-            .map_err(|error| CommandError::unavailable(sentence(&error)))?;
-        // The run did not change a file that differed before and was not written since.
-        files.retain(|file| {
-            !uncommitted.contains(&file.path) || was_written_since(&compared.root.join(&file.path), run)
-        });
-        for file in &files {
+        let id = run.directory.id();
+        let diff = RunDiff::of(run, project)?;
+        for file in &diff.files {
             if self.json {
-                let changed_before = uncommitted.contains(&file.path);
+                let changed_before = run.view.start.uncommitted.contains(&file.path);
                 let SubjectFile { path, previous, text, left_out, .. } = file;
                 let object = FileDiffObject {
                     run: id,
-                    from: &compared.from,
+                    from: &diff.from,
                     path,
                     previous: previous.as_deref(),
                     diff: text,
@@ -108,27 +102,15 @@ impl DiffCommand {
                 print_file(file, &mut streams.out)?;
             }
         }
-        if files.is_empty() {
+        if diff.files.is_empty() {
             streams.note("the run changed no files");
             return Ok(());
         }
-        let before: Vec<&str> = files
-            .iter()
-            .map(|file| file.path.as_str())
-            .filter(|path| uncommitted.iter().any(|one| one == path))
-            .collect();
-        if let Some(first) = before.first() {
-            let more = match before.len() {
-                1 => String::new(),
-                all => format!(" and {}", count(all as u64 - 1, "other file")),
-            };
-            streams.warning(&format!(
-                "`{}`{more} had uncommitted changes when the run started; the diff contains them",
-                visible_line(first)
-            ));
+        if let Some(warning) = diff.changed_before(run) {
+            streams.warning(&warning);
         }
-        if compared.to.is_none() && run.state.is_over() {
-            streams.note("the diff also contains changes that were made after the run ended");
+        if diff.goes_on(run) {
+            streams.note(GOES_ON);
         }
         Ok(())
     }
@@ -169,6 +151,57 @@ impl DiffCommand {
             streams.note("no recorded edits; `saihai diff` compares the files of the whole run");
         }
         Ok(())
+    }
+}
+
+const GOES_ON: &str = "the diff also contains changes that were made after the run ended";
+
+/// The files that a run changed.
+pub(crate) struct RunDiff {
+    pub(crate) files: Vec<SubjectFile>,
+    /// Commit that the files are compared with.
+    from: String,
+    /// True if they are compared with the current files, and not with a commit.
+    is_of_files: bool,
+}
+
+impl RunDiff {
+    pub(crate) fn of(run: &LoadedRun, project: &Project) -> Result<Self, CommandError> {
+        let compared = ComparedTrees::of(run, project)?;
+        let mut files = changes_between(&compared.root, &compared.from, compared.to.as_deref())
+            .map_err(|error| CommandError::unavailable(sentence(&error)))?;
+        // The run did not change a file that differed before and was not written since.
+        let uncommitted = &run.view.start.uncommitted;
+        files.retain(|file| {
+            !uncommitted.contains(&file.path) || was_written_since(&compared.root.join(&file.path), run)
+        });
+        Ok(Self { files, from: compared.from, is_of_files: compared.to.is_none() })
+    }
+
+    /// Returns what a reader has to know about the diff.
+    pub(crate) fn remarks(&self, run: &LoadedRun) -> Vec<String> {
+        let goes_on = self.goes_on(run).then(|| GOES_ON.to_owned());
+        self.changed_before(run).into_iter().chain(goes_on).collect()
+    }
+
+    /// Warns of files that had changes before the run.
+    fn changed_before(&self, run: &LoadedRun) -> Option<String> {
+        let uncommitted = &run.view.start.uncommitted;
+        let paths = self.files.iter().map(|file| file.path.as_str());
+        let before: Vec<&str> = paths.filter(|path| uncommitted.iter().any(|one| one == path)).collect();
+        let first = before.first()?;
+        let more = match before.len() {
+            1 => String::new(),
+            all => format!(" and {}", count(all as u64 - 1, "other file")),
+        };
+        let first = visible_line(first);
+        Some(format!(
+            "`{first}`{more} had uncommitted changes when the run started; the diff contains them"
+        ))
+    }
+
+    fn goes_on(&self, run: &LoadedRun) -> bool {
+        self.is_of_files && run.state.is_over() && !self.files.is_empty()
     }
 }
 
@@ -222,7 +255,7 @@ fn gone(root: &Path) -> CommandError {
 }
 
 /// Formats the edits of a turn like a diff. Line numbers are not known.
-fn turn_diff(changed: &TurnFileChanges) -> String {
+pub(crate) fn turn_diff(changed: &TurnFileChanges) -> String {
     let mut text = String::new();
     let mut add = |sign: char, lines: &str| {
         for line in lines.lines() {

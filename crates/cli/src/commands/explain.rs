@@ -97,6 +97,16 @@ pub(crate) fn plain_transition(run: &LoadedRun, told: Transition) -> Result<Vec<
     lines(&run.directory, &run.workflow, told, &prompts, &Streams::silent())
 }
 
+/// Explains a transition for a place that shows its time by itself.
+pub(crate) fn timeless_transition(run: &LoadedRun, told: Transition) -> Result<Vec<String>, CommandError> {
+    let mut lines = plain_transition(run, told)?;
+    for line in &mut lines {
+        // The time and the space below it have the same width.
+        *line = line.chars().skip(INDENT).collect();
+    }
+    Ok(lines)
+}
+
 /// Indentation of everything below a transition.
 const INDENT: usize = 10;
 

@@ -13,7 +13,7 @@ use saihai_model::ExitStatus;
 mod check;
 pub(crate) mod control;
 mod demo;
-mod diff;
+pub(crate) mod diff;
 mod doctor;
 pub(crate) mod explain;
 mod export;
@@ -27,6 +27,7 @@ pub(crate) mod review;
 mod run;
 mod runs;
 mod scaffold;
+mod serve;
 pub(crate) mod show_stage;
 mod top;
 mod trust;
@@ -135,6 +136,7 @@ pub(crate) const GROUPS: [(&str, &[(&str, &str)]); 5] = [
         &[
             ("runs", "List the runs of this project, newest first, or delete old ones"),
             ("top", "Watch all runs of this project on one screen, and answer them"),
+            ("serve", "Show all runs in the browser: watch, answer and steer them"),
             ("show", "Show the state of a run, or the prompts and replies of a stage"),
             ("log", "Show the events of a run in words"),
             ("explain", "Explain why a run took each transition"),
@@ -194,6 +196,7 @@ pub(crate) enum SaihaiCommand {
     Fork(control::ForkCommand),
     Runs(runs::RunsCommand),
     Top(top::TopCommand),
+    Serve(serve::ServeCommand),
     Show(runs::ShowCommand),
     Log(log::LogCommand),
     Explain(explain::ExplainCommand),
@@ -234,6 +237,7 @@ impl SaihaiCommand {
             Fork,
             Runs,
             Top,
+            Serve,
             Show,
             Log,
             Explain,

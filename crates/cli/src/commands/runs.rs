@@ -1,6 +1,7 @@
 //! `saihai runs` and `saihai show`.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use saihai::{ListedRun, LoadedRun, RunDirectory, list_runs};
@@ -12,14 +13,16 @@ use serde::Serialize;
 use super::prune_runs::{RemoveRunsCommand, RunPruning, parse_age};
 use super::show_stage::{StagePartFlags, StageTarget, show_stage};
 use crate::commands::flags::RunAndStage;
-use crate::driving::{Conclusion, LATE, ResultObject, is_late, show_result, state_style, state_words};
+use crate::driving::{Conclusion, ResultObject, is_late, show_result, state_style};
 use crate::error::CommandError;
+use crate::page::{SavedPageOptions, saved_page};
 use crate::project::Project;
 use crate::quantities;
 use crate::quantities::{SpendingObject, grouped, spending_words, total_cost};
 use crate::report::{RunNames, destination_words, reason_summary, with_reasons};
 use crate::run_result::RunResult;
 use crate::terminal::{Stream, Streams, Table, TypedObject, visible_line};
+use crate::watching::state_sentence;
 
 /// List the runs of this project, newest first, or delete old ones
 #[derive(Debug, Args)]
@@ -193,16 +196,8 @@ fn object<'a>(run: &'a str, view: &'a RunView, state: &'a RunState) -> RunObject
 }
 
 fn row(directory: &RunDirectory, view: &RunView, state: &RunState) -> Vec<String> {
-    let mut words = state_words(state);
-    if is_at_late_gate(directory, view, state) {
-        words.push_str(&format!("; {LATE}"));
-    }
-    if view.start.rehearsal {
-        words.push_str(", rehearsal");
-    }
-    if let Some(from) = &view.start.forked_from {
-        words.push_str(&format!(", forked from {}", visible_line(from)));
-    }
+    let is_late = is_at_late_gate(directory, view, state);
+    let words = state_sentence(view, state, is_late);
     vec![
         visible_line(directory.id()).into_owned(),
         visible_line(&view.start.definition).into_owned(),
@@ -230,6 +225,7 @@ Otherwise it is a stage of the last run.
 
 Examples:
   saihai show
+  saihai show last --html run.html
   saihai show review/tests --reply
   saihai show 20260206-0856 implement --visit 2 --prompt")]
 pub(crate) struct ShowCommand {
@@ -244,6 +240,15 @@ pub(crate) struct ShowCommand {
     #[command(flatten)]
     parts: StagePartFlags,
 
+    /// Save the run as a page in one HTML file, for a browser without a server
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "visit", "StagePartFlags"])]
+    #[arg(help_heading = "Page")]
+    html: Option<PathBuf>,
+
+    /// Leave the prompts out of the page
+    #[arg(long, requires = "html", help_heading = "Page")]
+    without_prompts: bool,
+
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
@@ -253,6 +258,10 @@ impl ShowCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
         let (directory, stage) = self.target.find(&project)?;
+        if let Some(path) = &self.html {
+            let options = SavedPageOptions { without_prompts: self.without_prompts };
+            return save_page(&directory, stage, &project, path, options, streams);
+        }
         if stage.is_some() || self.visit.is_some() || self.parts.is_given() {
             let run = LoadedRun::read(&directory)?;
             let target = StageTarget::find(&run, stage, self.visit)?;
@@ -269,6 +278,27 @@ impl ShowCommand {
         show_result(&told.conclusion, false, streams)?;
         Ok(ExitStatus::Done)
     }
+}
+
+/// Writes the page of a run to a file.
+fn save_page(
+    directory: &RunDirectory,
+    stage: Option<&str>,
+    project: &Project,
+    path: &Path,
+    options: SavedPageOptions,
+    streams: &mut Streams,
+) -> Result<ExitStatus, CommandError> {
+    if let Some(stage) = stage {
+        let error = CommandError::usage(format!("a page shows a whole run, and not only `{stage}`"));
+        return Err(error.hint("leave the stage out"));
+    }
+    let page = saved_page(&LoadedRun::read(directory)?, project, options)?;
+    let shown = path.display();
+    std::fs::write(path, page)
+        .map_err(|error| CommandError::unavailable(format!("cannot write `{shown}`: {error}")))?;
+    streams.note(&format!("wrote run `{}` to `{shown}`", directory.id()));
+    Ok(ExitStatus::Done)
 }
 
 /// All data for the output of `show`.

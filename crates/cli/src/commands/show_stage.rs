@@ -230,7 +230,12 @@ impl TurnObject {
             prompt: call.prompt().map(|prompt| directory.text(prompt)).transpose()?,
             reply: said.transpose()?,
             failures: failures.collect(),
-            reports: own.map(|version| report_text(directory, version)).collect::<Result<_, _>>()?,
+            reports: own
+                .map(|version| {
+                    let text = report_text(directory, version)?;
+                    Ok(ReportTextObject { file: version.file.clone(), text })
+                })
+                .collect::<Result<_, StoreError>>()?,
             tools: tools.iter().map(|tool| ToolObject::of(directory, tool)).collect::<Result<_, _>>()?,
             figures: figures.unwrap_or_default(),
         })
@@ -253,6 +258,14 @@ impl TurnObject {
     /// Returns the reports by file.
     pub(crate) fn reports(&self) -> impl Iterator<Item = (&str, &str)> {
         self.reports.iter().map(|report| (report.file.as_str(), report.text.as_str()))
+    }
+
+    /// Returns the name, the input, the output and the duration of each tool call.
+    pub(crate) fn tool_texts(&self) -> impl Iterator<Item = (&str, String, String, u64)> {
+        let shown = |value: &Option<Json>| value.as_ref().map(shown_value).unwrap_or_default();
+        self.tools
+            .iter()
+            .map(move |tool| (tool.name.as_str(), shown(&tool.input), shown(&tool.output), tool.duration_ms))
     }
 
     /// Returns a line for each tool call, with the start of its input.
@@ -325,11 +338,11 @@ fn shown_value(value: &Json) -> String {
     }
 }
 
-fn report_text(directory: &RunDirectory, version: &ReportVersion) -> Result<ReportTextObject, StoreError> {
+/// Reads the text of a saved report.
+pub(crate) fn report_text(directory: &RunDirectory, version: &ReportVersion) -> Result<String, StoreError> {
     let whole = directory.text(&version.text)?;
     let range = usize::try_from(version.start).ok().zip(usize::try_from(version.end).ok());
-    let text = range.and_then(|(start, end)| whole.get(start..end)).unwrap_or(&whole);
-    Ok(ReportTextObject { file: version.file.clone(), text: text.to_owned() })
+    Ok(range.and_then(|(start, end)| whole.get(start..end)).unwrap_or(&whole).to_owned())
 }
 
 /// Prints the texts of a stage. A single text goes to stdout as it is, so that it can be piped.

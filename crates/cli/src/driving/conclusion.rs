@@ -157,25 +157,9 @@ impl Conclusion {
     }
 
     fn resume_command(&self, run: &str) -> Option<String> {
-        let outcome = &self.outcome;
-        let raised = match &self.state {
-            RunState::Parked { hold: Hold::Limit(LimitReason::Timeout), .. } => {
-                " --run-timeout TIME".to_owned()
-            }
-            RunState::Parked {
-                hold: Hold::Limit(LimitReason::MaxIterations | LimitReason::EmergencyStop),
-                ..
-            } => {
-                let most = self.most_iterations.unwrap_or(outcome.iterations);
-                format!(" --max-iterations {}", most.saturating_mul(2).min(100_000))
-            }
-            RunState::Parked { hold: Hold::Budget, .. } => {
-                let budget = self.spending.as_ref().and_then(raised_budget);
-                format!(" --budget {}", budget.as_deref().unwrap_or("BUDGET"))
-            }
-            _ => String::new(),
-        };
-        outcome.resumable.then(|| format!("saihai resume {run}{raised}"))
+        let most = self.most_iterations.unwrap_or(self.outcome.iterations);
+        let flags = resume_flags(&self.state, most, self.spending.as_ref())?;
+        Some(format!("saihai resume {run}{}{flags}", if flags.is_empty() { "" } else { " " }))
     }
 
     /// Prints the state for a person, on one screen.
@@ -338,6 +322,28 @@ impl Conclusion {
         std::iter::once(stands).chain(last).collect()
     }
 
+    /// Returns the reason of the state and the error behind it, for a place that shows the state itself.
+    pub(crate) fn why(&self) -> Vec<String> {
+        let mut lines = self.headlines();
+        if !self.state.is_over() {
+            lines.remove(0);
+            let budget = self.spending.as_ref().and_then(over_budget_words);
+            let is_spent = matches!(self.state, RunState::Parked { hold: Hold::Budget, .. });
+            lines.splice(0..0, budget.filter(|_| is_spent));
+        }
+        lines.extend(self.error());
+        lines
+    }
+
+    /// Returns the commands that continue the run, by its full id. They stay true when there is a newer run.
+    pub(crate) fn next_commands(&self) -> Vec<String> {
+        let is_live = matches!(self.state, RunState::Running { .. });
+        let id = &self.outcome.run;
+        let answer = self.answer_command(id);
+        let resume = self.resume_command(id).filter(|_| !is_live && answer.is_none());
+        answer.into_iter().chain(resume).collect()
+    }
+
     fn figures(&self) -> String {
         let outcome = &self.outcome;
         let mut figures = vec![
@@ -350,6 +356,23 @@ impl Conclusion {
         figures.extend(self.changes.map(FileChanges::words));
         figures.join(", ")
     }
+}
+
+/// Returns the flags with which a run can continue: the limit to raise. `most`: the most iterations so far.
+pub(crate) fn resume_flags(state: &RunState, most: u32, spending: Option<&RunSpending>) -> Option<String> {
+    let flags = match state {
+        RunState::Ended { .. } => return None,
+        RunState::Parked { hold: Hold::Limit(LimitReason::Timeout), .. } => "--run-timeout TIME".to_owned(),
+        RunState::Parked {
+            hold: Hold::Limit(LimitReason::MaxIterations | LimitReason::EmergencyStop), ..
+        } => format!("--max-iterations {}", most.saturating_mul(2).min(100_000)),
+        RunState::Parked { hold: Hold::Budget, .. } => {
+            let budget = spending.and_then(raised_budget);
+            format!("--budget {}", budget.as_deref().unwrap_or("BUDGET"))
+        }
+        _ => String::new(),
+    };
+    Some(flags)
 }
 
 /// Returns true if the gate has timed out.

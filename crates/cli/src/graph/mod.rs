@@ -14,7 +14,7 @@ use saihai_view::RunView;
 
 use crate::report::short_command;
 
-pub(crate) use render::{dot, mermaid, svg};
+pub(crate) use render::{dot, mermaid, page_svg, svg};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkflowGraph {

@@ -125,14 +125,27 @@ text{font:12px ui-sans-serif,system-ui,-apple-system,'Segoe UI','Noto Sans CJK J
 
 /// Renders the graph as an SVG document.
 pub(crate) fn svg(graph: &WorkflowGraph) -> String {
+    drawing(graph, false)
+}
+
+/// Renders the graph for the page, which has the styles itself and marks boxes and edges by their stages.
+pub(crate) fn page_svg(graph: &WorkflowGraph) -> String {
+    drawing(graph, true)
+}
+
+fn drawing(graph: &WorkflowGraph, is_for_page: bool) -> String {
     let layout = layout(graph);
     let about = graph.description.as_deref().unwrap_or_default();
     let words = (text_width(&graph.title, 10.5)).max(text_width(about, 6.7));
     let (width, height) = (layout.width.max(words + 48.0).ceil(), layout.height.ceil());
     let title = escape_xml(&graph.title);
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n<style>{STYLE}</style>\n<defs>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\">\n"
     );
+    if !is_for_page {
+        let _ = writeln!(text, "<style>{STYLE}</style>");
+    }
+    text.push_str("<defs>\n");
     for class in ["head", "head-loop", "head-monitor", "head-taken"] {
         let _ = writeln!(
             text,
@@ -151,10 +164,10 @@ pub(crate) fn svg(graph: &WorkflowGraph) -> String {
     let is_taken = |wire: &&EdgeWire| graph.edges[wire.edge].taken > 0;
     for wire in layout.wires.iter().filter(|wire| !is_taken(wire)).chain(layout.wires.iter().filter(is_taken))
     {
-        draw_wire(&mut text, graph, wire);
+        draw_wire(&mut text, graph, wire, is_for_page);
     }
     for placed in &layout.boxes {
-        draw_box(&mut text, graph, placed);
+        draw_box(&mut text, graph, placed, is_for_page);
     }
     text.push_str("</svg>\n");
     text
@@ -180,7 +193,7 @@ fn trace(graph: &WorkflowGraph, times: u32) -> &'static str {
 }
 
 /// Draws an edge with its label above it.
-fn draw_wire(text: &mut String, graph: &WorkflowGraph, wire: &EdgeWire) {
+fn draw_wire(text: &mut String, graph: &WorkflowGraph, wire: &EdgeWire, is_for_page: bool) {
     let edge = &graph.edges[wire.edge];
     let (kind, head) = match edge.kind {
         EdgeKind::Forward => ("forward", "head"),
@@ -188,7 +201,12 @@ fn draw_wire(text: &mut String, graph: &WorkflowGraph, wire: &EdgeWire) {
         EdgeKind::Monitor => ("monitor", "head-monitor"),
     };
     let head = if graph.traced && edge.taken > 0 { "head-taken" } else { head };
-    let _ = write!(text, "<g class=\"{kind}{}\">", trace(graph, edge.taken));
+    let _ = write!(text, "<g class=\"{kind}{}\"", trace(graph, edge.taken));
+    if is_for_page {
+        let end = |node: usize| escape_xml(&graph.nodes[node].id);
+        let _ = write!(text, " data-from=\"{}\" data-to=\"{}\"", end(edge.from), end(edge.to));
+    }
+    text.push('>');
     if wire.words.cut {
         let _ = write!(text, "<title>{}</title>", escape_xml(&edge.labels.join(" / ")));
     }
@@ -236,7 +254,7 @@ fn path(points: &[(f64, f64)]) -> String {
     path
 }
 
-fn draw_box(text: &mut String, graph: &WorkflowGraph, placed: &PlacedNode) {
+fn draw_box(text: &mut String, graph: &WorkflowGraph, placed: &PlacedNode, is_for_page: bool) {
     let node = &graph.nodes[placed.node];
     let (kind, round) = match node.kind {
         NodeKind::Turn => ("turns", 6.0),
@@ -248,7 +266,11 @@ fn draw_box(text: &mut String, graph: &WorkflowGraph, placed: &PlacedNode) {
         NodeKind::Complete => ("complete", placed.area.height / 2.0),
         NodeKind::Abort => ("abort", placed.area.height / 2.0),
     };
-    let _ = write!(text, "<g class=\"{kind}{}\">", trace(graph, node.visits));
+    let _ = write!(text, "<g class=\"{kind}{}\"", trace(graph, node.visits));
+    if is_for_page {
+        let _ = write!(text, " data-stage=\"{}\"", escape_xml(&node.id));
+    }
+    text.push('>');
     if let Some(tooltip) = node.tooltip() {
         let _ = write!(text, "<title>{}</title>", escape_lines(&tooltip));
     }

@@ -25,15 +25,15 @@ const HELP: [&str; 22] = [
     "t          tell the agents something, in the next prompt",
     "c          cancel the run for good",
     "f          fork: create a new run from this one",
-    "r          show the command that resumes the run",
+    "r          resume the run in a process of its own",
     "y          show the id and commands to copy",
     "",
     "Ctrl-L     draw the screen again",
     "Ctrl-Z     suspend; fg returns",
     "q Ctrl-C   quit; no run is stopped",
     "",
-    "Each key does the same as its command: answer, tell, cancel, fork.",
-    "saihai top drives no run; resume in another terminal.",
+    "Each key does the same as its command: answer, tell, cancel, fork,",
+    "resume. A resumed run continues when you leave this screen.",
 ];
 
 /// Returns the widest that a text in a box may be.
@@ -89,6 +89,11 @@ impl TopView<'_> {
                 text.extend(wrap(question));
                 text.extend([String::new(), "y yes   any other key no".to_owned()]);
                 self.draw_box(title, &text, area, buffer);
+            }
+            TopDialog::Resume { run, input } => {
+                let mut text = wrap(run);
+                text.extend(wrap("Continue this run in a process of its own, with these flags of `saihai resume`."));
+                self.draw_question("Resume", text, input, area, buffer);
             }
             TopDialog::Tell { run, input } => {
                 let mut text = wrap(run);

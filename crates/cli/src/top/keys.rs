@@ -170,7 +170,7 @@ impl TopModel {
     /// Starts an action on the selected or opened run.
     fn press_action(&mut self, code: KeyCode) -> Vec<TopRequest> {
         let Some(row) = self.row() else { return Vec::new() };
-        let (run, kind, rank) = (row.id.clone(), row.kind, row.rank);
+        let (run, kind, rank, resume) = (row.id.clone(), row.kind, row.rank, row.resume.clone());
         let refusal = match (code, kind) {
             (KeyCode::Char('y'), _) => None,
             (_, RowKind::Broken) => Some("this run cannot be read"),
@@ -179,6 +179,7 @@ impl TopModel {
             (KeyCode::Char('a'), _) if rank != RowRank::WaitsForPerson => {
                 Some("this run does not wait for an answer")
             }
+            (KeyCode::Char('r'), _) if resume.is_none() => Some("a process drives this run already"),
             _ => None,
         };
         if let Some(refusal) = refusal {
@@ -195,17 +196,16 @@ impl TopModel {
                 self.dialog = Some(TopDialog::Confirm { run, action: ConfirmedAction::Fork });
             }
             KeyCode::Char('r') => {
-                let lines = vec![format!("saihai resume {run}")];
-                self.dialog =
-                    Some(TopDialog::Commands { title: "Continue this run in another terminal", lines });
+                let input = TextInput::filled(resume.unwrap_or_default());
+                self.dialog = Some(TopDialog::Resume { run, input });
             }
             _ => {
                 let mut lines =
                     vec![run.clone(), format!("saihai show {run}"), format!("saihai log {run} -f")];
-                lines.push(match (kind, rank) {
-                    (RowKind::Unfinished, RowRank::WaitsForPerson) => format!("saihai answer {run}"),
-                    (RowKind::Unfinished, _) => format!("saihai resume {run}"),
-                    (RowKind::Ended | RowKind::Broken, _) => format!("saihai explain {run}"),
+                lines.push(match (rank, resume) {
+                    (RowRank::WaitsForPerson, _) => format!("saihai answer {run}"),
+                    (_, Some(flags)) => format!("saihai resume {run} {flags}").trim_end().to_owned(),
+                    (_, None) => format!("saihai explain {run}"),
                 });
                 self.dialog = Some(TopDialog::Commands { title: "Id and commands to copy", lines });
             }
@@ -231,6 +231,18 @@ impl TopModel {
                 (KeyCode::Char('y' | 'Y'), ConfirmedAction::Cancel) => vec![TopRequest::Cancel { run }],
                 (KeyCode::Char('y' | 'Y'), ConfirmedAction::Fork) => vec![TopRequest::Fork { run }],
                 _ => Vec::new(),
+            },
+            TopDialog::Resume { run, mut input } => match key.code {
+                KeyCode::Esc => Vec::new(),
+                KeyCode::Enter => {
+                    let flags = input.text().split_whitespace().map(str::to_owned).collect();
+                    vec![TopRequest::Resume { run, flags }]
+                }
+                _ => {
+                    input.press(key);
+                    self.dialog = Some(TopDialog::Resume { run, input });
+                    Vec::new()
+                }
             },
             TopDialog::Tell { run, mut input } => match key.code {
                 KeyCode::Esc => Vec::new(),

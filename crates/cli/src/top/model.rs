@@ -6,6 +6,7 @@ use saihai_model::{CallId, Wants};
 
 use super::layout::{ScreenSize, text_width, wrap_text};
 use super::text_input::TextInput;
+use crate::watching::CallMark;
 
 /// One run in the list. All texts are safe to show.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,8 @@ pub(super) struct RunRow {
     pub(super) cost: String,
     pub(super) budget_left: String,
     pub(super) waits_for: String,
+    /// Flags of `saihai resume`, if the run can be resumed.
+    pub(super) resume: Option<String>,
     /// The state in a sentence, or the reason why the run cannot be read.
     pub(super) words: String,
     pub(super) kind: RowKind,
@@ -57,7 +60,7 @@ pub(super) struct RunDetail {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TreeNode {
     pub(super) key: NodeKey,
-    pub(super) mark: NodeMark,
+    pub(super) mark: CallMark,
     pub(super) label: String,
     /// Duration or destination, at the right.
     pub(super) note: String,
@@ -68,15 +71,6 @@ pub(super) enum NodeKey {
     /// Index of a visit.
     Visit(usize),
     Call(CallId),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NodeMark {
-    Done,
-    Failed,
-    Running,
-    WaitsForPerson,
-    Queued,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -183,6 +177,10 @@ pub(super) enum TopRequest {
     Fork {
         run: String,
     },
+    Resume {
+        run: String,
+        flags: Vec<String>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,6 +203,11 @@ pub(super) enum TopDialog {
         problem: Option<String>,
     },
     Tell {
+        run: String,
+        input: TextInput,
+    },
+    /// The flags of `saihai resume`, to change or to confirm.
+    Resume {
         run: String,
         input: TextInput,
     },

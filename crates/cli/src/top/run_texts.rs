@@ -1,33 +1,27 @@
 //! The tree of a run's visits and turns, and the texts of a node. Renders a [`RunView`](saihai_view::RunView).
 
-use std::collections::BTreeMap;
-
 use saihai::LoadedRun;
-use saihai_model::{Activity, CallId, Millis, Moment, Outcome, RoundPosition};
-use saihai_view::{AttemptResult, CallView, RoundView, RunState, VisitView};
+use saihai_model::{CallId, Millis, Moment, Outcome};
+use saihai_view::{CallView, RoundView, RunState, VisitView};
 
-use super::model::{NodeKey, NodeMark, PaneTexts, TreeNode};
-use super::source::stage_name;
+use super::model::{NodeKey, PaneTexts, TreeNode};
 use crate::commands::explain::plain_transition;
 use crate::commands::show_stage::TurnObject;
 use crate::error::CommandError;
 use crate::quantities;
 use crate::report::{answer_words, outside_words};
-use crate::terminal::visible_line;
-
-/// Output of running turns so far.
-pub(super) type LiveTexts = BTreeMap<CallId, String>;
+use crate::watching::{CallMark, LiveTexts, call_mark, call_name, is_gate, stage_name, visit_calls};
 
 /// Lists the visits in order, each with its turns.
 pub(super) fn tree_nodes(run: &LoadedRun, now: Moment) -> Vec<TreeNode> {
     let mut nodes = Vec::new();
     for (index, visit) in run.view.visits.iter().enumerate() {
-        let calls: Vec<(&RoundView, &CallView)> = calls_of(run, visit).collect();
-        let marks: Vec<NodeMark> = calls.iter().map(|(_, call)| call_mark(run, call)).collect();
+        let calls: Vec<(&RoundView, &CallView)> = visit_calls(run, visit).collect();
+        let marks: Vec<CallMark> = calls.iter().map(|(_, call)| call_mark(run, call)).collect();
         let is_current = index + 1 == run.view.visits.len() && visit.left.is_none();
         nodes.push(TreeNode {
             key: NodeKey::Visit(index),
-            mark: if is_current { current_mark(run, &marks) } else { NodeMark::Done },
+            mark: if is_current { current_mark(run, &marks) } else { CallMark::Done },
             label: stage_name(visit.stage.as_str(), visit.visit),
             note: visit.left.map(|left| quantities::stopwatch(left.since(visit.entered))).unwrap_or_default(),
         });
@@ -42,87 +36,22 @@ pub(super) fn tree_nodes(run: &LoadedRun, now: Moment) -> Vec<TreeNode> {
     nodes
 }
 
-/// Returns the calls of a visit. The reports of a turn are shown with the turn.
-fn calls_of<'a>(
-    run: &'a LoadedRun,
-    visit: &'a VisitView,
-) -> impl Iterator<Item = (&'a RoundView, &'a CallView)> {
-    let rounds = visit.rounds.iter();
-    let calls = rounds.flat_map(|round| run.view.calls_of(round).iter().map(move |call| (round, call)));
-    calls.filter(|(_, call)| !matches!(call.place, RoundPosition::Report(_)))
-}
-
-fn call_mark(run: &LoadedRun, call: &CallView) -> NodeMark {
-    let has_owner = matches!(run.state, RunState::Running { .. });
-    if call.answer.is_some() || call.reply().is_some() {
-        return NodeMark::Done;
-    }
-    if is_gate(run, call) {
-        return NodeMark::WaitsForPerson;
-    }
-    match (call.performed.last().map(|performed| &performed.outcome), call.attempts.last()) {
-        (Some(Outcome::Done { .. }), _) => NodeMark::Done,
-        (Some(Outcome::Failed(_)), _) => NodeMark::Failed,
-        (Some(_), _) => NodeMark::Queued,
-        (None, Some(attempt)) => match attempt.result {
-            AttemptResult::Open if has_owner && !call.is_queued => NodeMark::Running,
-            AttemptResult::Open => NodeMark::Queued,
-            AttemptResult::Failed { .. } if call.retry_at.is_some() && has_owner => NodeMark::Queued,
-            AttemptResult::Failed { .. } => NodeMark::Failed,
-            AttemptResult::Replied { .. } => NodeMark::Done,
-        },
-        (None, None) if has_owner && call.purpose.is_none() => NodeMark::Running,
-        (None, None) => NodeMark::Queued,
-    }
-}
-
 /// Returns the mark of the visit that has not ended.
-fn current_mark(run: &LoadedRun, calls: &[NodeMark]) -> NodeMark {
-    if calls.contains(&NodeMark::WaitsForPerson) {
-        return NodeMark::WaitsForPerson;
+fn current_mark(run: &LoadedRun, calls: &[CallMark]) -> CallMark {
+    if calls.contains(&CallMark::WaitsForPerson) {
+        return CallMark::WaitsForPerson;
     }
     match run.state {
-        RunState::Running { .. } => NodeMark::Running,
-        _ if calls.last() == Some(&NodeMark::Failed) => NodeMark::Failed,
-        _ => NodeMark::Queued,
+        RunState::Running { .. } => CallMark::Running,
+        _ if calls.last() == Some(&CallMark::Failed) => CallMark::Failed,
+        _ => CallMark::Queued,
     }
 }
 
-fn is_gate(run: &LoadedRun, call: &CallView) -> bool {
-    let stage = run.workflow.stage(&call.id.stage);
-    call.purpose.is_none() && stage.is_some_and(|stage| matches!(stage.does, Activity::Gate(_)))
-}
-
-fn call_name(run: &LoadedRun, call: &CallView) -> String {
-    let stage = run.workflow.stage(&call.id.stage);
-    let turns = stage.map(|stage| stage.turns()).unwrap_or_default();
-    let turn = |index: usize| {
-        let turn = turns.get(index).filter(|_| turns.len() > 1);
-        turn.map_or_else(|| "turn".to_owned(), |turn| visible_line(turn.id.as_str()).into_owned())
-    };
-    match call.place {
-        RoundPosition::Main(_) if is_gate(run, call) => "question to you".to_owned(),
-        RoundPosition::Main(_) if call.purpose.is_none() => "action".to_owned(),
-        RoundPosition::Main(index) => match call.purpose {
-            Some(saihai_model::Purpose::Correction) => format!("{}, correction", turn(index)),
-            _ => turn(index),
-        },
-        RoundPosition::Check(index) if turns.len() > 1 => format!("judge of {}", turn(index)),
-        RoundPosition::Check(_) | RoundPosition::Exit => "judge".to_owned(),
-        RoundPosition::Report(_) => "reports".to_owned(),
-        RoundPosition::Block(_) => "action".to_owned(),
-        RoundPosition::Proof(index) => {
-            let proof = stage.and_then(|stage| stage.proofs().nth(index));
-            proof.map_or_else(|| "check".to_owned(), |proof| visible_line(&proof.name).into_owned())
-        }
-        RoundPosition::Outside(_) => "condition".to_owned(),
-    }
-}
-
-fn duration(call: &CallView, mark: NodeMark, now: Moment) -> Option<Millis> {
+fn duration(call: &CallView, mark: CallMark, now: Moment) -> Option<Millis> {
     match (mark, call.reply()) {
         (_, Some(reply)) => Some(reply.duration),
-        (NodeMark::Running, None) => Some(now.since(call.attempts.last()?.asked)),
+        (CallMark::Running, None) => Some(now.since(call.attempts.last()?.asked)),
         (_, None) => None,
     }
 }
@@ -147,7 +76,7 @@ pub(super) fn pane_texts(
             let visit = run.view.visits.get(*index);
             (
                 visit,
-                visit.map(|visit| calls_of(run, visit).map(|(_, call)| call).collect()).unwrap_or_default(),
+                visit.map(|visit| visit_calls(run, visit).map(|(_, call)| call).collect()).unwrap_or_default(),
             )
         }
         NodeKey::Call(id) => {

@@ -11,10 +11,11 @@ use saihai_model::{CallId, Wants};
 
 use super::layout::{ScreenSize, wrap_text};
 use super::model::*;
-use super::run_texts::{LiveTexts, pane_texts, tree_nodes};
-use super::source::run_row;
+use super::run_texts::{pane_texts, tree_nodes};
+
 use super::view::TopView;
 use crate::terminal::style;
+use crate::watching::{CallMark, FollowedRow, LiveTexts, SeenRun};
 
 fn row(id: &str, rank: RowRank, state: &str) -> RunRow {
     RunRow {
@@ -30,6 +31,7 @@ fn row(id: &str, rank: RowRank, state: &str) -> RunRow {
         cost: "$0.1250".to_owned(),
         budget_left: String::new(),
         waits_for: String::new(),
+        resume: None,
         words: state.to_owned(),
         kind: RowKind::Unfinished,
     }
@@ -129,7 +131,9 @@ fn golden_detail(run: &LoadedRun, node: Option<NodeKey>) -> RunDetail {
 fn golden_model(columns: u16, rows: u16, node: Option<NodeKey>) -> TopModel {
     let run = golden();
     let mut model = TopModel::new(ScreenSize { columns, rows });
-    let listed = run_row("run", &run.view, &run.state, Some(&run.workflow), run.view.last_at);
+    let LoadedRun { directory, view, state, workflow, .. } = &run;
+    let now = view.last_at;
+    let listed = RunRow::of(&SeenRun { directory, view, state, workflow: Some(workflow), now });
     model.update(TopEvent::Runs(vec![listed]));
     press(&mut model, KeyCode::Enter);
     model.update(TopEvent::Detail(Box::new(golden_detail(&run, node))));
@@ -462,8 +466,23 @@ fn commands_to_copy_are_shown() {
     press(&mut model, KeyCode::Char('y'));
     assert!(shown(&model).contains("saihai answer 20260206-085600-a-page-is-blank"));
     press(&mut model, KeyCode::Enter);
+}
+
+// V-16: `r` continues a run in its own process, with the limit that has to be raised
+#[test]
+fn a_run_is_resumed_with_the_limit_to_raise() {
+    let mut model = model(80, 16);
+    let (id, flags) = ("20260206-085600-a-page-is-blank", "--budget usd=2");
+    let waiting = RunRow { resume: Some(flags.to_owned()), ..row(id, RowRank::WaitsForPerson, "waiting") };
+    let running = row("20260206-085700-running", RowRank::Running, "running");
+    model.update(TopEvent::Runs(vec![waiting, running]));
     press(&mut model, KeyCode::Char('r'));
-    assert!(shown(&model).contains("saihai resume 20260206-085600-a-page-is-blank"));
+    assert!(shown(&model).contains(flags), "{}", shown(&model));
+    let flags = vec!["--budget".to_owned(), "usd=2".to_owned()];
+    assert_eq!(press(&mut model, KeyCode::Enter), [TopRequest::Resume { run: id.to_owned(), flags }]);
+    press(&mut model, KeyCode::Down);
+    assert_eq!(press(&mut model, KeyCode::Char('r')), []);
+    assert!(shown(&model).contains("a process drives this run already"));
 }
 
 // V-16
@@ -486,15 +505,15 @@ fn the_help_lists_the_keys() {
          │ t          tell the agents something, in the next prompt           │
          │ c          cancel the run for good                                 │
          │ f          fork: create a new run from this one                    │
-         │ r          show the command that resumes the run                   │
+         │ r          resume the run in a process of its own                  │
          │ y          show the id and commands to copy                        │
          │                                                                    │
          │ Ctrl-L     draw the screen again                                   │
          │ Ctrl-Z     suspend; fg returns                                     │
          │ q Ctrl-C   quit; no run is stopped                                 │
     ─────│                                                                    │─────
-    20260│ Each key does the same as its command: answer, tell, cancel, fork. │
-    waiti│ saihai top drives no run; resume in another terminal.              │
+    20260│ Each key does the same as its command: answer, tell, cancel, fork, │
+    waiti│ resume. A resumed run continues when you leave this screen.        │
     Enter└────────────────────────────────────────────────────────────────────┘ quit
     ");
 }
@@ -538,7 +557,7 @@ fn long_detail(lines: usize) -> RunDetail {
     };
     let node = |index| TreeNode {
         key: NodeKey::Visit(index),
-        mark: NodeMark::Running,
+        mark: CallMark::Running,
         label: format!("stage-{index}"),
         note: String::new(),
     };

@@ -13,6 +13,11 @@ pub(super) struct TextInput {
 }
 
 impl TextInput {
+    /// Creates a line that a person can change.
+    pub(super) fn filled(text: String) -> Self {
+        Self { cursor: text.len(), text }
+    }
+
     pub(super) fn text(&self) -> &str {
         &self.text
     }

@@ -7,12 +7,12 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::list_columns::{GAP, ListColumn, ListColumns};
 use super::model::{
-    NodeKey, NodeMark, OpenedRun, PaneFocus, PaneTab, RowKind, RowRank, RunRow, TextSearch, TopModel,
-    TreeNode,
+    NodeKey, OpenedRun, PaneFocus, PaneTab, RowKind, RowRank, RunRow, TextSearch, TopModel, TreeNode,
 };
 use super::text_input::TextInput;
 use crate::quantities::count;
 use crate::terminal::{cut, style, visible_line, width};
+use crate::watching::CallMark;
 
 /// Draws the whole screen. Without colours, meaning never depends on a colour alone.
 pub(super) struct TopView<'a> {
@@ -293,11 +293,11 @@ impl TopView<'_> {
 
     fn draw_node(&self, node: &TreeNode, line: Rect, buffer: &mut Buffer) {
         let (mark, mark_style) = match node.mark {
-            NodeMark::Done => ("✓", style::GOOD),
-            NodeMark::Failed => ("✗", style::ERROR),
-            NodeMark::Running => ("●", style::RUNNING),
-            NodeMark::WaitsForPerson => ("?", style::WAITING),
-            NodeMark::Queued => ("·", style::QUIET),
+            CallMark::Done => ("✓", style::GOOD),
+            CallMark::Failed => ("✗", style::ERROR),
+            CallMark::Running => ("●", style::RUNNING),
+            CallMark::WaitsForPerson => ("?", style::WAITING),
+            CallMark::Queued => ("·", style::QUIET),
         };
         let is_visit = matches!(node.key, NodeKey::Visit(_));
         let start = if is_visit { 1 } else { 3 };

@@ -502,8 +502,9 @@ impl Driver {
             }
         };
         rendered.warnings.iter().for_each(|warning| observer(DriverEvent::Warning(warning)));
-        let (call, title, question) = (&gate.call, gate.title.as_str(), rendered.text.trim_end());
-        observer(DriverEvent::Gate { call, title, question, wants: gate.wants });
+        let question = saihai_judge::without_status_tags(rendered.text.trim_end());
+        let (call, title) = (&gate.call, gate.title.as_str());
+        observer(DriverEvent::Gate { call, title, question: &question, wants: gate.wants });
         Ok(())
     }
 

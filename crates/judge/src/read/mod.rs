@@ -70,9 +70,14 @@ pub fn read_program(reads: &Reads, output: &str, exit: ProgramExit) -> Reading {
     Reading { exit: Some(exit), reports: reports.collect(), quotation, ..reading }
 }
 
-/// Removes lines that are only a status tag, which say nothing to a person.
+/// Removes status tags at the ends of lines, which say nothing to a person.
 pub fn without_status_tags(text: &str) -> String {
-    text.lines().filter(|line| !tags::is_only_a_tag(line)).collect::<Vec<_>>().join("\n")
+    let lines = text.lines().filter(|line| !tags::is_only_a_tag(line));
+    let lines = lines.map(|line| match line.trim_end().rfind('[') {
+        Some(at) if tags::is_only_a_tag(&line[at..]) => line[..at].trim_end(),
+        _ => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the blocks and keywords of a message before the final text. Values and labels come only from the final text.

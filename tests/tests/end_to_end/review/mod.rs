@@ -99,6 +99,13 @@ fn review(project: &Project, replies: &str, arguments: &[&str]) -> Outcome {
     project.saihai([&["review", "--script", "script.yaml"], arguments].concat()).run()
 }
 
+/// Creates a project with a review that found something.
+pub(crate) fn reviewed_with_a_finding() -> Project {
+    let project = reviewed_by(&[("a", "")]);
+    assert_ne!(review(&project, &one("main/a", "Critical"), &[]).code, Some(2));
+    project
+}
+
 /// Parses the JSON report on stdout.
 fn report(outcome: &Outcome) -> serde_json::Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}\n{outcome}"))

@@ -1,0 +1,137 @@
+//! The texts of a run: prompts, replies, tools, reports and changes.
+
+use saihai::LoadedRun;
+use saihai_model::{CallId, Outcome};
+use saihai_view::CallView;
+
+use super::model::{CallTexts, ChangedFile, ReportText, RunChanges, ToolText, TurnChanges};
+use crate::commands::diff::{RunDiff, turn_diff};
+use crate::commands::show_stage::{TurnObject, report_text};
+use crate::error::CommandError;
+use crate::project::Project;
+use crate::report::{answer_words, outside_words};
+use crate::watching::LiveTexts;
+
+/// Longer texts are cut. A browser cannot show more of them at once.
+const MOST_BYTES: usize = 1_000_000;
+
+impl CallTexts {
+    /// Reads the texts of a call.
+    pub(super) fn of(run: &LoadedRun, call: &CallView, live: &LiveTexts) -> Result<Self, CommandError> {
+        let turn = TurnObject::of(run, call, &run.view.reports())?;
+        let mut is_cut = false;
+        let mut short = |text: String| {
+            let (text, cut) = shortened(text);
+            is_cut |= cut;
+            text
+        };
+        let tools = turn.tool_texts().map(|(name, input, output, duration)| ToolText {
+            name: name.to_owned(),
+            input: short(input),
+            output: short(output),
+            duration,
+        });
+        let tools = tools.collect();
+        let reports = turn
+            .reports()
+            .map(|(file, text)| ReportText { file: file.to_owned(), text: short(text.to_owned()) })
+            .collect();
+        Ok(Self {
+            call: call.id.to_string(),
+            prompt: turn.prompt.clone().map(&mut short),
+            reply: turn.reply.clone().map(&mut short),
+            live: live.get(&call.id).map(|text| live_end(text).to_owned()),
+            failures: turn.failures.clone(),
+            tools,
+            reports,
+            results: results(call),
+            is_cut,
+        })
+    }
+}
+
+/// Finds a call by its displayed id.
+pub(super) fn find_call<'a>(run: &'a LoadedRun, id: &str) -> Result<&'a CallView, CommandError> {
+    let call = CallId::parse(id).and_then(|id| run.view.call(&id));
+    call.ok_or_else(|| CommandError::usage(format!("run `{}` has no call `{id}`", run.directory.id())))
+}
+
+/// Reads a version of a report.
+pub(super) fn saved_report_text(run: &LoadedRun, file: &str, seq: u64) -> Result<ReportText, CommandError> {
+    let versions = run.view.reports();
+    let version = versions.iter().find(|version| version.seq == seq && version.file == file);
+    let version = version.ok_or_else(|| {
+        let id = run.directory.id();
+        CommandError::usage(format!("run `{id}` has saved no report `{file}` at event {seq}"))
+    })?;
+    let (text, _) = shortened(report_text(&run.directory, version)?);
+    Ok(ReportText { file: file.to_owned(), text })
+}
+
+/// Bytes of the output of a running turn that the page shows.
+const LIVE_END: usize = 16 * 1024;
+
+/// Returns the end of the output of a running turn.
+pub(super) fn live_end(text: &str) -> &str {
+    let start = text.len().saturating_sub(LIVE_END);
+    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    &text[start..]
+}
+
+fn shortened(mut text: String) -> (String, bool) {
+    if text.len() <= MOST_BYTES {
+        return (text, false);
+    }
+    let end = (0..=MOST_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(end);
+    (text, true)
+}
+
+/// Describes the results of an action, or the answer of a person.
+fn results(call: &CallView) -> Vec<String> {
+    let answer =
+        call.answer.as_ref().map(|answer| answer_words(answer.by, &answer.label, answer.text.clone()));
+    let performed = call.performed.iter().map(|performed| match &performed.outcome {
+        Outcome::Done { output, .. } if output.is_empty() => "done".to_owned(),
+        Outcome::Done { output, .. } => {
+            output.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join("\n")
+        }
+        Outcome::Failed(failure) => format!("failed: {}", failure.message),
+        Outcome::Waiting { reason } => outside_words(reason),
+        Outcome::NotYet | Outcome::Delayed { .. } => "not yet".to_owned(),
+    });
+    answer.into_iter().chain(performed).collect()
+}
+
+impl RunChanges {
+    /// Compares the files of a run. A missing repository is a remark, not an error.
+    pub(super) fn of(run: &LoadedRun, project: &Project) -> Result<Self, CommandError> {
+        let (files, mut remarks) = match RunDiff::of(run, project) {
+            Ok(diff) => {
+                let remarks = diff.remarks(run);
+                (diff.files, remarks)
+            }
+            Err(error) => (Vec::new(), vec![error.message().to_owned()]),
+        };
+        let files = files.into_iter().map(|file| {
+            let left_out = file.left_out.is_some();
+            let (diff, is_cut) = shortened(file.text);
+            ChangedFile { path: file.path, previous: file.previous, diff, left_out: left_out || is_cut }
+        });
+        let files: Vec<ChangedFile> = files.collect();
+        let turns: Vec<TurnChanges> = run
+            .file_changes()?
+            .iter()
+            .map(|changed| TurnChanges {
+                call: changed.call.to_string(),
+                diff: shortened(turn_diff(changed)).0,
+                is_complete: !changed.is_partial,
+            })
+            .filter(|changed| !changed.diff.is_empty() || !changed.is_complete)
+            .collect();
+        if files.is_empty() && remarks.is_empty() {
+            remarks.push("the run changed no files".to_owned());
+        }
+        Ok(Self { files, turns, remarks })
+    }
+}

@@ -1,0 +1,402 @@
+//! `saihai serve` and `saihai show --html`, without a browser: V-1 to V-10, V-34.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use saihai_tests::{Live, PageClient, Project};
+use serde_json::{Value, json};
+
+use crate::support::{GATE, GATE_REPLIES, PROGRAM, at_the_gate, project, run};
+
+const LOOP: &str = "\
+name: it
+movements:
+  - name: plan
+    rules: [{condition: ready, next: COMPLETE}, {condition: again, next: plan}]
+";
+
+const SLOW: &str = "  - {for: plan, delay: 60, text: '[STEP:0]'}\n";
+
+fn serve(project: &Project) -> PageClient {
+    PageClient::start(project.saihai(["serve", "--json", "--port", "0"]))
+}
+
+/// Starts a run in another process, and waits until its first turn is asked.
+fn started(project: &Project) -> Live {
+    let mut live = project.saihai(["run", "it", "The task.", "--script", "script.yaml", "--json"]).start();
+    live.wait_for("\"asked\"");
+    live
+}
+
+fn rows(page: &PageClient) -> Vec<Value> {
+    page.get("/api/home")["runs"].as_array().expect("rows").clone()
+}
+
+fn only_run(page: &PageClient) -> String {
+    let rows = rows(page);
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    rows[0]["id"].as_str().expect("an id").to_owned()
+}
+
+#[track_caller]
+fn done(answer: &saihai_tests::PageAnswer, words: &str) -> Value {
+    let reply = answer.json();
+    assert!(answer.status == 200 && reply["is_done"] == true, "{answer:?}");
+    assert!(reply["words"].as_str().expect("words").contains(words), "{answer:?}");
+    reply
+}
+
+#[track_caller]
+fn refused(answer: &saihai_tests::PageAnswer, status: u16, words: &str) {
+    let reply = answer.json();
+    assert!(answer.status == status && reply["is_done"] == false, "{answer:?}");
+    assert!(reply["words"].as_str().expect("words").contains(words), "{answer:?}");
+}
+
+// V-1
+#[test]
+fn the_link_works_once_and_an_empty_project_has_an_empty_page() {
+    let project = Project::new(PROGRAM);
+    let page = serve(&project);
+    let again = page.send("GET", &page.link, &[("Cookie", "other=1")], "");
+    // The cookie of this browser counts; the token alone does not any more.
+    assert_eq!((again.status, again.header("location")), (303, Some("/")), "{again:?}");
+    let stranger = PageClient::start_without_opening(project.saihai(["serve", "--json", "--port", "0"]));
+    let refused = stranger.send("GET", "/", &[], "");
+    assert!(refused.status == 401 && refused.body.contains("`saihai serve` printed"), "{refused:?}");
+    let home = page.get("/api/home");
+    assert_eq!((&home["runs"], &home["read_only"]), (&json!([]), &json!(false)));
+    let index = page.send("GET", "/", &[], "");
+    assert!(index.body.contains("app.js") && !index.body.contains("<script>"), "{index:?}");
+    for (path, kind) in [("/app.js", "text/javascript"), ("/app.css", "text/css")] {
+        let asset = page.send("GET", path, &[], "");
+        assert!(asset.header("content-type").is_some_and(|found| found.starts_with(kind)), "{}", asset.head);
+    }
+}
+
+// V-10, T-87
+#[test]
+fn foreign_sites_and_strangers_get_nothing() {
+    let project = at_the_gate();
+    let page = serve(&project);
+    let run = only_run(&page);
+    let port = page.address.rsplit(':').next().expect("a port").to_owned();
+    let paths = ["/api/home", "/api/batch", "/api/search?q=x", "/api/events", &format!("/api/runs/{run}")];
+    for path in paths {
+        let rebound = page.send("GET", path, &[("Host", &format!("evil.example:{port}"))], "");
+        assert_eq!(rebound.status, 403, "{path}: {rebound:?}");
+        let foreign = page.send("GET", path, &[("Origin", "http://evil.example")], "");
+        assert_eq!(foreign.status, 403, "{path}: {foreign:?}");
+        assert_eq!(foreign.header("access-control-allow-origin"), None);
+    }
+    let answer = json!({"call": "ask/input[0].1.1.1", "yes": null, "text": "Blue."}).to_string();
+    let target = format!("/api/runs/{run}/answer");
+    let json = ("Content-Type", "application/json");
+    let cross = page.send("POST", &target, &[json, ("Sec-Fetch-Site", "cross-site")], &answer);
+    refused(&cross, 403, "another web site");
+    let form = page.send("POST", &target, &[("Content-Type", "text/plain")], &answer);
+    refused(&form, 415, "has to be JSON");
+    let mut stranger = serve(&project);
+    stranger.cookie.clone_from(&page.cookie);
+    for path in paths {
+        assert_eq!(stranger.send("GET", path, &[], "").status, 401, "{path}");
+    }
+    let policy = page.send("GET", "/", &[], "");
+    let policy = policy.header("content-security-policy").expect("a policy");
+    assert!(policy.starts_with("default-src 'self';") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(project.journal().facts("answered").count(), 0);
+}
+
+// V-2, V-8
+#[test]
+fn a_killed_owner_is_shown_as_interrupted() {
+    let project = project(LOOP, SLOW);
+    let live = started(&project);
+    let page = serve(&project);
+    let run = only_run(&page);
+    let mut events = page.events(&format!("?run={run}"), &[]);
+    let first = events.wait_for("the run", |event| event["kind"] == "run");
+    assert_eq!(first["page"]["row"]["state"], "running");
+    assert_eq!(first["page"]["row"]["owner"], live.pid());
+    assert_eq!(first["page"]["calls"][0]["mark"], "running");
+    let killed = Instant::now();
+    live.signal(Signal::KILL);
+    let is_interrupted = |row: &Value| row["state"] == "interrupted";
+    events.wait_for("interrupted", |event| {
+        event["kind"] == "run" && is_interrupted(&event["page"]["row"])
+            || event["kind"] == "rows" && event["rows"].as_array().is_some_and(|rows| rows.iter().any(is_interrupted))
+    });
+    assert!(killed.elapsed() < Duration::from_secs(2), "it took {:?}", killed.elapsed());
+}
+
+// V-8
+#[test]
+fn a_browser_that_comes_back_gets_only_what_it_lacks() {
+    let project = at_the_gate();
+    let page = serve(&project);
+    let run = only_run(&page);
+    let mut events = page.events(&format!("?run={run}"), &[]);
+    let whole = events.wait_for("the run", |event| event["kind"] == "run")["page"].clone();
+    assert_eq!(whole, page.get(&format!("/api/runs/{run}")));
+    let last = events.last_id.clone();
+    assert_eq!(last, whole["last_seq"].to_string());
+    drop(events);
+    project.saihai(["answer", "last", "Blue."]).run().exits(0);
+    let mut events = page.events(&format!("?run={run}"), &[("Last-Event-ID", &last)]);
+    let news = events.wait_for("the rest", |event| event["kind"] == "run")["page"].clone();
+    assert_eq!(news["since"].to_string(), last);
+    assert_eq!(news["row"]["state"], "completed");
+    let changed: Vec<&str> =
+        news["calls"].as_array().expect("calls").iter().filter_map(|call| call["id"].as_str()).collect();
+    assert_eq!(changed, ["ask/input[0].1.1.1", "use.1.1.1"]);
+}
+
+// V-6
+#[test]
+fn a_gate_is_answered_and_the_run_is_resumed_from_the_page() {
+    let project = at_the_gate();
+    let page = serve(&project);
+    let run = only_run(&page);
+    assert_eq!(rows(&page)[0]["state"], "waiting");
+    let shown = page.get(&format!("/api/runs/{run}"));
+    assert!(shown["gate"]["question"].as_str().expect("a question").contains("What colour?"), "{shown:#}");
+    assert_eq!(shown["next"], json!([format!("saihai answer {run} TEXT")]));
+    let answer = |text: &str| {
+        let body = json!({"call": shown["gate"]["call"], "yes": null, "text": text});
+        page.post(&format!("/api/runs/{run}/answer"), &body)
+    };
+    refused(&answer(" "), 409, "the answer is empty");
+    let other = json!({"call": "use.1.1.1", "yes": true, "text": null});
+    refused(&page.post(&format!("/api/runs/{run}/answer"), &other), 409, "another question");
+    done(&answer("Blue."), "is answered");
+    assert_eq!(rows(&page)[0]["state"], "answered");
+    let mut events = page.events("", &[]);
+    let resume = json!({"budget": null, "max_iterations": null});
+    done(&page.post(&format!("/api/runs/{run}/resume"), &resume), "continues in a process of its own");
+    events.wait_for("its end", |event| {
+        event["rows"].as_array().is_some_and(|rows| rows.iter().any(|row| row["state"] == "completed"))
+    });
+    assert!(project.journal().prompt("use").contains("Blue."));
+}
+
+// V-6, V-20
+#[test]
+fn a_run_is_told_withdrawn_forked_and_cancelled_from_the_page() {
+    let project = project(LOOP, "  - {for: plan, text: \"[STEP:1]\", times: \"*\"}");
+    let budget = ["run", "it", "The task.", "--script", "script.yaml", "--budget", "turns=1"];
+    project.saihai(budget).run().exits(5);
+    let page = serve(&project);
+    let run = only_run(&page);
+    let post = |what: &str, body: Value| page.post(&format!("/api/runs/{run}/{what}"), &body);
+    let note = |text: &str, stage: Option<&str>| json!({"text": text, "stage": stage, "now": false});
+    done(&post("tell", note("Use tabs.", Some("plan"))), "the next prompt of `plan` shows your note");
+    refused(&post("tell", note("x", Some("nowhere"))), 409, "nowhere");
+    let shown = page.get(&format!("/api/runs/{run}"));
+    assert_eq!(shown["notes"][0]["text"], "Use tabs.");
+    done(&post("withdraw", json!({"note": 1})), "note 1 is withdrawn");
+    assert_eq!(page.get(&format!("/api/runs/{run}"))["notes"][0]["is_withdrawn"], true);
+    let forked = done(&post("fork", json!({"at": null})), "forked at event");
+    let fork = forked["run"].as_str().expect("a run").to_owned();
+    assert_eq!(page.get(&format!("/api/runs/{fork}"))["relatives"], json!([run]));
+    done(&post("cancel", json!({})), "is cancelled");
+    refused(&post("cancel", json!({})), 409, "cancelled");
+    refused(&post("resume", json!({"budget": "usd=lots", "max_iterations": null})), 409, "usd=lots");
+    let malformed = page.send(
+        "POST",
+        &format!("/api/runs/{run}/tell"),
+        &[("Content-Type", "application/json")],
+        "{\"text\": 1}",
+    );
+    assert_eq!(malformed.status, 422, "{malformed:?}");
+    refused(&page.post("/api/runs/20200101-nothing/cancel", &json!({})), 409, "20200101-nothing");
+}
+
+// V-1, V-6
+#[test]
+fn a_page_for_reading_changes_nothing() {
+    let project = at_the_gate();
+    let page = PageClient::start(project.saihai(["serve", "--json", "--port", "0", "--read-only"]));
+    let run = only_run(&page);
+    assert_eq!(page.get("/api/home")["read_only"], true);
+    for what in ["answer", "tell", "withdraw", "cancel", "resume", "fork"] {
+        let body = json!({
+            "call": "ask/input[0].1.1.1", "yes": null, "text": "Blue.", "stage": null, "now": false, "note": 1,
+            "budget": null, "max_iterations": null, "at": null,
+        });
+        refused(&page.post(&format!("/api/runs/{run}/{what}"), &body), 403, "--read-only");
+    }
+    assert_eq!(project.journal().facts("answered").count(), 0);
+}
+
+// V-2: one broken run directory is one broken row
+#[test]
+fn broken_runs_do_not_hide_others() {
+    let project = at_the_gate();
+    let broken = [
+        ("20200101-000001-garbage", Some("garbage\n".to_owned())),
+        ("20200101-000002-empty", Some(String::new())),
+        ("20200101-000003-nothing", None),
+        ("20200101-000004-newer", Some(newer(&project))),
+    ];
+    for (name, journal) in &broken {
+        let directory = project.root().join(".saihai/runs").join(name);
+        fs::create_dir_all(&directory).expect("a directory");
+        if let Some(journal) = journal {
+            fs::write(directory.join("journal.ndjson"), journal).expect("a journal");
+        }
+    }
+    let page = serve(&project);
+    let rows = rows(&page);
+    assert_eq!(rows[0]["state"], "waiting", "{rows:#?}");
+    for (name, journal) in broken {
+        let row = rows.iter().find(|row| row["id"] == name);
+        // A directory without a journal is a run that never began.
+        let Some(row) = row else {
+            assert_eq!(journal, None, "{rows:#?}");
+            continue;
+        };
+        assert_eq!(row["state"], "broken", "{row:#}");
+        assert!(row["words"].as_str().expect("words").starts_with("cannot be read: "), "{row:#}");
+        refused(&page.send("GET", &format!("/api/runs/{name}"), &[], ""), 404, "");
+    }
+    let missing = page.send("GET", "/api/runs/20990101-000000-missing", &[], "");
+    refused(&missing, 404, "20990101-000000-missing");
+    assert_eq!(page.get("/api/search?q=colour")["hits"][0]["part"], "reply");
+}
+
+/// Returns the journal of the run with a version that does not exist yet.
+fn newer(project: &Project) -> String {
+    let journal = fs::read_to_string(project.journal().path()).expect("a journal");
+    journal.replace("\"v\":1", "\"v\":99")
+}
+
+// V-4, V-14: each dialect has a page, and all its texts can be read
+#[test]
+fn every_dialect_has_a_page() {
+    let hats = Project::new(PROGRAM);
+    hats.write(
+        "orch.yml",
+        "hats:\n  a: {name: A, triggers: [task.start, b.done], publishes: [b.done, LOOP_COMPLETE], instructions: Work.}\n",
+    );
+    hats.write(
+        "script.yaml",
+        "script: 1\nreplies:\n  - {text: 'EVENT: b.done'}\n  - {text: 'LOOP_COMPLETE'}\n",
+    );
+    hats.saihai(["run", "orch", "The task.", "--script", "script.yaml"]).run().exits(0);
+    let steps = Project::new(PROGRAM);
+    let agent = json!({
+        "version": "1.0.0", "name": "it",
+        "behavior": {
+            "systemPromptPath": "prompts/system.md", "allowedTools": [], "permissionMode": "plan",
+            "completionType": "iterationBudget", "completionConfig": {"maxIterations": 2},
+        },
+        "prompts": {"registry": "steps_registry.json"},
+    });
+    steps.write(".agent/it/agent.json", agent.to_string());
+    let step = json!({"prompt": {"path": "a.md"}, "next": "a"});
+    let registry = json!({"version": "1.0.0", "basePath": "prompts", "entryStep": "a", "steps": {"a": step}});
+    steps.write(".agent/it/steps_registry.json", registry.to_string());
+    steps.write(".agent/it/prompts/system.md", "You work.\n").write(".agent/it/prompts/a.md", "Do a.\n");
+    steps.write("script.yaml", "script: 1\nreplies:\n  - {text: 'a reply', times: \"*\"}\n");
+    steps.saihai(["run", "it", "--script", "script.yaml"]).run().exits(0);
+    let piece = at_the_gate();
+    let review = crate::review::reviewed_with_a_finding();
+    for (project, dialect) in [(hats, "hats"), (steps, "steps"), (piece, "piece"), (review, "review")] {
+        let page = serve(&project);
+        let run = only_run(&page);
+        let shown = page.get(&format!("/api/runs/{run}"));
+        assert_eq!(shown["row"]["dialect"], dialect);
+        assert!(!shown["exits"].as_array().expect("exits").is_empty(), "{dialect}: {shown:#}");
+        let calls = shown["calls"].as_array().expect("calls");
+        assert!(!calls.is_empty(), "{dialect}");
+        for call in calls.iter().filter(|call| call["kind"] == "agent") {
+            let id = call["id"].as_str().expect("an id").replace('[', "%5B").replace(']', "%5D");
+            let texts = page.get(&format!("/api/runs/{run}/calls/{}", id.replace('/', "%2F")));
+            assert!(texts["prompt"].is_string() && texts["reply"].is_string(), "{dialect}: {texts:#}");
+        }
+        let findings = shown["findings"].as_array().expect("findings").len();
+        assert_eq!(findings > 0, dialect == "review", "{dialect}");
+        page.get(&format!("/api/runs/{run}/changes"));
+        page.get("/api/batch");
+    }
+}
+
+// V-7, V-34
+#[test]
+fn texts_are_searched_and_figures_are_collected() {
+    let project = at_the_gate();
+    let page = serve(&project);
+    let found = page.get("/api/search?q=COLOUR%3F");
+    let hit = &found["hits"][0];
+    assert_eq!((&hit["hit"], &hit["stage"], &hit["part"]), (&json!("colour?"), &json!("ask"), &json!("reply")));
+    assert_eq!(page.get("/api/search?q=")["hits"], json!([]));
+    assert_eq!(page.get("/api/search?q=nowhere-at-all")["hits"], json!([]));
+    // A collector of metrics has no cookie, and gets no texts.
+    let mut stranger = serve(&project);
+    stranger.cookie.clear();
+    let metrics = stranger.send("GET", "/metrics", &[], "");
+    assert_eq!(metrics.status, 200, "{metrics:?}");
+    assert!(metrics.body.contains("saihai_runs{definition=\"it\",state=\"waiting\"} 1\n"), "{metrics:?}");
+    assert!(!metrics.body.contains("colour") && !metrics.body.contains("The task"), "{metrics:?}");
+}
+
+// V-1
+#[test]
+fn several_projects_share_a_page() {
+    let (one, two) = (at_the_gate(), project(GATE, GATE_REPLIES));
+    run(&two).exits(6);
+    let paths = [one.root(), two.root()].map(|root| root.display().to_string());
+    let serve = ["serve", "--json", "--port", "0", "--projects", &paths[0], &paths[1]];
+    let page = PageClient::start(one.saihai(serve));
+    let home = page.get("/api/home");
+    assert_eq!(home["projects"].as_array().map(Vec::len), Some(2));
+    let mut projects: Vec<Option<u64>> = rows(&page).iter().map(|row| row["project"].as_u64()).collect();
+    projects.sort_unstable();
+    assert_eq!(projects, [Some(0), Some(1)]);
+    let outcome = one.saihai(["serve", "--projects", "nowhere"]).run().exits(2);
+    assert!(outcome.stderr.contains("`nowhere` is not a directory"), "{outcome}");
+    let taken = page.address.rsplit(':').next().expect("a port").to_owned();
+    let outcome = one.saihai(["serve", "--port", &taken]).run().exits(4);
+    assert!(outcome.stderr.contains(&format!("port {taken}")), "{outcome}");
+}
+
+// V-9
+#[test]
+fn a_run_is_saved_as_one_file() {
+    let replies = "  - {for: ask, text: '</script><script>alert(1)</script> What colour? [STEP:0]'}\n";
+    let project = project(GATE, replies);
+    run(&project).exits(6);
+    project.saihai(["show", "last", "--html", "run.html"]).run().exits(0);
+    let page = project.read("run.html");
+    assert!(page.starts_with("<!doctype html>"));
+    assert!(!page.contains("alert(1)</script>"), "the reply ends the element");
+    assert_eq!(page.matches("</script>").count(), 2);
+    for outside in ["src=\"", "href=\"http", "@import", "url(http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let data = page.split("id=\"saved\">").nth(1).and_then(|rest| rest.split("</script>").next());
+    let saved: Value = serde_json::from_str(data.expect("the data")).expect("JSON");
+    assert_eq!(saved["run"]["row"]["state"], "waiting");
+    assert!(saved["texts"][0]["reply"].as_str().expect("a reply").contains("</script>"));
+    assert!(saved["texts"][0]["prompt"].as_str().expect("a prompt").contains("The task."));
+    project.saihai(["show", "--html", "short.html", "--without-prompts"]).run().exits(0);
+    assert!(!project.read("short.html").contains("## Execution Context"));
+    let outcome = project.saihai(["show", "last", "ask", "--html", "x.html"]).run().exits(2);
+    assert!(outcome.stderr.contains("a page shows a whole run"), "{outcome}");
+    let outcome = project.saihai(["show", "--html", "no/such/x.html"]).run().exits(4);
+    assert!(outcome.stderr.contains("cannot write `no/such/x.html`"), "{outcome}");
+}
+
+// V-12: a long text does not reach the browser whole
+#[test]
+fn a_very_long_reply_is_cut_for_the_page() {
+    let reply = format!("  - {{for: plan, text: '{} [STEP:0]'}}\n", "x".repeat(1_030_000));
+    let project = project(LOOP, &reply);
+    run(&project).exits(0);
+    let page = serve(&project);
+    let run = only_run(&page);
+    let texts = page.get(&format!("/api/runs/{run}/calls/plan.1.1.1"));
+    assert_eq!(texts["is_cut"], true);
+    assert!(texts["reply"].as_str().expect("a reply").len() <= 1_000_000);
+}
