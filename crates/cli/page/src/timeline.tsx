@@ -38,7 +38,7 @@ export const TimelineView = ({ run, entries, selected, select }: ViewProps): JSX
   const anchor = useRef<{ time: number; px: number } | null>(null);
 
   const start = Math.min(run.row.started, ...entries.slice(0, 1).map(({ call }) => call.called));
-  const end = Math.max(run.row.last, start + 1000, isLive ? now : 0);
+  const end = Math.max(run.row.last, start + 10, isLive ? now : 0);
   const lanes = useMemo(() => lanesOf(run, entries, end), [entries, run.stages, isLive ? end : 0]);
   const scale = useMemo(() => scaleOf(lanes, run.pauses, start, end, Math.max(200, width - 12), zoom), [lanes, run.pauses, start, end, width, zoom]);
   const { placed, height } = useMemo(() => place(lanes), [lanes]);
