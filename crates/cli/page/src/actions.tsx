@@ -74,14 +74,14 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
   const [at, setAt] = useState(selected ? String(selected.call.seq) : '');
   const [reply, setReply] = useState<PageReply | null>(null);
   const [isSending, setSending] = useState(false);
-  const short = run.row.short;
+  const id = shellQuoted(run.row.id);
 
   const form = ((): { action: Action; command: string; isReady: boolean; fields: ComponentChildren } => {
     switch (name) {
       case 'tell':
         return {
           action: { name, body: { text: text.trim(), stage: stage || null, now: isNow } },
-          command: `saihai tell ${short}${stage ? ` --to ${shellQuoted(stage)}` : ''}${isNow ? ' --now' : ''} ${text.trim() ? shellQuoted(text.trim()) : '"…"'}`,
+          command: `saihai tell ${id}${stage ? ` --to ${shellQuoted(stage)}` : ''}${isNow ? ' --now' : ''} ${text.trim() ? shellQuoted(text.trim()) : '"…"'}`,
           isReady: text.trim() !== '',
           fields: (
             <>
@@ -105,7 +105,7 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
       case 'resume':
         return {
           action: { name, body: { budget: budget.trim() || null, max_iterations: Number(iterations) || null } },
-          command: `saihai resume ${short}${budget.trim() ? ` --budget ${shellQuoted(budget.trim())}` : ''}${Number(iterations) ? ` --max-iterations ${Number(iterations)}` : ''}`,
+          command: `saihai resume ${id}${budget.trim() ? ` --budget ${shellQuoted(budget.trim())}` : ''}${Number(iterations) ? ` --max-iterations ${Number(iterations)}` : ''}`,
           isReady: true,
           fields: (
             <>
@@ -124,7 +124,7 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
       case 'fork':
         return {
           action: { name, body: { at: Number(at) || null } },
-          command: `saihai fork ${short}${Number(at) ? ` --at ${Number(at)}` : ''}`,
+          command: `saihai fork ${id}${Number(at) ? ` --at ${Number(at)}` : ''}`,
           isReady: true,
           fields: (
             <>
@@ -138,7 +138,7 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
           ),
         };
       case 'cancel':
-        return { action: { name, body: {} }, command: `saihai cancel ${short}`, isReady: true, fields: <p>{w('cancel_words')}</p> };
+        return { action: { name, body: {} }, command: `saihai cancel ${id}`, isReady: true, fields: <p>{w('cancel_words')}</p> };
     }
   })();
 

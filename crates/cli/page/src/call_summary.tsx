@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { type CallEntry, sumCost, sumTokens, tokenTotal } from './calls';
 import { clock, length, money, tokens, visible } from './format';
 import type { RunPage } from './model';
-import { Empty, Icon, markWord } from './parts';
+import { Empty, Icon, markWord, Sentence } from './parts';
 import { runHash } from './route';
 import { type Word, w } from './words';
 
@@ -35,7 +35,7 @@ export const CallSummary = ({ run, entry, now }: Props): JSX.Element => {
       {call.label !== null && (
         <p class="verdict-line"><span class="label">{w('verdict')}</span> <strong>{visible(call.label)}</strong></p>
       )}
-      {call.quotation !== null && <blockquote class="quotation">{visible(call.quotation)}</blockquote>}
+      {call.quotation !== null && <blockquote class="quotation"><Sentence text={call.quotation} /></blockquote>}
       <dl class="inline">
         <div><dt>{w('col_started')}</dt><dd class="number">{clock(call.called)}</dd></div>
         <div><dt>{w('time')}</dt><dd class="number">{length((call.ended ?? now) - call.called)}</dd></div>

@@ -1,6 +1,6 @@
 // Calls with their visits, and figures of them.
 
-import type { PageAttempt, PageCall, PageVisit, RunPage, TokenCounts } from './model';
+import type { PageAttempt, PageCall, PageExit, PageVisit, RunPage, TokenCounts } from './model';
 
 export type CallEntry = {
   call: PageCall;
@@ -53,4 +53,8 @@ export const sumCost = (attempts: PageAttempt[]): { cost: number | null; hasUnkn
 export const isUnpriced = (attempt: PageAttempt): boolean =>
   attempt.cost === null && !attempt.is_cached && attempt.provider !== null && attempt.ended !== null && tokenTotal(attempt.tokens) > 0;
 
-export const spanOf = (call: PageCall, now: number): number => Math.max(0, (call.ended ?? now) - call.called);
+/** Leaves out `plan → implement: ` from a line, because the heading says it. */
+export const reasonOf = (exit: PageExit, line: string): string => {
+  const start = `${exit.stage} → ${exit.to}: `;
+  return line.startsWith(start) ? line.slice(start.length) : line;
+};

@@ -80,8 +80,8 @@ const Comparison = ({ source, a, b, query }: { source: Source; a: RunPage; b: Ru
             <thead>
               <tr>
                 <th scope="col">{w('stage')}</th>
-                <th scope="col"><span class="side">A</span> {visible(a.row.short)}</th>
-                <th scope="col"><span class="side">B</span> {visible(b.row.short)}</th>
+                <th scope="col"><span class="side">A</span> {visible(a.row.id)}</th>
+                <th scope="col"><span class="side">B</span> {visible(b.row.id)}</th>
               </tr>
             </thead>
             <tbody>
@@ -141,7 +141,7 @@ const Sides = ({ a, b }: { a: RunPage; b: RunPage }): JSX.Element => {
     </th>
   );
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={w('compare_title', visible(a.row.short), visible(b.row.short))}>
+    <div class="scroll" tabIndex={0} role="group" aria-label={w('compare_title', visible(a.row.id), visible(b.row.id))}>
       <table class="compare-sides">
         <thead><tr><th scope="col"><span class="unseen">{w('figure')}</span></th>{head(a, 'A')}{head(b, 'B')}<th scope="col">{w('difference')}</th></tr></thead>
         <tbody>

@@ -22,15 +22,25 @@ export const money = (cost: number | null, hasUnknown: boolean): string => {
   return hasUnknown ? `${dollars(cost)} + ?` : dollars(cost);
 };
 
-/** Formats a length: `0.4 s`, `48 s`, `12:40`, `2:05:10`. */
+/** Formats a length: `38 ms`, `0.4 s`, `48 s`, `12:40`, `2:05:10`. */
 export const length = (ms: number): string => {
   if (ms < 0) return DASH;
-  if (ms < 1000) return ms === 0 ? '0 s' : `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 100) return ms === 0 ? '0 s' : `${Math.round(ms)} ms`;
+  if (ms < 1000) return `${(ms / 1000).toFixed(1)} s`;
   const all = Math.floor(ms / 1000);
   if (all < 60) return `${all} s`;
   const two = (value: number): string => String(value).padStart(2, '0');
   const [hours, minutes, seconds] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
   return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
+};
+
+/** Formats a long span so that it does not look like a time of day: `45 s`, `32 min`, `15 h 36 m`, `3 d 4 h`. */
+export const span = (ms: number): string => {
+  const minutes = Math.round(ms / 60_000);
+  if (ms < 60_000) return `${Math.round(ms / 1000)} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 };
 
 const locale = (): string => (spoken() === 'ja' ? 'ja-JP' : 'en-GB');
@@ -47,6 +57,8 @@ const format = (key: string, options: Intl.DateTimeFormatOptions): Intl.DateTime
 
 export const clock = (at: number): string =>
   format('clock', { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false }).format(at);
+
+export const minute = (at: number): string => format('time', { hour: '2-digit', minute: '2-digit', hour12: false }).format(at);
 
 /** Formats a time: today as `14:05`, else `6 Feb 14:05`. */
 export const when = (at: number, now = Date.now()): string => {

@@ -30,7 +30,7 @@ export const GatePanel = ({ live, run, gate, canAct }: Props): JSX.Element => {
     setSending(false);
   };
   const comment = text.trim() ? ` ${shellQuoted(text.trim())}` : '';
-  const command = `saihai answer ${run.row.short}${gate.is_yes_no ? ' yes' : ''}${comment || (gate.is_yes_no ? '' : ' "…"')}`;
+  const command = `saihai answer ${shellQuoted(run.row.id)}${gate.is_yes_no ? ' yes' : ''}${comment || (gate.is_yes_no ? '' : ' "…"')}`;
   return (
     <section class="gate" aria-label={w('gate_title', visible(gate.stage))}>
       <header>

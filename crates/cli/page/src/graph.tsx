@@ -8,6 +8,7 @@ import { useNow } from './hooks';
 import type { PageExit, RunPage } from './model';
 import { Choice, Empty, Sentence } from './parts';
 import type { ViewProps } from './run';
+import { reasonOf } from './calls';
 import { changeQuery } from './route';
 import { w } from './words';
 
@@ -16,7 +17,10 @@ const SVG = 'http://www.w3.org/2000/svg';
 
 /** Parses our drawing. Scripts, styles and event handlers do not belong in it and are dropped. */
 const parse = (text: string): SVGSVGElement | null => {
-  const parsed = new DOMParser().parseFromString(text, 'image/svg+xml');
+  if (!text.trim().startsWith('<svg')) return null;
+  // The policy of the page reports styles even in a document that is only parsed.
+  const unstyled = text.replace(/<style[\s\S]*?<\/style>/gi, '').replace(/\sstyle\s*=\s*("[^"]*"|'[^']*')/gi, '');
+  const parsed = new DOMParser().parseFromString(unstyled, 'image/svg+xml');
   const root = parsed.documentElement;
   if (root.nodeName !== 'svg' || parsed.querySelector('parsererror')) return null;
   for (const element of [...root.querySelectorAll('script,style,foreignObject,iframe,image,use,a,animate,set')]) element.remove();
@@ -26,6 +30,8 @@ const parse = (text: string): SVGSVGElement | null => {
     }
     element.classList.remove('taken', 'untaken');
   }
+  // A wide drawing stays readable on a narrow screen; it scrolls.
+  root.classList.toggle('is-wide', Number(root.getAttribute('width')) > 640);
   return document.importNode(root, true) as unknown as SVGSVGElement;
 };
 
@@ -60,6 +66,9 @@ const trace = (svg: SVGSVGElement, path: Path, isComplete: boolean, fresh: strin
     element.classList.toggle('untaken', !isTaken);
     element.classList.toggle('current', isCurrent);
     element.classList.toggle('fresh', isFresh);
+    const way = element.querySelector('path.way');
+    const kind = ['loop', 'monitor'].find((name) => element.classList.contains(name));
+    way?.setAttribute('marker-end', `url(#head${isTaken ? '-taken' : kind ? `-${kind}` : ''})`);
   };
   const end = isComplete ? 'complete' : 'abort';
   const ends = new Set<Element>();
@@ -185,7 +194,7 @@ export const GraphView = ({ run, query, entries, selected, select }: ViewProps):
         <Choice value={isWhole ? 'whole' : 'large'} name={w('t_graph')} options={[['large', w('large_graph')], ['whole', w('whole_graph')]]}
           onChange={(size) => changeQuery({ size: size === 'whole' ? size : null })} />
       </div>
-      {exit?.lines[0] && <p class="replay-why soft"><Sentence text={exit.lines[0]} /></p>}
+      {exit?.lines[0] && <p class="replay-why soft"><Sentence text={reasonOf(exit, exit.lines[0])} /></p>}
       <div class={isWhole ? 'graph is-whole' : 'graph'} ref={holder} onClick={onClick} tabIndex={0} role="group" aria-label={w('t_graph')} />
       <CallSummary run={run} entry={selected} now={now} />
     </>

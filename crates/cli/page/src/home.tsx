@@ -166,7 +166,7 @@ const Row = ({ row, index, isActive, isPicked, onPick, project }: RowProps): JSX
   return (
     <tr class={`run ${isActive ? 'is-active' : ''} ${isBroken ? 'is-broken' : ''}`} role="row" aria-rowindex={index + 2} onClick={open}>
       <td role="cell" class="select">
-        <input type="checkbox" checked={isPicked} disabled={isBroken} aria-label={w('select_run', row.short)} onChange={() => onPick(row.id)} />
+        <input type="checkbox" checked={isPicked} disabled={isBroken} aria-label={w('select_run', row.id)} onChange={() => onPick(row.id)} />
       </td>
       <td role="cell" class="state-column">
         <StateTag state={row.state} />

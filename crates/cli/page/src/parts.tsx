@@ -83,7 +83,7 @@ export const Command = ({ text }: { text: string }): JSX.Element => (
     <code>
       <Text>{text}</Text>
     </code>
-    <CopyButton text={text} />
+    <CopyButton text={visible(text)} />
   </span>
 );
 
@@ -106,8 +106,9 @@ export const Cost = ({ row }: { row: PageRow }): JSX.Element => {
 };
 
 /** A budget as a bar with words. With a row it also shows the cost, and that a part of it is unknown. */
-export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow }): JSX.Element => {
+export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow | undefined }): JSX.Element => {
   const share = use.limit > 0 ? Math.min(1, use.used / use.limit) : 1;
+  const isPartial = row !== undefined && use.kind === 'usd' && row.unpriced.length > 0;
   const level = share >= 1 ? 'is-spent' : share >= 0.8 ? 'is-near' : '';
   return (
     <span class="budget" title={visible(use.words)}>
@@ -116,8 +117,9 @@ export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow }): JSX.
       </span>
       <span class="words">
         {row && use.kind !== 'usd' && <Cost row={row} />}
-        <span class={row && use.kind !== 'usd' ? 'soft' : ''}>{visible(use.words)}</span>
-        {row && use.kind === 'usd' && row.unpriced.length > 0 && <span title={w('cost_lacks', visible(row.unpriced.join(', ')))}> + ?</span>}
+        <span class={row && use.kind !== 'usd' ? 'soft' : ''} title={isPartial ? w('cost_lacks', visible(row.unpriced.join(', '))) : undefined}>
+          {isPartial ? visible(use.words).replace(/ of |$/, ' + ?$&') : visible(use.words)}
+        </span>
       </span>
     </span>
   );

@@ -104,7 +104,13 @@ export const RunView = ({ live, run, query, theme }: Props): JSX.Element => {
     show(next);
     strip.current?.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
   };
-  useEffect(() => strip.current?.querySelector(`#tab-${tab}`)?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab]);
+  // Scroll the strip alone, never the page.
+  useEffect(() => {
+    const [box, button] = [strip.current, strip.current?.querySelector<HTMLElement>(`#tab-${tab}`)];
+    if (!box || !button) return;
+    const left = button.offsetLeft - box.offsetLeft;
+    if (left < box.scrollLeft || left + button.offsetWidth > box.scrollLeft + box.clientWidth) box.scrollLeft = left - 24;
+  }, [tab]);
 
   const View = VIEWS[tab];
   return (

@@ -82,7 +82,7 @@ const Figures = ({ run: { row } }: { run: RunPage }): JSX.Element => (
       <dt>{w('budget')}</dt>
       <dd>
         {row.budget.length === 0 && <span class="soft">{w('no_budget')}</span>}
-        {row.budget.map((use) => <BudgetBar key={use.kind} use={use} />)}
+        {row.budget.map((use) => <BudgetBar key={use.kind} use={use} row={use.kind === 'usd' ? row : undefined} />)}
       </dd>
     </div>
   </dl>

@@ -12,6 +12,8 @@ import { type Word, w } from './words';
 
 const PARTS = ['task', 'prompt', 'reply', 'report'];
 
+const oneLine = (text: string): string => visible(text.replace(/\s+/g, ' '));
+
 const target = (hit: SearchHit): string =>
   runHash(hit.run, hit.call === null ? {} : { view: hit.part === 'report' ? 'reports' : 'transcript', call: hit.call });
 
@@ -55,7 +57,7 @@ export const SearchView = ({ source, query }: { source: Source; query: URLSearch
                   {visible(hit.definition)}{hit.stage !== null && ` › ${visible(hit.stage)}`} · {PARTS.includes(hit.part) ? w(`p_${hit.part}` as Word) : visible(hit.part)}
                 </a>
                 <span class="soft">{when(hit.started)} · {visible(hit.run)}</span>
-                <p>{visible(hit.before)}<mark>{visible(hit.hit)}</mark>{visible(hit.after)}</p>
+                <p>{oneLine(hit.before)}<mark>{oneLine(hit.hit)}</mark>{oneLine(hit.after)}</p>
               </li>
             ))}
           </ol>

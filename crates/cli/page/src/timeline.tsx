@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CallSummary } from './call_summary';
-import { clock, length, visible } from './format';
+import { clock, length, minute, span, visible } from './format';
 import { useKeys, useNow, useWidth } from './hooks';
 import type { ViewProps } from './run';
 import { Empty, markWord } from './parts';
@@ -38,7 +38,7 @@ export const TimelineView = ({ run, entries, selected, select }: ViewProps): JSX
   const anchor = useRef<{ time: number; px: number } | null>(null);
 
   const start = Math.min(run.row.started, ...entries.slice(0, 1).map(({ call }) => call.called));
-  const end = Math.max(run.row.last, start + 1000, isLive ? now : 0);
+  const end = Math.max(run.row.last, start + 10, isLive ? now : 0);
   const lanes = useMemo(() => lanesOf(run, entries, end), [entries, run.stages, isLive ? end : 0]);
   const scale = useMemo(() => scaleOf(lanes, run.pauses, start, end, Math.max(200, width - 12), zoom), [lanes, run.pauses, start, end, width, zoom]);
   const { placed, height } = useMemo(() => place(lanes), [lanes]);
@@ -155,14 +155,14 @@ const Background = ({ scale, placed, height, left, right, pauses, end }: Backgro
     {ticksOf(scale, left - 100, right + 100).map((tick) => (
       <g key={tick.at}>
         <line class="tick" x1={tick.x} x2={tick.x} y1={AXIS - 6} y2={height} />
-        <text class="tick-label" x={tick.x + 3} y={AXIS - 9}>{clock(tick.at)}</text>
+        <text class="tick-label" x={tick.x + 3} y={AXIS - 9}>{tick.isMinute ? minute(tick.at) : clock(tick.at)}</text>
       </g>
     ))}
     {pauses.map((pause) => {
       const [x0, x1] = [scale.x(pause.from), scale.x(pause.until ?? end)];
       return x1 < left || x0 > right || x1 - x0 < 1 ? null : (
         <rect key={pause.from} x={x0} width={x1 - x0} y={AXIS} height={height - AXIS} class="pause-span">
-          <title>{`${visible(pause.why)} · ${length((pause.until ?? end) - pause.from)}`}</title>
+          <title>{`${visible(pause.why)} · ${span((pause.until ?? end) - pause.from)}`}</title>
         </rect>
       );
     })}
@@ -170,8 +170,8 @@ const Background = ({ scale, placed, height, left, right, pauses, end }: Backgro
       <g key={cut.from} class={cut.why === null ? 'cut' : 'cut has-why'}>
         <rect x={cut.x} y={AXIS} width={cut.width} height={height - AXIS} />
         <path d={`M${cut.x} ${AXIS}V${height}M${cut.x + cut.width} ${AXIS}V${height}`} />
-        <text x={cut.x + cut.width / 2} y={AXIS - 9} text-anchor="middle">{length(cut.until - cut.from)}</text>
-        <title>{`${cut.why === null ? w('tl_idle') : visible(cut.why)} · ${length(cut.until - cut.from)}`}</title>
+        <text x={cut.x + cut.width / 2} y={AXIS - 9} text-anchor="middle">{span(cut.until - cut.from)}</text>
+        <title>{`${cut.why === null ? w('tl_idle') : visible(cut.why)} · ${span(cut.until - cut.from)}`}</title>
       </g>
     ))}
   </g>
@@ -241,10 +241,11 @@ const BarShape = ({ bar, x0, x1, queued, isSelected, select }: BarProps): JSX.El
   return (
     <g class={`bar kind-${call.kind} outcome-${mark} ${isSelected ? 'is-selected' : ''}`} data-call={call.id} onClick={() => select(call.id)}>
       <title>{`${visible(bar.entry.name)} · ${markWord(call.mark)} · ${length(time)}${words ? ` · ${words}` : ''}`}</title>
+      {mark === 'queued' && <line class="queue" x1={x0} x2={x1} y1={BAR / 2} y2={BAR / 2} />}
       {x0 - queued > 1.5 && <line class="queue" x1={queued} x2={x0} y1={BAR / 2} y2={BAR / 2} />}
       <rect class="body" x={x0} y="0" width={wide} height={BAR} rx="2.5" />
       {tools > 0.8 && <rect class="tools" x={x1 - tools} y="0" width={tools} height={BAR} rx="2.5" />}
-      {wide >= 15 && <path class="sign" transform={`translate(${x0 + 9} ${BAR / 2})`} d={MARKS[mark]} />}
+      {wide >= 15 && mark !== 'queued' && <path class="sign" transform={`translate(${x0 + 9} ${BAR / 2})`} d={MARKS[mark]} />}
       {wide < 15 && mark === 'failed' && <path class="flag" d={`M${x0 + wide / 2 - 4} -5h8l-4 5z`} />}
       {shown && <text x={x0 + 18} y={BAR - 4}>{shown}</text>}
       <rect class="frame" x={x0} y="0" width={wide} height={BAR} rx="2.500" />

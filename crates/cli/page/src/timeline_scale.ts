@@ -7,7 +7,8 @@ export const CUT_WIDTH = 56;
 
 export type Segment = { from: number; until: number; x: number; width: number; isCut: boolean; why: string | null };
 export type Scale = { segments: Segment[]; width: number; x: (time: number) => number; time: (x: number) => number };
-export type Tick = { x: number; at: number };
+/** A tick; ticks at whole minutes need no seconds. */
+export type Tick = { x: number; at: number; isMinute: boolean };
 
 export type Bar = { entry: CallEntry; attempt: PageAttempt | null; from: number; until: number; queuedFrom: number; number: number };
 export type Lane = { stage: string; rows: { name: string; bars: Bar[] }[] };
@@ -131,8 +132,8 @@ export const ticksOf = (scale: Scale, left: number, right: number): Tick[] => {
     for (let at = Math.ceil(from / step) * step; at <= segment.until; at += step) {
       const x = scale.x(at);
       if (x > right) break;
-      if (x - last >= TICK_ROOM && x + 30 <= segment.x + segment.width) {
-        ticks.push({ x, at });
+      if (x - last >= TICK_ROOM && x + 58 <= segment.x + segment.width) {
+        ticks.push({ x, at, isMinute: step >= 60_000 });
         last = x;
       }
     }

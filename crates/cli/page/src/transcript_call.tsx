@@ -103,7 +103,7 @@ const gist = (input: string): string => {
     const value: unknown = JSON.parse(input.slice(0, 100_000));
     if (value && typeof value === 'object') {
       const fields = value as Record<string, unknown>;
-      const main = fields['command'] ?? fields['file_path'] ?? fields['path'] ?? fields['pattern'] ?? fields['query'] ?? fields['url'];
+      const main = fields['command'] ?? fields['pattern'] ?? fields['query'] ?? fields['url'] ?? fields['file_path'] ?? fields['path'];
       if (typeof main === 'string') return visible(main).slice(0, 160);
     }
   } catch {

@@ -2,6 +2,7 @@
 
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { reasonOf } from './calls';
 import { clock, fullTime, visible } from './format';
 import { heightSums, useWindowed } from './hooks';
 import type { PageExit } from './model';
@@ -40,7 +41,7 @@ export const WhyView = ({ run, query, entries, selected, select }: ViewProps): J
             <span class={exit.goes_on ? 'to' : `to is-end is-${run.row.state}`}>{visible(exit.to)}</span>
             <time class="soft number" dateTime={new Date(exit.at).toISOString()} title={fullTime(exit.at)}>{clock(exit.at)}</time>
           </h3>
-          {exit.lines.map((line, index) => <p key={index}><Sentence text={line} /></p>)}
+          {exit.lines.map((line, index) => <p key={index}><Sentence text={reasonOf(exit, line)} /></p>)}
           <details>
             <summary>{w('mechanism')}</summary>
             <p><code>{visible(exit.mechanism)}</code></p>

@@ -35,7 +35,7 @@ test('a gate is answered', () =>
     await page.waitForSelector('.gate');
     assert.equal(await page.locator('.gate a[href="https://example.com/issues/31"]').getAttribute('rel'), 'noopener noreferrer nofollow');
     await page.getByLabel('Comment (optional)').fill("it's old");
-    assert.match(await page.textContent('.gate .same code'), /saihai answer 20260206-0856 yes 'it'\\''s old'/);
+    assert.match(await page.textContent('.gate .same code'), /saihai answer 20260206-085600-a-page-is-blank yes 'it'\\''s old'/);
     await page.getByRole('button', { name: 'Yes', exact: true }).click();
     await page.waitForSelector('.gate .done');
     assert.deepEqual(server.state.posts.at(-1), { run: RUN.gate, action: 'answer', body: { call: 'plan/input[1]/1/question to you', yes: true, text: "it's old" } });
@@ -58,11 +58,11 @@ test('the actions send what their commands say', () =>
       await page.getByLabel('Note', { exact: true }).fill('use the parser');
       await page.locator('dialog').getByLabel('Stage').selectOption('fix');
       await page.getByLabel(/Stop the running turn/).check();
-    }, 'Send note'), ["saihai tell 20260205-1610 --to fix --now 'use the parser'", { text: 'use the parser', stage: 'fix', now: true }]);
-    assert.deepEqual(await act('Resume the run', () => page.getByLabel(/New budget/).fill('usd=1'), 'Resume'), ['saihai resume 20260205-1610 --budget usd=1', { budget: 'usd=1', max_iterations: null }]);
+    }, 'Send note'), ["saihai tell 20260205-161000-translate-the-manual --to fix --now 'use the parser'", { text: 'use the parser', stage: 'fix', now: true }]);
+    assert.deepEqual(await act('Resume the run', () => page.getByLabel(/New budget/).fill('usd=1'), 'Resume'), ['saihai resume 20260205-161000-translate-the-manual --budget usd=1', { budget: 'usd=1', max_iterations: null }]);
     const [fork, body] = await act('Fork the run', async () => {}, 'Fork');
-    assert.equal(fork, `saihai fork 20260205-1610 --at ${body.at}`);
-    assert.deepEqual(await act('Cancel the run', async () => {}, 'Cancel for good'), ['saihai cancel 20260205-1610', {}]);
+    assert.equal(fork, `saihai fork 20260205-161000-translate-the-manual --at ${body.at}`);
+    assert.deepEqual(await act('Cancel the run', async () => {}, 'Cancel for good'), ['saihai cancel 20260205-161000-translate-the-manual', {}]);
   }));
 
 test('a note is withdrawn', () =>

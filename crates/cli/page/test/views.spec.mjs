@@ -25,10 +25,12 @@ for (const theme of ['light', 'dark']) {
       await page.waitForSelector(ready, { timeout: 5000 });
       // The policy forbids inline scripts, so axe comes through the debugger.
       await page.evaluate(`window.axe || (() => { ${axe}; })()`);
-      const found = await page.evaluate(async () => {
-        const result = await window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] });
+      // The themes differ in colours only, so the dark one needs no other rules.
+      const rules = theme === 'dark' ? ['color-contrast', 'link-in-text-block'] : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
+      const found = await page.evaluate(async (runOnly) => {
+        const result = await window.axe.run(document, { runOnly, resultTypes: ['violations'] });
         return result.violations.map((rule) => `${rule.id}: ${rule.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary?.split('\n')[1] ?? ''}`).join(' | ')}`);
-      });
+      }, rules);
       assert.deepEqual(found, [], name);
     }
     assert.deepEqual(complaints, []);
