@@ -138,7 +138,11 @@ visit: number, round: number, iteration: number,
 /**
  * Name in its stage: `tests`, `turn`, `judge`, `question to you`.
  */
-name: string, kind: CallKind, mark: CallMark, called: number, ended: number | null, attempts: Array<PageAttempt>, 
+name: string, kind: CallKind, mark: CallMark, called: number, ended: number | null, 
+/**
+ * Sequence number of the event before its first prompt; a fork there asks again.
+ */
+fork_at: number | null, attempts: Array<PageAttempt>, 
 /**
  * The label that was read in the reply, or the person's answer.
  */
@@ -186,9 +190,9 @@ visit: number, stage: string, iteration: number,
  */
 to: string, 
 /**
- * True if `to` is a stage.
+ * `data-stage` of the box in the drawing that it leads to.
  */
-goes_on: boolean, 
+to_box: string, 
 /**
  * The explanation of `saihai explain`, line by line.
  */
@@ -326,7 +330,11 @@ pull_request: string | null,
 /**
  * Ids of issues that it waits for.
  */
-depends_on: Array<string>, };
+depends_on: Array<string>, 
+/**
+ * Result of the checks of its pull request, in words.
+ */
+checks: string | null, };
 
 export type BatchColumn = "waiting" | "working" | "at_gate" | "in_review" | "merged" | "failed";
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use saihai_config::Diagnostics;
+use saihai_config::issues::load_folder;
 use saihai_delivery::{IssueRun, Placement, stage};
-use saihai_model::{Start, WorkOutcome};
+use saihai_model::{Issue, IssueState, WorkOutcome};
+use saihai_view::RunState;
 
 use super::model::{BatchColumn, BatchIssue, BatchPage};
 use crate::driving::state_words;
@@ -11,47 +14,84 @@ use crate::error::CommandError;
 use crate::project::Project;
 
 impl BatchPage {
-    /// Takes the newest run of each issue. Issues that no run has begun are known to `saihai work --list` alone.
+    /// Takes the newest run of each issue, and the issues of the project's folder that no run has begun. A forge is
+    /// not asked; `saihai work --list` does that.
     pub(super) fn of(projects: &[Project]) -> Result<Self, CommandError> {
         let mut issues = Vec::new();
         for (index, project) in projects.iter().enumerate() {
-            let mut newest: BTreeMap<String, BatchIssue> = BTreeMap::new();
+            let mut found: BTreeMap<u32, BatchIssue> = BTreeMap::new();
             for directory in project.runs().list()? {
-                let Ok(start) = directory.start() else { continue };
-                let Some(id) = issue_id(start) else { continue };
-                if newest.contains_key(&id) {
+                let Some(Placement::Issue(assignment)) = directory.start().ok().and_then(Placement::of) else {
+                    continue;
+                };
+                let number = assignment.issue.get();
+                if found.contains_key(&number) {
                     continue;
                 }
                 // One broken run does not hide the others.
                 let Ok(Some(run)) = IssueRun::read(&directory) else { continue };
-                newest.insert(id.clone(), batch_issue(index, id, &run));
+                found.insert(number, begun(index, &run));
             }
-            issues.extend(newest.into_values());
+            for issue in folder_issues(project) {
+                let one = found.entry(issue.number.get()).or_insert_with(|| not_begun(index, &issue));
+                one.depends_on = issue.depends_on.iter().map(ToString::to_string).collect();
+            }
+            issues.extend(found.into_values());
         }
         Ok(Self { issues })
     }
 }
 
-fn issue_id(start: &Start) -> Option<String> {
-    match Placement::of(start)? {
-        Placement::Issue(assignment) => Some(assignment.issue.to_string()),
-        Placement::Own { .. } => None,
+/// Reads the issues of the project's folder, if it has one. `saihai check` reports mistakes in them.
+fn folder_issues(project: &Project) -> Vec<Issue> {
+    let folder = project.load_settings(false, &mut Diagnostics::new()).work.from;
+    if !folder.is_dir() {
+        return Vec::new();
     }
+    load_folder(&project.source, &folder, &project.shown(&folder), &mut Diagnostics::new())
 }
 
-fn batch_issue(project: usize, id: String, run: &IssueRun) -> BatchIssue {
-    let column = match run.outcome() {
-        _ if run.is_at_gate() => BatchColumn::AtGate,
-        None | Some(WorkOutcome::Elsewhere) => BatchColumn::Working,
-        Some(WorkOutcome::Merged) => BatchColumn::Merged,
-        Some(WorkOutcome::PrCreated | WorkOutcome::BranchReady) => BatchColumn::InReview,
-        Some(WorkOutcome::Waiting) if run.awaits_merge().is_some() => BatchColumn::InReview,
-        Some(WorkOutcome::Waiting | WorkOutcome::Limited | WorkOutcome::Provider) => BatchColumn::Waiting,
-        Some(_) => BatchColumn::Failed,
+fn not_begun(project: usize, issue: &Issue) -> BatchIssue {
+    let (column, words) = match issue.state {
+        IssueState::Open => (BatchColumn::Waiting, "not begun"),
+        IssueState::Closed => (BatchColumn::Merged, "closed"),
     };
     BatchIssue {
         project,
-        id,
+        id: issue.number.to_string(),
+        title: issue.title.clone(),
+        column,
+        words: words.to_owned(),
+        run: None,
+        branch: None,
+        pull_request: None,
+        depends_on: Vec::new(),
+        checks: None,
+    }
+}
+
+fn begun(project: usize, run: &IssueRun) -> BatchIssue {
+    let is_at_gate = run.is_at_gate() || matches!(run.state, RunState::Running { gate: Some(_), .. });
+    let column = match run.outcome() {
+        _ if is_at_gate => BatchColumn::AtGate,
+        None | Some(WorkOutcome::Elsewhere) => BatchColumn::Working,
+        Some(WorkOutcome::Merged | WorkOutcome::NoChanges | WorkOutcome::Closed) => BatchColumn::Merged,
+        Some(WorkOutcome::PrCreated | WorkOutcome::BranchReady) => BatchColumn::InReview,
+        Some(WorkOutcome::Waiting) if run.awaits_merge().is_some() => BatchColumn::InReview,
+        Some(WorkOutcome::Waiting | WorkOutcome::Limited | WorkOutcome::Provider | WorkOutcome::Paused) => {
+            BatchColumn::Waiting
+        }
+        Some(_) => BatchColumn::Failed,
+    };
+    let red = run.outputs.text(stage::CHECKS, "why");
+    let checks = match (red, run.outputs.has(stage::CHECKS)) {
+        (Some(red), _) => Some(format!("failed: {red}")),
+        (None, true) => Some("passed".to_owned()),
+        (None, false) => None,
+    };
+    BatchIssue {
+        project,
+        id: run.assignment.issue.to_string(),
         title: run.assignment.title.clone(),
         column,
         words: state_words(&run.state),
@@ -59,5 +99,6 @@ fn batch_issue(project: usize, id: String, run: &IssueRun) -> BatchIssue {
         branch: Some(run.assignment.branch.clone()),
         pull_request: run.outputs.text(stage::PULL_REQUEST, "url").map(str::to_owned),
         depends_on: Vec::new(),
+        checks,
     }
 }

@@ -186,6 +186,8 @@ pub(crate) struct PageCall {
     pub(crate) mark: CallMark,
     pub(crate) called: u64,
     pub(crate) ended: Option<u64>,
+    /// Sequence number of the event before its first prompt; a fork there asks again.
+    pub(crate) fork_at: Option<u64>,
     pub(crate) attempts: Vec<PageAttempt>,
     /// The label that was read in the reply, or the person's answer.
     pub(crate) label: Option<String>,
@@ -263,8 +265,8 @@ pub(crate) struct PageExit {
     pub(crate) iteration: u32,
     /// Name of the next stage, or the end of the run in words.
     pub(crate) to: String,
-    /// True if `to` is a stage.
-    pub(crate) goes_on: bool,
+    /// `data-stage` of the box in the drawing that it leads to.
+    pub(crate) to_box: String,
     /// The explanation of `saihai explain`, line by line.
     pub(crate) lines: Vec<String>,
     /// The rule, the method and the labels.
@@ -463,6 +465,8 @@ pub(crate) struct BatchIssue {
     pub(crate) pull_request: Option<String>,
     /// Ids of issues that it waits for.
     pub(crate) depends_on: Vec<String>,
+    /// Result of the checks of its pull request, in words.
+    pub(crate) checks: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

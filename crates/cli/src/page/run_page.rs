@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use saihai::LoadedRun;
-use saihai_model::{Activity, CallId, Destination, Moment, Purpose, RoundPosition, Usage, Usd, Verdict, Wants};
+use saihai_model::{Activity, CallId, Destination, Ending, Moment, Purpose, RoundPosition, Usage, Usd, Verdict, Wants};
 use saihai_review::{ReportedFinding, saved_report};
 use saihai_view::{AttemptResult, AttemptView, CallView, RoundView, Transition, VisitView, asked_of};
 
@@ -133,6 +133,7 @@ fn page_call(run: &LoadedRun, visit: usize, round: &RoundView, call: &CallView) 
         mark,
         called: call.called.0,
         ended,
+        fork_at: call.attempts.first().map(|attempt| attempt.seq.saturating_sub(1)),
         label: label(call, round),
         quotation,
         seq: ended_seq.max(performed.map(|done| done.seq)).max(answered_seq).unwrap_or_default(),
@@ -241,14 +242,23 @@ fn exits(run: &LoadedRun) -> Result<Vec<PageExit>, CommandError> {
             turn: turns.get(index).map(|turn| turn.id.to_string()).unwrap_or_default(),
             label: label.as_ref().map(ToString::to_string),
         });
+        let visit = places.get(&(told.stage.as_str(), told.visit)).copied().unwrap_or_default();
+        let next = run.view.visits.get(visit + 1).map(|next| next.stage.to_string());
         let exit = PageExit {
             seq: told.seq,
             at: told.at.0,
-            visit: places.get(&(told.stage.as_str(), told.visit)).copied().unwrap_or_default(),
+            visit,
             stage: told.stage.to_string(),
             iteration: told.iteration,
             to: destination_words(&told.to),
-            goes_on: matches!(told.to, Destination::Stage(_) | Destination::Again),
+            to_box: match &told.to {
+                Destination::Stage(stage) => stage.to_string(),
+                Destination::Again => told.stage.to_string(),
+                // The work on an issue goes on with its delivery.
+                Destination::Complete => next.unwrap_or_else(|| graph::COMPLETE.to_owned()),
+                Destination::End(Ending::Completed(_)) => graph::COMPLETE.to_owned(),
+                Destination::End(_) => graph::ABORT.to_owned(),
+            },
             mechanism: mechanism_words(&told.stage, &verdict, &names),
             labels: labels.collect(),
             lines: Vec::new(),

@@ -37,6 +37,7 @@ use crate::watching::{WatchedRun, steering};
 pub(super) const SCRIPT: &str = include_str!("../../page/dist/app.js");
 pub(super) const STYLES: &str = include_str!("../../page/dist/app.css");
 const INDEX: &str = include_str!("../../page/dist/index.html");
+const ICON: &str = include_str!("../../page/dist/icon.svg");
 
 /// What a person chose on the command line.
 pub(crate) struct PageOptions {
@@ -135,6 +136,7 @@ fn routes(server: Arc<PageServer>) -> Router {
         .route("/", get(index))
         .route("/app.js", get(|| async { text("text/javascript; charset=utf-8", SCRIPT) }))
         .route("/app.css", get(|| async { text("text/css; charset=utf-8", STYLES) }))
+        .route("/icon.svg", get(|| async { text("image/svg+xml", ICON) }))
         // Figures only, and no texts: a program that collects metrics has no cookie.
         .route("/metrics", get(figures))
         .merge(data)

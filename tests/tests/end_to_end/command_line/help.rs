@@ -64,6 +64,7 @@ fn the_help_lists_every_command_and_exit_code() {
     Inspect:
       runs         List the runs of this project, newest first, or delete old ones
       top          Watch all runs of this project on one screen, and answer them
+      serve        Show all runs in the browser: watch, answer and steer them
       show         Show the state of a run, or the prompts and replies of a stage
       log          Show the events of a run in words
       explain      Explain why a run took each transition
@@ -434,6 +435,10 @@ fn commands_that_tell_of_a_run_explain_themselves() {
           --report     Print only the reports
           --tools      Print the tool calls with their inputs and outputs
 
+    Page:
+          --html <FILE>      Save the run as a page in one HTML file, for a browser without a server
+          --without-prompts  Leave the prompts out of the page
+
     Global options:
       -C <DIR>            Run as if started in this directory
       -q, --quiet         Print only results, warnings and errors
@@ -447,6 +452,7 @@ fn commands_that_tell_of_a_run_explain_themselves() {
 
     Examples:
       saihai show
+      saihai show last --html run.html
       saihai show review/tests --reply
       saihai show 20260206-0856 implement --visit 2 --prompt
 

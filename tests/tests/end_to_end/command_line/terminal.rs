@@ -35,7 +35,6 @@ fn a_person_at_the_terminal_is_asked() {
       Movement `plan` needs your input: needs a decision
       
       Left or right?
-      [STEP:1]
       your answer in one line (Ctrl-D keeps it open): warning: an answer needs at least one character
       your answer in one line (Ctrl-D keeps it open):   plan/input[1] answered by a person: to the left
       plan/input[1] → plan — to the left
