@@ -71,10 +71,18 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
   const [isNow, setNow] = useState(false);
   const [budget, setBudget] = useState('');
   const [iterations, setIterations] = useState('');
-  const [at, setAt] = useState(selected ? String(selected.call.seq) : '');
+  const before = selected?.call.fork_at ?? null;
+  const after = selected && selected.call.seq > 0 ? selected.call.seq : null;
+  const [at, setAt] = useState(String(before ?? after ?? ''));
   const [reply, setReply] = useState<PageReply | null>(null);
   const [isSending, setSending] = useState(false);
   const id = shellQuoted(run.row.id);
+
+  const place = (word: Word, seq: number): JSX.Element => (
+    <label class="check">
+      <input type="radio" name="place" checked={Number(at) === seq} onChange={() => setAt(String(seq))} /> {w(word, seq)}
+    </label>
+  );
 
   const form = ((): { action: Action; command: string; isReady: boolean; fields: ComponentChildren } => {
     switch (name) {
@@ -128,11 +136,17 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
           isReady: true,
           fields: (
             <>
+              {selected && (before !== null || after !== null) && (
+                <fieldset>
+                  <legend class="label">{w('fork_call', visible(selected.name))}</legend>
+                  {before !== null && place('fork_before', before)}
+                  {after !== null && place('fork_after', after)}
+                </fieldset>
+              )}
               <label>
                 <span class="label">{w('fork_at')}</span>
                 <input type="number" min={1} max={run.last_seq} value={at} onInput={(event) => setAt(event.currentTarget.value)} />
               </label>
-              {selected && Number(at) === selected.call.seq && <p class="soft">{w('fork_call', visible(selected.name))}</p>}
               <p class="soft">{w('fork_words')}</p>
             </>
           ),

@@ -70,6 +70,7 @@ export const BatchView = ({ source, home }: { source: Source; home: HomePage }):
                   <article key={`${issue.project} ${issue.id}`} class={`issue ${issue.id === chosen ? 'is-chosen' : ''} ${isLinked ? 'is-linked' : ''}`}>
                     <h3><span class="soft">{visible(issue.id)}</span> {visible(issue.title)}</h3>
                     <p class="soft"><Sentence text={issue.words} />{home.projects.length > 1 && ` · ${visible(home.projects[issue.project]?.name ?? '')}`}</p>
+                    {issue.checks !== null && <p class="checks"><span class="label">{w('checks')}</span> <Sentence text={issue.checks} /></p>}
                     {issue.depends_on.length > 0 && (
                       <p class="needs"><span class="label">{w('needs')}</span> {issue.depends_on.map((id) => chip(known.get(`${issue.project} ${id}`), id))}</p>
                     )}

@@ -53,6 +53,9 @@ export const sumCost = (attempts: PageAttempt[]): { cost: number | null; hasUnkn
 export const isUnpriced = (attempt: PageAttempt): boolean =>
   attempt.cost === null && !attempt.is_cached && attempt.provider !== null && attempt.ended !== null && tokenTotal(attempt.tokens) > 0;
 
+/** True if the run ended with this exit. */
+export const isEnd = (exit: PageExit): boolean => exit.to_box === 'COMPLETE' || exit.to_box === 'ABORT';
+
 /** Leaves out `plan → implement: ` from a line, because the heading says it. */
 export const reasonOf = (exit: PageExit, line: string): string => {
   const start = `${exit.stage} → ${exit.to}: `;

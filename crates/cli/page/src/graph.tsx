@@ -8,7 +8,7 @@ import { useNow } from './hooks';
 import type { PageExit, RunPage } from './model';
 import { Choice, Empty, Sentence } from './parts';
 import type { ViewProps } from './run';
-import { reasonOf } from './calls';
+import { isEnd, reasonOf } from './calls';
 import { changeQuery } from './route';
 import { w } from './words';
 
@@ -35,31 +35,27 @@ const parse = (text: string): SVGSVGElement | null => {
   return document.importNode(root, true) as unknown as SVGSVGElement;
 };
 
-type Path = { stages: Map<string, number>; edges: Map<string, number>; current: string | null; ended: PageExit | null };
+type Path = { visits: Map<string, number>; edges: Set<string>; current: string | null; end: string | null };
+
+const edgeOf = (exit: PageExit): string => `${exit.stage}\n${exit.to_box}`;
 
 /** The path until an exit. */
 const pathUntil = (run: RunPage, exits: PageExit[], step: number): Path => {
-  const path: Path = { stages: new Map(), edges: new Map(), current: null, ended: null };
-  const add = (map: Map<string, number>, key: string): void => void map.set(key, (map.get(key) ?? 0) + 1);
-  const first = run.visits[0]?.stage ?? exits[0]?.stage;
-  if (first !== undefined) add(path.stages, first);
-  path.current = first ?? null;
-  for (const exit of exits.slice(0, step)) {
-    add(path.edges, `${exit.stage}\n${exit.to}`);
-    if (exit.goes_on) {
-      add(path.stages, exit.to);
-      path.current = exit.to;
-    } else {
-      path.ended = exit;
-      path.current = null;
-    }
+  const path: Path = { visits: new Map(), edges: new Set(exits.slice(0, step).map(edgeOf)), current: null, end: null };
+  // The next exit leaves the visit that the run is in.
+  const last = exits[step]?.visit ?? Infinity;
+  for (const visit of run.visits) {
+    if (visit.index > last) continue;
+    path.visits.set(visit.stage, (path.visits.get(visit.stage) ?? 0) + 1);
+    path.current = visit.stage;
   }
-  if (step >= exits.length && path.ended === null) path.current = run.row.stage ?? path.current;
+  const exit = exits[step - 1];
+  if (exit && isEnd(exit)) [path.current, path.end] = [null, exit.to_box];
   return path;
 };
 
 /** Puts classes and counts of the path on the drawing. */
-const trace = (svg: SVGSVGElement, path: Path, isComplete: boolean, fresh: string | null, times: Map<string, number>): void => {
+const trace = (svg: SVGSVGElement, path: Path, fresh: string | null, times: Map<string, number>): void => {
   for (const old of svg.querySelectorAll('.visit-count')) old.remove();
   const mark = (element: Element, isTaken: boolean, isCurrent: boolean, isFresh: boolean): void => {
     element.classList.toggle('taken', isTaken);
@@ -70,31 +66,17 @@ const trace = (svg: SVGSVGElement, path: Path, isComplete: boolean, fresh: strin
     const kind = ['loop', 'monitor'].find((name) => element.classList.contains(name));
     way?.setAttribute('marker-end', `url(#head${isTaken ? '-taken' : kind ? `-${kind}` : ''})`);
   };
-  const end = isComplete ? 'complete' : 'abort';
-  const ends = new Set<Element>();
   for (const box of svg.querySelectorAll('[data-stage]')) {
     const stage = box.getAttribute('data-stage') ?? '';
-    const visits = path.stages.get(stage) ?? 0;
-    const isEnd = box.classList.contains('complete') || box.classList.contains('abort');
-    if (isEnd && path.ended && box.classList.contains(end)) ends.add(box);
-    mark(box, visits > 0, stage === path.current, false);
+    const visits = path.visits.get(stage) ?? 0;
+    mark(box, visits > 0 || stage === path.end, stage === path.current, false);
     const rect = box.querySelector('.box');
     if (visits > 0 && rect instanceof SVGGraphicsElement) addCount(box, rect, visits, times.get(stage));
   }
-  let endEdge: Element | null = null;
   for (const edge of svg.querySelectorAll('[data-from]')) {
-    const [from, to] = [edge.getAttribute('data-from') ?? '', edge.getAttribute('data-to') ?? ''];
-    const taken = path.edges.get(`${from}\n${to}`) ?? 0;
-    mark(edge, taken > 0, false, fresh === `${from}\n${to}`);
-    if (path.ended && from === path.ended.stage && !path.stages.has(to)) {
-      const isThere = [...ends].some((box) => box.getAttribute('data-stage') === to);
-      if (isThere && !endEdge) endEdge = edge;
-    }
+    const name = `${edge.getAttribute('data-from') ?? ''}\n${edge.getAttribute('data-to') ?? ''}`;
+    mark(edge, path.edges.has(name), false, fresh === name);
   }
-  // The words of the end name no box, so take the end that the last stage leads to.
-  const endId = endEdge?.getAttribute('data-to');
-  if (endEdge) mark(endEdge, true, false, false);
-  for (const box of ends) if (endId == null || box.getAttribute('data-stage') === endId) mark(box, true, false, false);
 };
 
 const addCount = (box: Element, rect: SVGGraphicsElement, visits: number, time: number | undefined): void => {
@@ -148,8 +130,8 @@ export const GraphView = ({ run, query, entries, selected, select }: ViewProps):
       if (visit.left !== null && visit.left <= until) times.set(visit.stage, (times.get(visit.stage) ?? 0) + visit.left - visit.entered);
     }
     const last = exits[step - 1];
-    trace(svg, pathUntil(run, exits, step), run.row.state === 'completed', last ? `${last.stage}\n${last.to}` : null, times);
-  }, [svg, run.visits, exits, step, run.row.state, run.row.stage]);
+    trace(svg, pathUntil(run, exits, step), last ? edgeOf(last) : null, times);
+  }, [svg, run.visits, exits, step]);
 
   // Keep the current box in view while the replay moves.
   useEffect(() => {

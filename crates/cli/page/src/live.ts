@@ -3,9 +3,6 @@
 import type { HomePage, PageEvent, PageRow, RunPage } from './model';
 import { type Source, SourceError, wordsOf } from './source';
 
-/** Bytes of live output that the page keeps for a call. */
-const OUTPUT_LIMIT = 400_000;
-
 const rank = (row: PageRow): number => {
   switch (row.state) {
     case 'waiting':
@@ -62,7 +59,7 @@ export class Live {
   homeError: string | null = null;
   isUnauthorized = false;
   isConnected = true;
-  /** Output of running calls that came after their texts were read. */
+  /** The end of the output of each running call. */
   readonly output = new Map<string, string>();
 
   #rows = new Map<string, PageRow>();
@@ -110,11 +107,6 @@ export class Live {
     });
   }
 
-  /** Forgets output that the texts of the call now contain. */
-  forgetOutput(call: string): void {
-    this.output.delete(call);
-  }
-
   #failed(reason: unknown, say: (words: string) => void): void {
     if (reason instanceof SourceError && reason.status === 401) this.isUnauthorized = true;
     say(wordsOf(reason));
@@ -153,11 +145,9 @@ export class Live {
         this.run = mergeRun(this.run, event.page);
         this.runError = null;
         break;
-      case 'output': {
-        const text = (this.output.get(event.call) ?? '') + event.text;
-        this.output.set(event.call, text.length > OUTPUT_LIMIT ? text.slice(-OUTPUT_LIMIT) : text);
+      case 'output':
+        this.output.set(event.call, event.text);
         break;
-      }
       case 'lost':
         this.runError = event.words;
         break;

@@ -42,11 +42,7 @@ export const TranscriptView = (props: ViewProps): JSX.Element => {
   const before = place > 0 ? entries.slice(0, place).findLast(({ call }) => call.kind === 'agent' || call.kind === 'correction') : undefined;
   const id = run.row.id;
   const call = selected?.call;
-  const texts = useLoaded(call ? `${id} ${call.id} ${call.seq} ${call.mark}` : null, async () => {
-    const loaded = await live.source.texts(id, call?.id ?? '');
-    live.forgetOutput(loaded.call);
-    return loaded;
-  });
+  const texts = useLoaded(call ? `${id} ${call.id} ${call.seq} ${call.mark}` : null, () => live.source.texts(id, call?.id ?? ''));
   const previous = useLoaded(before ? `${id} ${before.call.id}` : null, () => live.source.texts(id, before?.call.id ?? ''));
 
   if (entries.length === 0) return <Empty>{w('tl_empty')}</Empty>;

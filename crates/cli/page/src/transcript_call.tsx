@@ -20,7 +20,7 @@ export const CallTextsView = ({ live, run, entry, texts, previous, find }: Props
   const [isRaw, setRaw] = useState(false);
   const body = useRef<HTMLDivElement>(null);
   const now = useNow(entry.call.ended === null);
-  const output = (texts.live ?? '') + (live.output.get(texts.call) ?? '');
+  const output = live.output.get(texts.call) ?? texts.live ?? '';
   const isRunning = entry.call.ended === null && (texts.live !== null || output !== '');
   const setAll = (isOpen: boolean): void => {
     for (const details of body.current?.querySelectorAll('details') ?? []) details.open = isOpen;

@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { reasonOf } from './calls';
+import { isEnd, reasonOf } from './calls';
 import { clock, fullTime, visible } from './format';
 import { heightSums, useWindowed } from './hooks';
 import type { PageExit } from './model';
@@ -38,7 +38,7 @@ export const WhyView = ({ run, query, entries, selected, select }: ViewProps): J
             <button type="button" class="link" onClick={() => choose(exit)}>{visible(exit.stage)}</button>
             {(visits.get(exit.visit)?.visit ?? 1) > 1 && <span class="soft">{w('visit_n', visits.get(exit.visit)?.visit ?? 1)}</span>}
             <span class="arrow">→</span>
-            <span class={exit.goes_on ? 'to' : `to is-end is-${run.row.state}`}>{visible(exit.to)}</span>
+            <span class={!isEnd(exit) ? 'to' : `to is-end is-${run.row.state}`}>{visible(exit.to)}</span>
             <time class="soft number" dateTime={new Date(exit.at).toISOString()} title={fullTime(exit.at)}>{clock(exit.at)}</time>
           </h3>
           {exit.lines.map((line, index) => <p key={index}><Sentence text={reasonOf(exit, line)} /></p>)}

@@ -128,6 +128,7 @@ export const start = async (options = {}) => {
 if (process.argv[1] === new URL(import.meta.url).pathname) {
   const server = await start({ port: Number(process.argv[2] ?? 4173) });
   console.log(server.url);
+  let text = '';
   let line = 0;
-  setInterval(() => server.send({ kind: 'output', call: 'review/1/tests', text: `line ${++line} of the output\n` }), 500);
+  setInterval(() => server.send({ kind: 'output', call: 'review/1/tests', text: (text += `line ${++line} of the output\n`) }), 500);
 }

@@ -60,8 +60,10 @@ test('the actions send what their commands say', () =>
       await page.getByLabel(/Stop the running turn/).check();
     }, 'Send note'), ["saihai tell 20260205-161000-translate-the-manual --to fix --now 'use the parser'", { text: 'use the parser', stage: 'fix', now: true }]);
     assert.deepEqual(await act('Resume the run', () => page.getByLabel(/New budget/).fill('usd=1'), 'Resume'), ['saihai resume 20260205-161000-translate-the-manual --budget usd=1', { budget: 'usd=1', max_iterations: null }]);
-    const [fork, body] = await act('Fork the run', async () => {}, 'Fork');
-    assert.equal(fork, `saihai fork 20260205-161000-translate-the-manual --at ${body.at}`);
+    const { fork_at: before, seq: after } = server.saved.get(RUN.parked).run.calls.find((call) => call.id === 'implement/1/turn');
+    const command = 'saihai fork 20260205-161000-translate-the-manual --at';
+    assert.deepEqual(await act('Fork the run', async () => {}, 'Fork'), [`${command} ${before}`, { at: before }]);
+    assert.deepEqual(await act('Fork the run', () => page.getByLabel(/After this call/).check(), 'Fork'), [`${command} ${after}`, { at: after }]);
     assert.deepEqual(await act('Cancel the run', async () => {}, 'Cancel for good'), ['saihai cancel 20260205-161000-translate-the-manual', {}]);
   }));
 
@@ -100,6 +102,7 @@ test('the graph replays the run step by step', () =>
     await page.waitForSelector('.visit-count');
     assert.equal(await page.locator('.graph [data-stage="COMPLETE"].taken').count(), 1);
     assert.equal(await page.locator('.graph [data-stage="ABORT"].taken').count(), 0);
+    assert.equal(await page.locator('.graph [data-from="supervise"][data-to="COMPLETE"].taken').count(), 1);
     assert.match(await page.textContent('.graph [data-stage="review"] .visit-count'), /2×/);
     await page.locator('.replay input').fill('2');
     await page.waitForSelector('[data-stage="review"].current');
@@ -112,8 +115,9 @@ test('the graph replays the run step by step', () =>
 test('changes and output arrive live', () =>
   withPage(at('running', 'view=transcript&call=review%2F1%2Ftests'), async ({ page }) => {
     await page.waitForSelector('pre.live');
-    server.send({ kind: 'output', call: 'review/1/tests', text: 'a new line\u001b[0m\n' });
-    await page.waitForFunction(() => document.querySelector('pre.live').textContent.includes('a new line␛[0m'));
+    // Each message replaces what was shown.
+    for (const text of ['first', 'first\na new line\u001b[0m', 'first\na new line\u001b[0m']) server.send({ kind: 'output', call: 'review/1/tests', text });
+    await page.waitForFunction(() => document.querySelector('pre.live').textContent === 'first\na new line␛[0m');
     const page0 = server.saved.get(RUN.running).run;
     const call = { ...page0.calls.find((entry) => entry.name === 'tests'), mark: 'done', ended: Date.now(), label: 'Nothing to fix', seq: 9000 };
     server.send({ kind: 'run', page: { ...page0, since: page0.last_seq, last_seq: 9000, visits: [], exits: [], calls: [call], row: { ...page0.row, words: 'running: fix, visit 1' } } });
