@@ -15,7 +15,7 @@ export type ActionName = 'tell' | 'resume' | 'fork' | 'cancel';
 
 const ENDED: readonly PageState[] = ['completed', 'failed', 'declined', 'cancelled', 'broken'];
 
-const offered = (run: RunPage): ActionName[] => {
+export const offered = (run: RunPage): ActionName[] => {
   const { state, is_driven } = run.row;
   if (state === 'broken') return [];
   if (ENDED.includes(state)) return ['fork'];
@@ -40,7 +40,7 @@ export const Actions = ({ live, run, selected, open, setOpen }: Props): JSX.Elem
       removeEventListener('keydown', close);
     };
   }, []);
-  if (names.length === 0) return null;
+  if (names.length === 0 && !open) return null;
   return (
     <>
       <details class="menu" ref={menu}>
@@ -56,7 +56,8 @@ export const Actions = ({ live, run, selected, open, setOpen }: Props): JSX.Elem
           ))}
         </div>
       </details>
-      {open && names.includes(open) && (
+      {/* The dialog stays when the run changes, to show what came of the request. */}
+      {open && (
         <ActionDialog key={open} name={open} live={live} run={run} selected={selected} onClose={() => setOpen(null)} />
       )}
     </>

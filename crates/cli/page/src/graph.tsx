@@ -29,6 +29,9 @@ const parse = (text: string): SVGSVGElement | null => {
       if (/^on/i.test(name) || name === 'style' || /href$/i.test(name)) element.removeAttribute(name);
     }
     element.classList.remove('taken', 'untaken');
+    for (const child of element.childNodes) {
+      if (child.nodeType === Node.TEXT_NODE && child.nodeValue?.trim()) child.nodeValue = visible(child.nodeValue);
+    }
   }
   // A wide drawing stays readable on a narrow screen; it scrolls.
   root.classList.toggle('is-wide', Number(root.getAttribute('width')) > 640);

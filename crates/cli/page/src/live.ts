@@ -115,8 +115,8 @@ export class Live {
   #connection(isOpen: boolean): void {
     this.isConnected = isOpen;
     this.#misses = isOpen ? 0 : this.#misses + 1;
-    // A stream does not tell why it failed, so ask once whether the session has ended.
-    if (!isOpen && this.#misses === 2) {
+    // A stream does not tell why it failed, so ask whether the session has ended.
+    if (!isOpen && this.#misses > 1) {
       void this.source.home().catch((reason: unknown) => this.#failed(reason, () => this.#changed()));
     }
     if (isOpen && (!this.home || this.homeError)) {

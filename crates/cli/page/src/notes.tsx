@@ -1,7 +1,7 @@
 // Notes of persons to the agents.
 
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { visible, when } from './format';
 import type { Live } from './live';
 import type { PageNote, RunPage } from './model';
@@ -27,9 +27,11 @@ export const NotesPanel = ({ live, run, canAct, select }: Props): JSX.Element =>
     if (first === undefined) return w('not_shown');
     return <button type="button" class="link" onClick={() => select(first)}>{w('shown_in', note.shown_in.length)}</button>;
   };
-  const isOpen = run.notes.some((note) => !note.is_withdrawn && note.shown_in.length === 0);
+  // Opens for a waiting note, and does not close by itself.
+  const isOpen = useRef(false);
+  isOpen.current ||= run.notes.some((note) => !note.is_withdrawn && note.shown_in.length === 0);
   return (
-    <details class="notes" open={isOpen}>
+    <details class="notes" open={isOpen.current} onToggle={(event) => (isOpen.current = event.currentTarget.open)}>
       <summary>{w('notes')} <span class="soft">{run.notes.length}</span></summary>
       <ol>
         {run.notes.map((note) => (

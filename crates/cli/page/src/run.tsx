@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { Actions, type ActionName } from './actions';
+import { Actions, type ActionName, offered } from './actions';
 import { type CallEntry, callEntries } from './calls';
 import { ChangesView } from './changes';
 import { CostView } from './cost';
@@ -85,7 +85,7 @@ export const RunView = ({ live, run, query, theme }: Props): JSX.Element => {
     v: () => jump(1, ({ call }) => call.label !== null),
     e: () => jump(1, ({ hasError }) => hasError),
     Enter: () => show('transcript'),
-    t: () => canAct && setAction('tell'),
+    t: () => canAct && offered(run).includes('tell') && setAction('tell'),
     a: () => document.querySelector<HTMLElement>('.gate textarea')?.focus(),
     Escape: () => {
       const focused = document.activeElement;

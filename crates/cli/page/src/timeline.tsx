@@ -7,7 +7,7 @@ import { clock, length, minute, span, visible } from './format';
 import { useKeys, useNow, useWidth } from './hooks';
 import type { ViewProps } from './run';
 import { Empty, markWord } from './parts';
-import { type Bar, type Lane, lanesOf, type Scale, scaleOf, ticksOf } from './timeline_scale';
+import { type Bar, type Lane, lanesOf, type Scale, scaleOf, type Tick, ticksOf } from './timeline_scale';
 import { type Word, w } from './words';
 
 const AXIS = 24;
@@ -147,6 +147,9 @@ const Patterns = (): JSX.Element => (
   </defs>
 );
 
+const tickWords = ({ at, unit }: Tick): string =>
+  unit === 'minute' ? minute(at) : unit === 'second' ? clock(at) : `${clock(at)}.${String(at % 1000).padStart(3, '0')}`;
+
 type BackgroundProps = { scale: Scale; placed: Placed[]; height: number; left: number; right: number; pauses: ViewProps['run']['pauses']; end: number };
 
 const Background = ({ scale, placed, height, left, right, pauses, end }: BackgroundProps): JSX.Element => (
@@ -155,7 +158,7 @@ const Background = ({ scale, placed, height, left, right, pauses, end }: Backgro
     {ticksOf(scale, left - 100, right + 100).map((tick) => (
       <g key={tick.at}>
         <line class="tick" x1={tick.x} x2={tick.x} y1={AXIS - 6} y2={height} />
-        <text class="tick-label" x={tick.x + 3} y={AXIS - 9}>{tick.isMinute ? minute(tick.at) : clock(tick.at)}</text>
+        <text class="tick-label" x={tick.x + 3} y={AXIS - 9}>{tickWords(tick)}</text>
       </g>
     ))}
     {pauses.map((pause) => {

@@ -7,8 +7,7 @@ export const CUT_WIDTH = 56;
 
 export type Segment = { from: number; until: number; x: number; width: number; isCut: boolean; why: string | null };
 export type Scale = { segments: Segment[]; width: number; x: (time: number) => number; time: (x: number) => number };
-/** A tick; ticks at whole minutes need no seconds. */
-export type Tick = { x: number; at: number; isMinute: boolean };
+export type Tick = { x: number; at: number; unit: 'minute' | 'second' | 'millisecond' };
 
 export type Bar = { entry: CallEntry; attempt: PageAttempt | null; from: number; until: number; queuedFrom: number; number: number };
 export type Lane = { stage: string; rows: { name: string; bars: Bar[] }[] };
@@ -72,7 +71,10 @@ export const scaleOf = (lanes: Lane[], pauses: PagePause[], start: number, end: 
   const idle = idleTimes(lanes, pauses, start, end);
   const idleTotal = idle.reduce((sum, gap) => sum + gap.until - gap.from, 0);
   const busyTotal = Math.max(1, end - start - idleTotal);
-  const cuts = idle.filter((gap) => gap.until - gap.from > Math.max(15_000, busyTotal * 0.08));
+  // A pause gives way to the work, also in a run of milliseconds.
+  const longest = (why: string | null): number =>
+    why === null ? Math.max(busyTotal * 0.08, Math.min(15_000, busyTotal * 2)) : Math.max(50, busyTotal * 0.25);
+  const cuts = idle.filter((gap) => gap.until - gap.from > longest(gap.why));
   const cutTotal = cuts.reduce((sum, gap) => sum + gap.until - gap.from, 0);
   const shown = Math.max(1, end - start - cutTotal);
   const perMs = (Math.max(120, width - cuts.length * CUT_WIDTH) / shown) * zoom;
@@ -113,8 +115,8 @@ export const scaleOf = (lanes: Lane[], pauses: PagePause[], start: number, end: 
   };
 };
 
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400].map((step) => step * 1000);
-const TICK_ROOM = 76;
+const STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400].map((step) => step * 1000);
+const TICK_ROOM = 84;
 
 /** Ticks at even times in the visible part. */
 export const ticksOf = (scale: Scale, left: number, right: number): Tick[] => {
@@ -132,8 +134,8 @@ export const ticksOf = (scale: Scale, left: number, right: number): Tick[] => {
     for (let at = Math.ceil(from / step) * step; at <= segment.until; at += step) {
       const x = scale.x(at);
       if (x > right) break;
-      if (x - last >= TICK_ROOM && x + 58 <= segment.x + segment.width) {
-        ticks.push({ x, at, isMinute: step >= 60_000 });
+      if (x - last >= TICK_ROOM && x + (step < 1000 ? 74 : 58) <= segment.x + segment.width) {
+        ticks.push({ x, at, unit: step >= 60_000 ? 'minute' : step >= 1000 ? 'second' : 'millisecond' });
         last = x;
       }
     }

@@ -22,8 +22,8 @@ const table = {
   lost: ['connection lost, trying again', '接続が切れました。再接続しています'],
   loading: ['Loading…', '読み込み中…'],
   unauthorized: [
-    'The session has ended. Open the link with the token from the terminal again.',
-    'セッションが終了しました。ターミナルに表示されたトークン付きリンクをもう一度開いてください。',
+    'The session has ended, because `saihai serve` was started again or the cookie was deleted. Open the newest link that it printed, or start it again for a new one.',
+    'セッションが終了しました。`saihai serve` が再起動されたか、Cookie が削除されています。ターミナルに最後に表示されたリンクを開くか、`saihai serve` を起動し直してください。',
   ],
   unreachable: ['Cannot reach the server. Is `saihai serve` still running?', 'サーバーに接続できません。`saihai serve` は動作していますか。'],
   not_found: ['This page does not exist.', 'このページは存在しません。'],

@@ -117,11 +117,11 @@ test('an empty project shows how to start', () =>
     await page.waitForSelector('.empty');
   }));
 
-test('an ended session asks for the link with the token', () =>
+test('an ended session asks for the newest link', () =>
   withPage({ isUnauthorized: true }, async ({ page, server }) => {
     await page.goto(server.url);
     await page.waitForSelector('.error');
-    assert.match(await page.textContent('.error'), /link with the token/);
+    assert.match(await page.textContent('.error'), /Open the newest link/);
   }));
 
 test('a broken stream is reopened quietly', () =>
