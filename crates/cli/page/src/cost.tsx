@@ -77,7 +77,7 @@ export const CostView = ({ run, entries, theme }: ViewProps): JSX.Element => {
 
   return (
     <div class="cost-view">
-      <section>
+      {!hasCost && spent.every(({ attempt }) => tokenTotal(attempt.tokens) === 0) ? <Empty>{w('no_use')}</Empty> : <section>
         <h3>{w('cost_over_time')}</h3>
         <ul class="legend">
           {hasCost && <li><span class="swatch swatch-cost" />{w('cost')}</li>}
@@ -86,7 +86,7 @@ export const CostView = ({ run, entries, theme }: ViewProps): JSX.Element => {
           {unpriced.length > 0 && <li><span class="swatch swatch-unknown" />{w('unknown_cost')}</li>}
         </ul>
         <Plot label={w('cost_over_time')} height={240} data={data} options={options} version={`${theme} ${unpriced.length} ${limit} ${hasCost}`} />
-      </section>
+      </section>}
       <Breakdown spent={spent} />
     </div>
   );

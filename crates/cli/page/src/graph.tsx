@@ -72,7 +72,7 @@ const trace = (svg: SVGSVGElement, path: Path, fresh: string | null, times: Map<
   for (const box of svg.querySelectorAll('[data-stage]')) {
     const stage = box.getAttribute('data-stage') ?? '';
     const visits = path.visits.get(stage) ?? 0;
-    mark(box, visits > 0 || stage === path.end, stage === path.current, false);
+    mark(box, visits > 0, stage === path.current, false);
     const rect = box.querySelector('.box');
     if (visits > 0 && rect instanceof SVGGraphicsElement) addCount(box, rect, visits, times.get(stage));
   }
@@ -80,6 +80,25 @@ const trace = (svg: SVGSVGElement, path: Path, fresh: string | null, times: Map<
     const name = `${edge.getAttribute('data-from') ?? ''}\n${edge.getAttribute('data-to') ?? ''}`;
     mark(edge, path.edges.has(name), false, fresh === name);
   }
+  const end = path.end === null ? null : endBox(svg, path.end, fresh);
+  if (end) mark(end, true, false, false);
+};
+
+/** Finds the box of an end. A drawing can have several; the arrow of the last exit points at the right one. */
+const endBox = (svg: SVGSVGElement, end: string, last: string | null): Element | null => {
+  const boxes = [...svg.querySelectorAll('[data-stage]')].filter((box) => box.getAttribute('data-stage') === end);
+  const edge = [...svg.querySelectorAll('[data-from]')].find(
+    (entry) => `${entry.getAttribute('data-from') ?? ''}\n${entry.getAttribute('data-to') ?? ''}` === last);
+  const way = edge?.querySelector('path.way');
+  if (boxes.length < 2 || !(way instanceof SVGPathElement)) return boxes[0] ?? null;
+  const tip = way.getPointAtLength(way.getTotalLength());
+  const distance = (box: Element): number => {
+    const rect = box.querySelector('.box');
+    const number = (name: string): number => Number(rect?.getAttribute(name) ?? NaN);
+    const [x, y, right, bottom] = [number('x'), number('y'), number('x') + number('width'), number('y') + number('height')];
+    return Math.hypot(Math.max(x - tip.x, 0, tip.x - right), Math.max(y - tip.y, 0, tip.y - bottom));
+  };
+  return boxes.sort((a, b) => distance(a) - distance(b))[0] ?? null;
 };
 
 const addCount = (box: Element, rect: SVGGraphicsElement, visits: number, time: number | undefined): void => {

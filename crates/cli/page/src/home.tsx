@@ -106,7 +106,9 @@ const RunTable = ({ rows, home, active, picked, onPick }: TableProps): JSX.Eleme
   const sums = useMemo(() => heightSums(items.map((item) => ('row' in item ? (isNarrow ? 92 : 50) : 34))), [items, isNarrow]);
   const body = useRef<HTMLTableSectionElement>(null);
   const seen = useWindowed(sums, body, null);
-  const columns = hasProjects ? 9 : 8;
+  // Two columns are hidden on a narrower screen; a wider row would keep their place.
+  const isShort = useMedia('(max-width: 1000px)');
+  const columns = (hasProjects ? 9 : 8) - (isShort ? 2 : 0);
 
   // Scroll to the row that the keyboard chose.
   useEffect(() => {
@@ -173,7 +175,7 @@ const Row = ({ row, index, isActive, isPicked, onPick, project }: RowProps): JSX
         {row.waits_for && row.state !== 'waiting' && <span class="second" title={visible(row.waits_for)}>{w('waits_for', visible(row.waits_for))}</span>}
       </td>
       <td role="cell" class="task">
-        <a href={runHash(row.id)} class="name" title={visible(row.task)}><Text>{isBroken ? row.id : row.task || row.id}</Text></a>
+        <a href={runHash(row.id)} class="name" title={visible(row.task)}><Text>{isBroken ? row.id : row.task || row.definition || row.id}</Text></a>
         <span class="second" title={visible(row.words)}>
           {isBroken ? <Text>{row.words}</Text> : (
             <>

@@ -109,6 +109,8 @@ export const Cost = ({ row }: { row: PageRow }): JSX.Element => {
 export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow | undefined }): JSX.Element => {
   const share = use.limit > 0 ? Math.min(1, use.used / use.limit) : 1;
   const isPartial = row !== undefined && use.kind === 'usd' && row.unpriced.length > 0;
+  // A sum of dollars is written like any other cost on the page.
+  const words = use.kind === 'usd' ? w('used_of', money(use.used, isPartial), money(use.limit, false)) : visible(use.words);
   const level = share >= 1 ? 'is-spent' : share >= 0.8 ? 'is-near' : '';
   return (
     <span class="budget" title={visible(use.words)}>
@@ -118,7 +120,7 @@ export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow | undefi
       <span class="words">
         {row && use.kind !== 'usd' && <Cost row={row} />}
         <span class={row && use.kind !== 'usd' ? 'soft' : ''} title={isPartial ? w('cost_lacks', visible(row.unpriced.join(', '))) : undefined}>
-          {isPartial ? visible(use.words).replace(/ of |$/, ' + ?$&') : visible(use.words)}
+          {words}
         </span>
       </span>
     </span>

@@ -13,11 +13,12 @@ export const RunHeader = ({ live, run, children }: { live: Live; run: RunPage; c
   const { row } = run;
   const isSaved = live.source.saved !== null;
   const first = (row.task || run.task.split('\n', 1)[0]) ?? '';
-  const hasMore = run.task.trim() !== first.trim() && run.task.trim() !== '';
+  const isLong = first.length > 110;
+  const hasMore = run.task.trim() !== '' && (isLong || run.task.trim() !== first.trim());
   return (
     <header class={`run-header is-${row.state}`}>
       <div class="title">
-        <h1><Text>{first || row.id}</Text></h1>
+        <h1 title={isLong ? visible(first) : undefined}><Text>{first || row.definition || row.id}</Text></h1>
         {children}
       </div>
       <p class="facts soft">

@@ -40,7 +40,7 @@ const table = {
   s_running: ['running', '実行中'],
   s_interrupted: ['interrupted', '中断'],
   s_answered: ['answered', '回答済み'],
-  s_parked: ['parked', '保留'],
+  s_parked: ['parked', '一時停止'],
   s_completed: ['completed', '完了'],
   s_failed: ['failed', '失敗'],
   s_declined: ['declined', '却下'],
@@ -93,6 +93,7 @@ const table = {
   cost: ['Cost', 'コスト'],
   budget: ['Budget', '予算'],
   iterations: ['Iterations', '反復'],
+  used_of: ['{0} of {1}', '{0} / {1}'],
   no_budget: ['no budget set', '予算の設定なし'],
   cost_lacks: ['without the turns of {0}, whose cost is unknown', '{0} のコストは不明のため含まない'],
   cost_unknown: ['The provider did not report a cost.', 'プロバイダーがコストを報告していません。'],
@@ -226,6 +227,7 @@ const table = {
   tokens_by_kind: ['Tokens by kind', '種類別トークン'],
   unknown_cost: ['unknown cost', 'コスト不明'],
   budget_line: ['budget', '予算'],
+  no_use: ['No provider reported tokens or a cost.', 'トークンもコストも報告されていません。'],
   no_attempts: ['No finished turn yet.', '終了したターンはまだありません。'],
   total: ['Total', '合計'],
   // Why
@@ -264,7 +266,7 @@ const table = {
   fork_at: ['Last event to copy', '最後にコピーするイベント'],
   fork_words: [
     'The new run starts parked. Empty: the entry of the last stage.',
-    '新しい実行は保留状態で始まります。空欄の場合は最後のステージの入口からです。',
+    '新しい実行は一時停止の状態で始まります。空欄の場合は最後のステージの入口からです。',
   ],
   fork_call: ['Selected call: {0}', '選択中の呼び出し: {0}'],
   fork_before: ['Before this call: ask it again (event {0})', 'この呼び出しの前: もう一度尋ねる(イベント {0})'],

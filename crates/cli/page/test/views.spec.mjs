@@ -51,6 +51,20 @@ test('no view scrolls sideways at 360 px', async () => {
   await close();
 });
 
+test('the list fills its width', async () => {
+  for (const width of [1280, 960, 800]) {
+    const { page, close } = await open(browser, { width, height: 740 });
+    await page.goto(`${server.url}#/`);
+    await page.waitForSelector('.runs .run');
+    const [task, last, table] = await page.evaluate(() => {
+      const row = document.querySelector('.runs .run');
+      return [row.querySelector('.task').clientWidth, row.lastElementChild.getBoundingClientRect().right, document.querySelector('.runs').getBoundingClientRect().right];
+    });
+    assert.ok(task > 120 && Math.abs(last - table) < 2, `${width}: ${task} ${last} ${table}`);
+    await close();
+  }
+});
+
 test('Japanese is complete and chosen by the browser', async () => {
   const { page, complaints, close } = await open(browser, { locale: 'ja-JP' });
   await page.goto(`${server.url}#/`);
