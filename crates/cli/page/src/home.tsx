@@ -106,9 +106,9 @@ const RunTable = ({ rows, home, active, picked, onPick }: TableProps): JSX.Eleme
   const sums = useMemo(() => heightSums(items.map((item) => ('row' in item ? (isNarrow ? 92 : 50) : 34))), [items, isNarrow]);
   const body = useRef<HTMLTableSectionElement>(null);
   const seen = useWindowed(sums, body, null);
-  // Two columns are hidden on a narrower screen; a wider row would keep their place.
+  // Some columns are hidden on a narrower screen; a wider row would keep their place.
   const isShort = useMedia('(max-width: 1000px)');
-  const columns = (hasProjects ? 9 : 8) - (isShort ? 2 : 0);
+  const columns = isShort ? 6 : hasProjects ? 9 : 8;
 
   // Scroll to the row that the keyboard chose.
   useEffect(() => {
