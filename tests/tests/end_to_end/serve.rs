@@ -125,7 +125,8 @@ fn a_killed_owner_is_shown_as_interrupted() {
     let is_interrupted = |row: &Value| row["state"] == "interrupted";
     events.wait_for("interrupted", |event| {
         event["kind"] == "run" && is_interrupted(&event["page"]["row"])
-            || event["kind"] == "rows" && event["rows"].as_array().is_some_and(|rows| rows.iter().any(is_interrupted))
+            || event["kind"] == "rows"
+                && event["rows"].as_array().is_some_and(|rows| rows.iter().any(is_interrupted))
     });
     assert!(killed.elapsed() < Duration::from_secs(2), "it took {:?}", killed.elapsed());
 }
@@ -329,7 +330,10 @@ fn texts_are_searched_and_figures_are_collected() {
     let page = serve(&project);
     let found = page.get("/api/search?q=COLOUR%3F");
     let hit = &found["hits"][0];
-    assert_eq!((&hit["hit"], &hit["stage"], &hit["part"]), (&json!("colour?"), &json!("ask"), &json!("reply")));
+    assert_eq!(
+        (&hit["hit"], &hit["stage"], &hit["part"]),
+        (&json!("colour?"), &json!("ask"), &json!("reply"))
+    );
     assert_eq!(page.get("/api/search?q=")["hits"], json!([]));
     assert_eq!(page.get("/api/search?q=nowhere-at-all")["hits"], json!([]));
     // A collector of metrics has no cookie, and gets no texts.

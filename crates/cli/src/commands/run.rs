@@ -113,7 +113,9 @@ impl RunCommand {
         // A rehearsal that the user did not ask for is not a success.
         let completed = if is_unasked { ExitStatus::Unavailable } else { ExitStatus::Done };
         if is_unasked {
-            streams.warning("no provider is configured, so this run is only rehearsed; pass `--provider claude`");
+            streams.warning(
+                "no provider is configured, so this run is only rehearsed; pass `--provider claude`",
+            );
         }
         let showing = DisplayOptions { completed, ..showing };
         let mut found = unready(&prepared.workflow, &settings);

@@ -14,7 +14,7 @@ use super::prune_runs::{RemoveRunsCommand, RunPruning, parse_age};
 use super::show_stage::{StagePartFlags, StageTarget, show_stage};
 use crate::commands::flags::RunAndStage;
 use crate::driving::{Conclusion, ResultObject, is_late, show_result, state_style};
-use crate::error::CommandError;
+use crate::error::{CommandError, write_file};
 use crate::page::{SavedPageOptions, saved_page};
 use crate::project::Project;
 use crate::quantities;
@@ -294,10 +294,8 @@ fn save_page(
         return Err(error.hint("leave the stage out"));
     }
     let page = saved_page(&LoadedRun::read(directory)?, project, options)?;
-    let shown = path.display();
-    std::fs::write(path, page)
-        .map_err(|error| CommandError::unavailable(format!("cannot write `{shown}`: {error}")))?;
-    streams.note(&format!("wrote run `{}` to `{shown}`", directory.id()));
+    write_file(path, page)?;
+    streams.note(&format!("wrote run `{}` to `{}`", directory.id(), path.display()));
     Ok(ExitStatus::Done)
 }
 

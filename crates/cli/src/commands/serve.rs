@@ -62,10 +62,9 @@ impl ServeCommand {
             let refused = project.insist_on_person("only a person can answer runs in the page");
             refused.map_err(|error| error.hint("`--read-only` is allowed here"))?;
         }
-        let options =
-            PageOptions { projects, host: self.host, port: self.port, read_only: self.read_only };
+        let options = PageOptions { projects, host: self.host, port: self.port, read_only: self.read_only };
         if !self.host.is_loopback() {
-            streams.warning("the page is not encrypted: whoever listens on the network can read it");
+            streams.warning("the page is not encrypted: everybody who listens on the network can read it");
         }
         block_on(serve(options, |link| {
             if self.json {

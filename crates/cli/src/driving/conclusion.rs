@@ -364,7 +364,8 @@ pub(crate) fn resume_flags(state: &RunState, most: u32, spending: Option<&RunSpe
         RunState::Ended { .. } => return None,
         RunState::Parked { hold: Hold::Limit(LimitReason::Timeout), .. } => "--run-timeout TIME".to_owned(),
         RunState::Parked {
-            hold: Hold::Limit(LimitReason::MaxIterations | LimitReason::EmergencyStop), ..
+            hold: Hold::Limit(LimitReason::MaxIterations | LimitReason::EmergencyStop),
+            ..
         } => format!("--max-iterations {}", most.saturating_mul(2).min(100_000)),
         RunState::Parked { hold: Hold::Budget, .. } => {
             let budget = spending.and_then(raised_budget);

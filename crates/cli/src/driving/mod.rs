@@ -20,7 +20,9 @@ use crate::error::CommandError;
 use crate::quantities::count;
 use crate::terminal::Streams;
 
-pub(crate) use conclusion::{Conclusion, LATE, ResultObject, is_late, resume_flags, show_result, state_style, state_words};
+pub(crate) use conclusion::{
+    Conclusion, LATE, ResultObject, is_late, resume_flags, show_result, state_style, state_words,
+};
 use file_changes::{FileChanges, FilesBefore};
 pub(crate) use input::{Keyboard, Signals, StartupSignals, TypedLine, parse_answer};
 use notification::notify_end;

@@ -92,7 +92,9 @@ impl TopView<'_> {
             }
             TopDialog::Resume { run, input } => {
                 let mut text = wrap(run);
-                text.extend(wrap("Continue this run in a process of its own, with these flags of `saihai resume`."));
+                text.extend(wrap(
+                    "Continue this run in a process of its own, with these flags of `saihai resume`.",
+                ));
                 self.draw_question("Resume", text, input, area, buffer);
             }
             TopDialog::Tell { run, input } => {

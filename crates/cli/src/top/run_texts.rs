@@ -76,7 +76,9 @@ pub(super) fn pane_texts(
             let visit = run.view.visits.get(*index);
             (
                 visit,
-                visit.map(|visit| visit_calls(run, visit).map(|(_, call)| call).collect()).unwrap_or_default(),
+                visit
+                    .map(|visit| visit_calls(run, visit).map(|(_, call)| call).collect())
+                    .unwrap_or_default(),
             )
         }
         NodeKey::Call(id) => {

@@ -153,8 +153,7 @@ impl FollowedRow for RunRow {
             RunState::Running { .. } => view.driven_until(run.now),
             _ => view.driven,
         };
-        let spending =
-            run.workflow.filter(|_| !state.is_over()).and_then(|workflow| view.spending(workflow));
+        let spending = run.workflow.filter(|_| !state.is_over()).and_then(|workflow| view.spending(workflow));
         let task = view.start.task.inline().unwrap_or_default();
         let line = |text: &str| visible_line(text).into_owned();
         Self {
