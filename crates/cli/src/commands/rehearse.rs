@@ -148,6 +148,7 @@ impl RehearseCommand {
             auto: false,
             keeping: RunKeeping::Temporary,
             completed: ExitStatus::Done,
+            otel: false,
         };
         block_on(async {
             let driver = Driver::start(&runs, beginning, connections, Clock::system())?;

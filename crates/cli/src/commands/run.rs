@@ -85,6 +85,7 @@ impl RunCommand {
             auto: self.flags.presence.auto,
             keeping: RunKeeping::Kept,
             completed: ExitStatus::Done,
+            otel: settings.otel || self.flags.otel,
         };
         // A recorded script stores its mode, so a replay uses the same one.
         let typed = self.flags.script.as_deref().map(|file| project.places.current.join(file));

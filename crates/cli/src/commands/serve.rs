@@ -103,7 +103,7 @@ fn open(link: &str) -> bool {
     command.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         Ok(mut child) => {
-            // Somebody has to collect its exit status.
+            // Its exit status has to be collected.
             std::thread::spawn(move || child.wait().is_ok());
             true
         }

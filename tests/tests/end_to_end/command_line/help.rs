@@ -141,6 +141,8 @@ fn the_command_that_runs_explains_itself() {
           --strict            Treat warnings about the definition as errors
           --trust-project     Trust this project's settings to run programs and contact hosts, for this
                               call only
+          --otel              Send the run to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT
+                              while it runs
           --json              Print every event and the result as JSON, one object per line
       -h, --help              Print help
       -V, --version           Print version
@@ -528,6 +530,8 @@ fn commands_that_go_on_explain_themselves() {
 
     Options:
           --now      Ask the provider now, even if it said to wait
+          --otel     Send the run to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT while it
+                     runs
           --json     Print every event and the result as JSON, one object per line
       -h, --help     Print help
       -V, --version  Print version
