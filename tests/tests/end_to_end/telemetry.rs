@@ -346,5 +346,8 @@ fn a_bad_collector_is_a_warning_at_the_end() {
     }
     let project = project(GATE, GATE_REPLIES);
     let nowhere = project.saihai([&TOLD[..], &["--otel"]].concat()).run().exits(6);
-    assert!(nowhere.stderr.contains("warning: no telemetry: OTEL_EXPORTER_OTLP_ENDPOINT names no"), "{nowhere}");
+    assert!(
+        nowhere.stderr.contains("warning: no telemetry: OTEL_EXPORTER_OTLP_ENDPOINT names no"),
+        "{nowhere}"
+    );
 }

@@ -43,12 +43,7 @@ impl LiveTelemetry {
             .map_err(|error| CommandError::usage(format!("cannot export to `{}`: {error}", target.url)))?;
         let (stop, stopped) = channel();
         let thread = thread::Builder::new().name("telemetry".to_owned());
-        let sender = SpanSender {
-            run: FollowedRun::new(directory),
-            client,
-            resource,
-            sent: BTreeSet::new(),
-        };
+        let sender = SpanSender { run: FollowedRun::new(directory), client, resource, sent: BTreeSet::new() };
         let thread = thread.spawn(move || sender.follow(&stopped)).map_err(|error| {
             CommandError::unavailable(format!("cannot start a thread for telemetry: {error}"))
         })?;
@@ -112,7 +107,10 @@ impl SpanSender {
             let post = async {
                 for batch in batches {
                     let body = serde_json::to_vec(&batch).unwrap_or_default();
-                    self.client.post(body).await.map_err(|error| CommandError::unavailable(error.to_string()))?;
+                    self.client
+                        .post(body)
+                        .await
+                        .map_err(|error| CommandError::unavailable(error.to_string()))?;
                 }
                 Ok(())
             };

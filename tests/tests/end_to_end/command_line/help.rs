@@ -137,6 +137,7 @@ fn the_command_that_runs_explains_itself() {
           --issue <N>         Work on this issue: its title, text and labels are the task
           --worktree          Work in a new worktree, on a new branch from the current commit
           --no-worktree       Work in this directory, overriding the issue and the definition
+          --tui               Show the run on the screen of `saihai top`; gates are answered there
           --set <NAME=VALUE>  Set a parameter of the definition; the parameter's own flag does the same
           --strict            Treat warnings about the definition as errors
           --trust-project     Trust this project's settings to run programs and contact hosts, for this
