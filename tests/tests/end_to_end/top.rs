@@ -163,7 +163,7 @@ fn a_run_is_opened_and_followed() {
     see(&mut terminal, "I plan the first part.");
     terminal.press("2");
     see(&mut terminal, "The task.");
-    terminal.press("4");
+    terminal.press("5");
     see(&mut terminal, "plan → plan: \"again\"");
     terminal.press("1/FIRST\r");
     see(&mut terminal, "match 1 of 1");
@@ -245,7 +245,7 @@ fn hostile_text_does_not_steer_the_terminal() {
     see(&mut terminal, "fix \\x1b]0;owned\\x07");
     terminal.press("\r");
     see(&mut terminal, "\\x1b]0;owned\\x07 \\x1b[2J \\u{202e}gnp.exe");
-    terminal.press("234");
+    terminal.press("2345");
     see(&mut terminal, "[Why]");
     terminal.press("q");
     let (code, text) = terminal.finish();
@@ -330,7 +330,7 @@ fn a_run_on_the_screen_is_parked_on_request() {
     let (code, text) = terminal.finish();
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("saihai resume last"), "{text}");
-    assert_eq!(project.saihai(["runs", "--json"]).run().json()[0]["reason"], "interrupted");
+    assert_eq!(project.saihai(["runs", "--json"]).run().json()[0]["reason"], "interrupt");
 }
 
 #[test]

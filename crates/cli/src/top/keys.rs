@@ -5,8 +5,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::boxes::{help_height, help_lines};
 use super::layout::text_width;
 use super::model::{
-    ConfirmedAction, OpenedRun, PaneFocus, PaneTab, RowKind, RowRank, RunRow, TextSearch, TopDialog,
-    TopModel, TopNotice, TopRequest, WatchedNode,
+    ConfirmedAction, OpenedRun, PaneFocus, PaneTab, RowKind, RowRank, TextSearch, TopDialog, TopModel,
+    TopNotice, TopRequest, WatchedNode,
 };
 use super::text_input::TextInput;
 use crate::driving::parse_answer;
@@ -68,8 +68,12 @@ impl TopModel {
 
     /// Leaves, or asks first if the run of this screen still works.
     fn leave(&mut self) -> Vec<TopRequest> {
-        let works = |row: &RunRow| Some(&row.id) == self.driven.as_ref() && row.rank == RowRank::Running;
-        if self.rows.iter().any(works) && !matches!(self.dialog, Some(TopDialog::Leave)) {
+        // Before its first row is read, the run has just been started.
+        let works = self.driven.as_ref().is_some_and(|driven| {
+            let row = self.rows.iter().find(|row| row.id == *driven);
+            row.is_none_or(|row| row.rank == RowRank::Running)
+        });
+        if works && !matches!(self.dialog, Some(TopDialog::Leave)) {
             self.dialog = Some(TopDialog::Leave);
             return Vec::new();
         }
@@ -126,7 +130,9 @@ impl TopModel {
             }
             KeyCode::Enter => opened.focus = PaneFocus::Text,
             KeyCode::Right | KeyCode::Char('l') => opened.show_tab(opened.tab.moved(1), width),
-            KeyCode::Left | KeyCode::Char('h') => opened.show_tab(opened.tab.moved(PaneTab::ALL.len() - 1), width),
+            KeyCode::Left | KeyCode::Char('h') => {
+                opened.show_tab(opened.tab.moved(PaneTab::ALL.len() - 1), width)
+            }
             KeyCode::Char(number @ '1'..='5') => {
                 let index = usize::from(number as u8 - b'1');
                 opened.show_tab(PaneTab::ALL[index], width);
