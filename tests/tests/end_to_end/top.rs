@@ -372,3 +372,22 @@ fn a_run_is_saved_as_a_page_from_the_screen() {
     let run = &project.begun()[0];
     assert!(project.read(&format!("{run}.html")).starts_with("<!doctype html>"));
 }
+
+// V-16: a bug of ours leaves the terminal as it was
+#[test]
+fn a_panic_restores_the_terminal() {
+    let project = at_the_gate();
+    let call = project.saihai(["top"]).without_env("NO_COLOR").env("TERM", "xterm-256color");
+    let mut terminal = Terminal::start(call.fault(&Fault::panic("journal.ndjson")));
+    see(&mut terminal, "> waiting");
+    terminal.press("a");
+    see(&mut terminal, "your answer in one line");
+    terminal.press("Blue.\r");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(70), "{text:?}");
+    let screen = FullScreen::after(&text, 80, 24);
+    assert!(!screen.is_alternate && screen.has_cursor && !screen.pastes_in_brackets, "{text:?}");
+    // The message is on the usual screen, and nothing is drawn over it.
+    let (_, after) = text.split_once("\u{1b}[?1049l").expect("the usual screen");
+    assert!(after.contains("this is a bug in Saihai") && !after.contains("\u{1b}[?1049"), "{after:?}");
+}
