@@ -404,3 +404,18 @@ fn a_very_long_reply_is_cut_for_the_page() {
     assert_eq!(texts["is_cut"], true);
     assert!(texts["reply"].as_str().expect("a reply").len() <= 1_000_000);
 }
+
+// V-18: the line-based way to follow a run
+#[test]
+fn show_prints_again_when_the_run_changes() {
+    let replies = "  - {for: plan, visit: 1, delay: 2, text: '[STEP:1]'}\n  - {for: plan, delay: 1, text: '[STEP:0]'}\n";
+    let project = project(LOOP, replies);
+    let live = started(&project);
+    let watched = project.saihai(["show", "last", "--watch", "--json"]).run().exits(0).json();
+    live.finish().exits(0);
+    let outcomes: Vec<&Value> = watched.iter().map(|shown| &shown["result"]["outcome"]).collect();
+    assert!(outcomes.len() >= 2, "{outcomes:?}");
+    assert_eq!((outcomes[0], outcomes[outcomes.len() - 1]), (&json!("running"), &json!("completed")));
+    let over = project.saihai(["show", "last", "--watch"]).run().exits(0);
+    assert_eq!(over.stdout, project.saihai(["show", "last"]).run().exits(0).stdout);
+}

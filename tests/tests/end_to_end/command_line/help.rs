@@ -427,6 +427,7 @@ fn commands_that_tell_of_a_run_explain_themselves() {
       [STAGE[/TURN]]  Stage, and one of its turns
 
     Options:
+          --watch    Print again whenever the run has changed, until it ends or stops
           --json     Print JSON, one object per line
       -h, --help     Print help
       -V, --version  Print version
@@ -455,6 +456,7 @@ fn commands_that_tell_of_a_run_explain_themselves() {
 
     Examples:
       saihai show
+      saihai show --watch
       saihai show last --html run.html
       saihai show review/tests --reply
       saihai show 20260206-0856 implement --visit 2 --prompt
