@@ -49,9 +49,11 @@ impl PageClient {
     #[track_caller]
     pub fn start_without_opening(serve: Invocation) -> Self {
         let mut live = serve.start();
-        let line = live.wait_for("\"serving\"");
-        let line = line.lines().find(|line| line.contains("\"serving\"")).expect("the link");
-        Self { live: Some(live), ..Self::at(line) }
+        let printed = live.wait_for("\"serving\"");
+        let line = printed.lines().find(|line| line.contains("\"serving\"")).expect("the link");
+        let mut client = Self::at(line);
+        client.live = Some(live);
+        client
     }
 
     /// Opens the link of a server that was started elsewhere. `line` is what `serve --json` printed.

@@ -115,6 +115,10 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).expect("a terminal takes keys");
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal to our own child");
     }

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use xtask::source;
 
-use crate::{cargo, source, tool};
+use crate::{cargo, tool};
 
 /// Files that the program embeds.
 const BUILT: [&str; 3] = ["app.js", "app.css", "index.html"];

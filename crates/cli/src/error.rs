@@ -1,6 +1,7 @@
 //! Errors of commands, with exit codes and hints.
 
 use std::io;
+use std::path::Path;
 
 use saihai::StoreError;
 use saihai_connect::Unavailable;
@@ -68,6 +69,20 @@ impl CommandError {
             }
         }
     }
+}
+
+/// Writes a file that the user named.
+pub(crate) fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CommandError> {
+    std::fs::write(path, content).map_err(|error| {
+        let unwritten = CommandError::unavailable(format!("cannot write `{}`: {error}", path.display()));
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists());
+        match directory {
+            Some(directory) => {
+                unwritten.hint(format!("create the directory `{}` first", directory.display()))
+            }
+            None => unwritten,
+        }
+    })
 }
 
 /// Handles failed writes to stdout. Other I/O errors are converted at their origin, which knows the path.

@@ -257,6 +257,7 @@ mod time_tests {
         assert_eq!(rfc3339(Moment(u64::MAX)), "9999-12-30T22:00:00.999Z");
     }
 
+    // U-13
     #[test]
     fn people_get_their_own_time_and_the_date_only_when_it_differs() {
         let tokyo = TimeZone::fixed(jiff::tz::offset(9));

@@ -46,6 +46,8 @@ pub struct Settings {
     pub checks: CheckCommands,
     /// Program that hears of gates and ends of runs, with its arguments.
     pub notify: Vec<String>,
+    /// Send runs to an OpenTelemetry collector while they run.
+    pub otel: bool,
     pub limits: LimitSettings,
     pub budget: Budget,
     /// Longest wait that Saihai performs without being asked to.
@@ -124,6 +126,7 @@ impl Default for Settings {
             judge_fallback: true,
             checks: CheckCommands::default(),
             notify: Vec::new(),
+            otel: false,
             limits: LimitSettings::default(),
             budget: Budget::default(),
             short_wait: Retry::SHORT_WAIT,

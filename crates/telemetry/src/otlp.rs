@@ -95,6 +95,9 @@ pub struct OtlpSpan {
     pub links: Vec<OtlpLink>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<OtlpStatus>,
+    /// True if it had no end yet when it was exported.
+    #[serde(skip)]
+    pub is_unfinished: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

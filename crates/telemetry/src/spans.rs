@@ -102,6 +102,7 @@ impl<'a, E> SpanProjection<'a, E> {
             events: Vec::new(),
             links: Vec::new(),
             status: draft.status,
+            is_unfinished: draft.end.is_none(),
         });
         span_id
     }

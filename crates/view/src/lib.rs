@@ -19,8 +19,8 @@ mod tests;
 pub use bus_events::{BusEvent, BusEvents, EventFate, EventSource};
 pub use results::{ActionResult, IterationView, OpenGateView, ReportVersion, RunSpending, asked_of};
 pub use run_view::{
-    AttemptResult, AttemptView, CallView, ExitView, PauseView, PerformedView, PersonNoteView, RoundView, RunState,
-    RunView, VisitView,
+    AttemptResult, AttemptView, CallView, ExitView, PauseView, PerformedView, PersonNoteView, RoundView,
+    RunState, RunView, VisitView,
 };
 pub use transitions::{DecisiveTurn, Evidence, Transition};
 pub use visible::{defused, is_hidden, visible_line, visible_text};

@@ -37,6 +37,7 @@ fn no_page_holds_two_versions_of_itself() {
     }
 }
 
+// U-25
 #[test]
 fn every_tested_example_of_the_manual_is_true() {
     let mut commands = 0;

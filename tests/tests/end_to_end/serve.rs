@@ -125,7 +125,8 @@ fn a_killed_owner_is_shown_as_interrupted() {
     let is_interrupted = |row: &Value| row["state"] == "interrupted";
     events.wait_for("interrupted", |event| {
         event["kind"] == "run" && is_interrupted(&event["page"]["row"])
-            || event["kind"] == "rows" && event["rows"].as_array().is_some_and(|rows| rows.iter().any(is_interrupted))
+            || event["kind"] == "rows"
+                && event["rows"].as_array().is_some_and(|rows| rows.iter().any(is_interrupted))
     });
     assert!(killed.elapsed() < Duration::from_secs(2), "it took {:?}", killed.elapsed());
 }
@@ -329,7 +330,10 @@ fn texts_are_searched_and_figures_are_collected() {
     let page = serve(&project);
     let found = page.get("/api/search?q=COLOUR%3F");
     let hit = &found["hits"][0];
-    assert_eq!((&hit["hit"], &hit["stage"], &hit["part"]), (&json!("colour?"), &json!("ask"), &json!("reply")));
+    assert_eq!(
+        (&hit["hit"], &hit["stage"], &hit["part"]),
+        (&json!("colour?"), &json!("ask"), &json!("reply"))
+    );
     assert_eq!(page.get("/api/search?q=")["hits"], json!([]));
     assert_eq!(page.get("/api/search?q=nowhere-at-all")["hits"], json!([]));
     // A collector of metrics has no cookie, and gets no texts.
@@ -399,4 +403,19 @@ fn a_very_long_reply_is_cut_for_the_page() {
     let texts = page.get(&format!("/api/runs/{run}/calls/plan.1.1.1"));
     assert_eq!(texts["is_cut"], true);
     assert!(texts["reply"].as_str().expect("a reply").len() <= 1_000_000);
+}
+
+// V-18: the line-based way to follow a run
+#[test]
+fn show_prints_again_when_the_run_changes() {
+    let replies = "  - {for: plan, visit: 1, delay: 2, text: '[STEP:1]'}\n  - {for: plan, delay: 1, text: '[STEP:0]'}\n";
+    let project = project(LOOP, replies);
+    let live = started(&project);
+    let watched = project.saihai(["show", "last", "--watch", "--json"]).run().exits(0).json();
+    live.finish().exits(0);
+    let outcomes: Vec<&Value> = watched.iter().map(|shown| &shown["result"]["outcome"]).collect();
+    assert!(outcomes.len() >= 2, "{outcomes:?}");
+    assert_eq!((outcomes[0], outcomes[outcomes.len() - 1]), (&json!("running"), &json!("completed")));
+    let over = project.saihai(["show", "last", "--watch"]).run().exits(0);
+    assert_eq!(over.stdout, project.saihai(["show", "last"]).run().exits(0).stdout);
 }

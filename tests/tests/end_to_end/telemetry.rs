@@ -277,3 +277,77 @@ movements:
     assert_eq!(given, contexts);
     assert!(calls.iter().all(|call| call.variable(secret.0).is_none()));
 }
+
+/// Returns the names of all spans that a collector got, in order.
+fn received(collector: &Collector) -> Vec<String> {
+    let bodies = collector.bodies(TRACES);
+    let all: Vec<Value> = bodies.iter().flat_map(spans).collect();
+    names(&all).into_iter().map(str::to_owned).collect()
+}
+
+fn live(project: &Project, arguments: &[&str], collector: &Collector) -> saihai_tests::Invocation {
+    project.saihai(arguments.iter().copied()).env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url())
+}
+
+const TOLD: [&str; 5] = ["run", "it", "The task.", "--script", "script.yaml"];
+
+// V-30: each span is sent once, when it has ended, and a resumed run continues the trace
+#[test]
+fn a_run_is_sent_while_it_runs_and_after_it_is_resumed() {
+    let project = project(GATE, GATE_REPLIES);
+    let collector = Collector::start(|_, _| CollectorReply::Accept);
+    live(&project, &[&TOLD[..], &["--otel"]].concat(), &collector).run().exits(6);
+    assert_eq!(received(&collector), ["stage ask", "invoke_agent ask"]);
+    let first = spans(&collector.bodies(TRACES)[0])[0]["traceId"].clone();
+    project.write(".saihai/config.toml", "[telemetry]\notel = true\n");
+    live(&project, &["answer", "last", "Blue."], &collector).run().exits(0);
+    let bodies = collector.bodies(TRACES);
+    let last = spans(bodies.last().expect("a request"));
+    assert_eq!(last[0]["traceId"], first);
+    let names: std::collections::BTreeSet<String> = received(&collector).into_iter().collect();
+    for name in ["invoke_workflow it", "stage use", "invoke_agent use"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+}
+
+// V-30: a long turn does not keep the spans before it from the collector
+#[test]
+fn spans_arrive_before_the_run_ends() {
+    let definition = "
+name: it
+movements:
+  - name: plan
+    rules: [{condition: planned, next: build}]
+  - name: build
+    rules: [{condition: built, next: COMPLETE}]
+";
+    let replies = "  - {for: plan, text: '[STEP:0]'}\n  - {for: build, delay: 60, text: '[STEP:0]'}\n";
+    let project = project(definition, replies);
+    let collector = Collector::start(|_, _| CollectorReply::Accept);
+    let running = live(&project, &[&TOLD[..], &["--otel"]].concat(), &collector).start();
+    let begun = Instant::now();
+    while received(&collector) != ["stage plan", "invoke_agent plan"] {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", received(&collector));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(running);
+}
+
+// V-32: a failing or hanging collector never slows or stops a run
+#[test]
+fn a_bad_collector_is_a_warning_at_the_end() {
+    for reply in [CollectorReply::Refuse(500), CollectorReply::Refuse(403), CollectorReply::Hang] {
+        let project = project(GATE, GATE_REPLIES);
+        let collector = Collector::start(move |_, _| reply);
+        let begun = Instant::now();
+        let outcome = live(&project, &[&TOLD[..], &["--otel"]].concat(), &collector).run().exits(6);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{reply:?}: {:?}", begun.elapsed());
+        assert!(outcome.stderr.contains("`saihai export otel` sends the whole run"), "{reply:?}: {outcome}");
+    }
+    let project = project(GATE, GATE_REPLIES);
+    let nowhere = project.saihai([&TOLD[..], &["--otel"]].concat()).run().exits(6);
+    assert!(
+        nowhere.stderr.contains("warning: no telemetry: OTEL_EXPORTER_OTLP_ENDPOINT names no"),
+        "{nowhere}"
+    );
+}

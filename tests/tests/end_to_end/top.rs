@@ -163,7 +163,7 @@ fn a_run_is_opened_and_followed() {
     see(&mut terminal, "I plan the first part.");
     terminal.press("2");
     see(&mut terminal, "The task.");
-    terminal.press("4");
+    terminal.press("5");
     see(&mut terminal, "plan → plan: \"again\"");
     terminal.press("1/FIRST\r");
     see(&mut terminal, "match 1 of 1");
@@ -245,7 +245,7 @@ fn hostile_text_does_not_steer_the_terminal() {
     see(&mut terminal, "fix \\x1b]0;owned\\x07");
     terminal.press("\r");
     see(&mut terminal, "\\x1b]0;owned\\x07 \\x1b[2J \\u{202e}gnp.exe");
-    terminal.press("234");
+    terminal.press("2345");
     see(&mut terminal, "[Why]");
     terminal.press("q");
     let (code, text) = terminal.finish();
@@ -306,4 +306,88 @@ fn without_a_terminal_and_inside_a_turn_it_is_refused() {
     let (code, text) = Terminal::start(inside).finish();
     assert!(code == Some(2) && text.contains("`saihai top` is for a person"), "{code:?} {text}");
     assert!(!text.contains("?1049h"));
+}
+
+fn on_screen(project: &Project) -> Terminal {
+    let run = project.saihai(["run", "it", "The task.", "--script", "script.yaml", "--tui"]);
+    Terminal::start(run.without_env("NO_COLOR").env("TERM", "xterm-256color"))
+}
+
+// V-15, V-16: `run --tui` shows the run that it drives, and leaving asks what becomes of it
+#[test]
+fn a_run_on_the_screen_is_parked_on_request() {
+    let project = project(LOOP, SLOW);
+    let mut terminal = on_screen(&project);
+    see(&mut terminal, "[Transcript]");
+    see(&mut terminal, "following");
+    terminal.press("q");
+    see(&mut terminal, "p park it and leave");
+    terminal.press("x");
+    terminal.wait_for_screen("the box is closed", |screen| !screen.contains("p park it and leave"));
+    terminal.press("q");
+    see(&mut terminal, "p park it and leave");
+    terminal.press("p");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("saihai resume last"), "{text}");
+    assert_eq!(project.saihai(["runs", "--json"]).run().json()[0]["reason"], "interrupt");
+}
+
+#[test]
+fn a_run_on_the_screen_goes_on_without_it() {
+    let project = project(LOOP, "  - {for: plan, delay: 3, text: '[STEP:0]'}\n");
+    let mut terminal = on_screen(&project);
+    see(&mut terminal, "following");
+    terminal.press("qs");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("continues; `saihai top` shows it"), "{text}");
+    let begun = Instant::now();
+    while project.saihai(["runs", "--json"]).run().json()[0]["state"] != "completed" {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it did not go on");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_run_that_cannot_start_says_why_without_a_screen() {
+    let project = project(LOOP, SLOW);
+    let wrong = project.saihai(["run", "nothing", "The task.", "--tui"]);
+    let (code, text) = Terminal::start(wrong.env("TERM", "xterm-256color")).finish();
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("nothing") && !text.contains("\u{1b}[?1049h"), "{text}");
+    let piped = project.saihai(["run", "it", "The task.", "--tui"]).run().exits(2);
+    assert!(piped.stderr.contains("`--tui` needs a terminal"), "{piped}");
+}
+
+// V-16
+#[test]
+fn a_run_is_saved_as_a_page_from_the_screen() {
+    let project = at_the_gate();
+    let mut terminal = top(&project);
+    see(&mut terminal, "> waiting");
+    terminal.press("e");
+    see(&mut terminal, "wrote the run to `");
+    leave(terminal);
+    let run = &project.begun()[0];
+    assert!(project.read(&format!("{run}.html")).starts_with("<!doctype html>"));
+}
+
+// V-16: a bug of ours leaves the terminal as it was
+#[test]
+fn a_panic_restores_the_terminal() {
+    let project = at_the_gate();
+    let call = project.saihai(["top"]).without_env("NO_COLOR").env("TERM", "xterm-256color");
+    let mut terminal = Terminal::start(call.fault(&Fault::panic("journal.ndjson")));
+    see(&mut terminal, "> waiting");
+    terminal.press("a");
+    see(&mut terminal, "your answer in one line");
+    terminal.press("Blue.\r");
+    let (code, text) = terminal.finish();
+    assert_eq!(code, Some(70), "{text:?}");
+    let screen = FullScreen::after(&text, 80, 24);
+    assert!(!screen.is_alternate && screen.has_cursor && !screen.pastes_in_brackets, "{text:?}");
+    // The message is on the usual screen, and nothing is drawn over it.
+    let (_, after) = text.split_once("\u{1b}[?1049l").expect("the usual screen");
+    assert!(after.contains("this is a bug in Saihai") && !after.contains("\u{1b}[?1049"), "{after:?}");
 }

@@ -26,7 +26,7 @@ export type PageRow = { id: string, project: number, state: PageState,
  */
 words: string, 
 /**
- * What the run waits for, if anything: `you`, `resume`, `claude until 14:05`.
+ * The thing that the run waits for, if any: `you`, `resume`, `claude until 14:05`.
  */
 waits_for: string, definition: string, dialect: string, 
 /**
@@ -92,7 +92,7 @@ since: number,
  */
 task: string, 
 /**
- * Why the run is in its state, in a few lines.
+ * The reason for the state, in a few lines.
  */
 why: Array<string>, 
 /**
@@ -104,7 +104,7 @@ next: Array<string>, directory: string, stages: Array<PageStage>,
  */
 graph: string, visits: Array<PageVisit>, calls: Array<PageCall>, 
 /**
- * How each stage was left, in order.
+ * The exits of stages, in order.
  */
 exits: Array<PageExit>, 
 /**
@@ -162,7 +162,7 @@ export type CallMark = "done" | "failed" | "running" | "queued" | "waiting";
 
 export type PageAttempt = { seq: number, asked: number, ended: number | null, 
 /**
- * Why it failed, for a failed attempt.
+ * The reason of a failed attempt.
  */
 failure: string | null, provider: string | null, model: string | null, tokens: TokenCounts, 
 /**
@@ -240,7 +240,7 @@ export type PageReportVersion = { seq: number, at: number, stage: string, call: 
 
 export type PageFinding = { severity: string, title: string, text: string, file: string | null, line: number | null, agents: Array<string>, 
 /**
- * Why it does not count, if it does not (suppressed, or in the baseline).
+ * The reason if it does not count (suppressed, or in the baseline).
  */
 set_aside: string | null, };
 
@@ -280,7 +280,7 @@ files: Array<ChangedFile>,
  */
 turns: Array<TurnChanges>, 
 /**
- * Why the files are incomplete or cannot be shown.
+ * Reasons why files are missing here.
  */
 remarks: Array<string>, };
 
@@ -340,7 +340,7 @@ export type BatchColumn = "waiting" | "working" | "at_gate" | "in_review" | "mer
 
 export type PageReply = { is_done: boolean, 
 /**
- * What happened, or why not.
+ * The effect, or the reason why there is none.
  */
 words: string, 
 /**

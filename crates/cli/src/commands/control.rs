@@ -50,6 +50,10 @@ pub(crate) struct ResumeCommand {
     #[arg(long)]
     now: bool,
 
+    /// Send the run to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT while it runs
+    #[arg(long)]
+    otel: bool,
+
     /// Print every event and the result as JSON, one object per line
     #[arg(long)]
     json: bool,
@@ -60,7 +64,7 @@ impl ResumeCommand {
         let project = Project::find()?;
         project.insist_on_person("only a person can resume a run")?;
         let past = ReplayedRun::read(&self.run.find(&project)?)?;
-        let Self { limits, presence, now, json, .. } = self;
+        let Self { limits, presence, now, json, otel, .. } = self;
         let continuation = RunContinuation {
             rounds: limits.max_iterations,
             budget: limits.budget.unwrap_or_default(),
@@ -69,6 +73,7 @@ impl ResumeCommand {
             wait: presence.wait,
             now,
             json,
+            otel,
         };
         continuation.execute(past, &project, streams)
     }
@@ -84,6 +89,7 @@ struct RunContinuation {
     wait: bool,
     now: bool,
     json: bool,
+    otel: bool,
 }
 
 impl RunContinuation {
@@ -122,6 +128,7 @@ impl RunContinuation {
             auto: self.auto,
             keeping: RunKeeping::Kept,
             completed: ExitStatus::Done,
+            otel: settings.otel || self.otel,
         };
         let mut with = connections(&settings);
         block_on(async {

@@ -85,6 +85,7 @@ impl DemoCommand {
             auto: false,
             keeping: RunKeeping::Kept,
             completed: ExitStatus::Done,
+            otel: false,
         };
         let (directory, code) = block_on(async {
             let driver = Driver::start(&project.runs(), beginning, Connections::default(), Clock::system())?;

@@ -195,9 +195,7 @@ impl RunDiff {
             all => format!(" and {}", count(all as u64 - 1, "other file")),
         };
         let first = visible_line(first);
-        Some(format!(
-            "`{first}`{more} had uncommitted changes when the run started; the diff contains them"
-        ))
+        Some(format!("`{first}`{more} had uncommitted changes when the run started; the diff contains them"))
     }
 
     fn goes_on(&self, run: &LoadedRun) -> bool {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::commands::flags::RunArgument;
 use crate::driving::block_on;
-use crate::error::CommandError;
+use crate::error::{CommandError, write_file};
 use crate::project::Project;
 use crate::quantities::count;
 use crate::terminal::{Streams, visible_line};
@@ -89,9 +89,7 @@ impl ExportCommand {
                 block_on(targets.post(&exported, &resource, spans, streams))?;
             }
             (None, Some(path)) if path != Path::new("-") => {
-                std::fs::write(path, trace_line(resource, spans)).map_err(|error| {
-                    CommandError::unavailable(format!("cannot write `{}`: {error}", path.display()))
-                })?;
+                write_file(path, trace_line(resource, spans))?;
                 streams.note(&format!("wrote trace {} to `{}`", exported.trace_id(), path.display()));
             }
             (None, _) => streams.out.raw(trace_line(resource, spans).as_bytes())?,

@@ -86,6 +86,10 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     pub(crate) trust_project: bool,
 
+    /// Send the run to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT while it runs
+    #[arg(long)]
+    pub(crate) otel: bool,
+
     /// Print every event and the result as JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::commands::flags::ValueFlags;
 use crate::completion::{complete_all_definitions, complete_definition_stages, complete_graphs, completer};
 use crate::definitions::{DefinitionRequest, PreparedDefinition, TASK_PLACEHOLDER, read_task};
-use crate::error::CommandError;
+use crate::error::{CommandError, write_file};
 use crate::graph;
 use crate::project::Project;
 use crate::quantities::count;
@@ -354,9 +354,7 @@ impl GraphCommand {
         match &self.out {
             None => streams.out.raw(text.as_bytes())?,
             Some(path) => {
-                std::fs::write(path, text).map_err(|error| {
-                    CommandError::usage(format!("cannot write `{}`: {error}", path.display()))
-                })?;
+                write_file(path, text)?;
                 streams.note(&format!("the drawing is in `{}`", path.display()));
             }
         }

@@ -20,7 +20,7 @@ use crate::definitions::{
     script_is_interactive,
 };
 use crate::driving::{DisplayOptions, RunKeeping, block_on, drive};
-use crate::error::CommandError;
+use crate::error::{CommandError, write_file};
 use crate::project::Project;
 use crate::quantities::count;
 use crate::terminal::{Streams, visible_line, width};
@@ -148,6 +148,7 @@ impl RehearseCommand {
             auto: false,
             keeping: RunKeeping::Temporary,
             completed: ExitStatus::Done,
+            otel: false,
         };
         block_on(async {
             let driver = Driver::start(&runs, beginning, connections, Clock::system())?;
@@ -215,9 +216,7 @@ fn write_scripts(rehearsal: &Rehearsal, file: &Path) -> Result<Vec<(PathBuf, Str
         let path = if number == 1 { file.to_owned() } else { numbered(file, number) };
         let script = run.test_script();
         let text = if is_json(&path) { script_file(&script) } else { script_yaml(&script) };
-        std::fs::write(&path, text).map_err(|error| {
-            CommandError::unavailable(format!("cannot write `{}`: {error}", path.display()))
-        })?;
+        write_file(&path, text)?;
         written.push((path, run.end.to_string()));
     }
     Ok(written)
@@ -345,9 +344,7 @@ impl RecordCommand {
         match &self.out {
             None => streams.out.raw(text.as_bytes())?,
             Some(path) => {
-                std::fs::write(path, text).map_err(|error| {
-                    CommandError::usage(format!("cannot write `{}`: {error}", path.display()))
-                })?;
+                write_file(path, text)?;
                 // A definition may have the same name as a review agent.
                 let play = if run.workflow.is_review() {
                     format!("saihai review --script {}", path.display())

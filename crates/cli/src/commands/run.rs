@@ -17,6 +17,7 @@ use crate::checkout::{
 };
 use crate::commands::flags::{RunFlags, parse_issue};
 use crate::commands::review::Review;
+use crate::commands::top::run_on_screen;
 use crate::commands::work::single_run as one;
 use crate::completion::{complete_all_definitions, complete_issues, completer};
 use crate::definitions::{
@@ -68,6 +69,10 @@ pub(crate) struct RunCommand {
     #[arg(long, conflicts_with_all = ["provider", "script", "issue"], help_heading = "Agents")]
     rehearse: bool,
 
+    /// Show the run on the screen of `saihai top`; gates are answered there
+    #[arg(long, conflicts_with_all = ["json", "auto"])]
+    tui: bool,
+
     #[command(flatten)]
     flags: RunFlags,
 }
@@ -75,6 +80,9 @@ pub(crate) struct RunCommand {
 impl RunCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
+        if self.tui {
+            return run_on_screen(&project, streams);
+        }
         if let Some(agent) = self.review_agent(&project)? {
             return Review::by(&agent, &self.flags, streams)?.execute(streams);
         }
@@ -85,6 +93,7 @@ impl RunCommand {
             auto: self.flags.presence.auto,
             keeping: RunKeeping::Kept,
             completed: ExitStatus::Done,
+            otel: settings.otel || self.flags.otel,
         };
         // A recorded script stores its mode, so a replay uses the same one.
         let typed = self.flags.script.as_deref().map(|file| project.places.current.join(file));
@@ -113,7 +122,9 @@ impl RunCommand {
         // A rehearsal that the user did not ask for is not a success.
         let completed = if is_unasked { ExitStatus::Unavailable } else { ExitStatus::Done };
         if is_unasked {
-            streams.warning("no provider is configured, so this run is only rehearsed; pass `--provider claude`");
+            streams.warning(
+                "no provider is configured, so this run is only rehearsed; pass `--provider claude`",
+            );
         }
         let showing = DisplayOptions { completed, ..showing };
         let mut found = unready(&prepared.workflow, &settings);

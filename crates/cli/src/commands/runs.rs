@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use saihai::{ListedRun, LoadedRun, RunDirectory, list_runs};
+use saihai::{FollowedRun, ListedRun, LoadedRun, RunDirectory, list_runs};
 use saihai_model::{ExitStatus, Hold, Millis, ProviderName, ReportClue, StageId, TextFile, TextSource, Usd};
 use saihai_view::RunState;
 use saihai_view::{PersonNoteView, ReportVersion, RunView, VisitView};
@@ -14,7 +15,7 @@ use super::prune_runs::{RemoveRunsCommand, RunPruning, parse_age};
 use super::show_stage::{StagePartFlags, StageTarget, show_stage};
 use crate::commands::flags::RunAndStage;
 use crate::driving::{Conclusion, ResultObject, is_late, show_result, state_style};
-use crate::error::CommandError;
+use crate::error::{CommandError, write_file};
 use crate::page::{SavedPageOptions, saved_page};
 use crate::project::Project;
 use crate::quantities;
@@ -225,6 +226,7 @@ Otherwise it is a stage of the last run.
 
 Examples:
   saihai show
+  saihai show --watch
   saihai show last --html run.html
   saihai show review/tests --reply
   saihai show 20260206-0856 implement --visit 2 --prompt")]
@@ -239,6 +241,10 @@ pub(crate) struct ShowCommand {
 
     #[command(flatten)]
     parts: StagePartFlags,
+
+    /// Print again whenever the run has changed, until it ends or stops
+    #[arg(long, conflicts_with_all = ["html", "visit", "StagePartFlags"])]
+    watch: bool,
 
     /// Save the run as a page in one HTML file, for a browser without a server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "visit", "StagePartFlags"])]
@@ -268,17 +274,51 @@ impl ShowCommand {
             show_stage(&run, &target, &self.parts, self.json, streams)?;
             return Ok(ExitStatus::Done);
         }
-        let told = ShownRun::read(&directory, streams)?;
-        if self.json {
-            streams.out.json("show", told.object())?;
-            return Ok(ExitStatus::Done);
+        if self.watch {
+            return self.watch(&directory, streams);
         }
-        let lines = told.lines(&streams.out);
-        streams.out.lines(&lines)?;
-        show_result(&told.conclusion, false, streams)?;
+        self.print(&directory, streams)?;
         Ok(ExitStatus::Done)
     }
+
+    fn print(&self, directory: &RunDirectory, streams: &mut Streams) -> Result<RunState, CommandError> {
+        let told = ShownRun::read(directory, streams)?;
+        if self.json {
+            streams.out.json("show", told.object())?;
+        } else {
+            let lines = told.lines(&streams.out);
+            streams.out.lines(&lines)?;
+            show_result(&told.conclusion, false, streams)?;
+        }
+        streams.out.flush()?;
+        Ok(told.run.state)
+    }
+
+    /// Prints the run again after each change. A terminal shows only the last state.
+    fn watch(&self, directory: &RunDirectory, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
+        let mut followed = FollowedRun::new(directory.clone());
+        let mut shown: Option<(u64, RunState)> = None;
+        loop {
+            followed.look()?;
+            let now = followed.view().map(|view| view.last_seq).zip(followed.state());
+            if now != shown {
+                if shown.is_some() && !self.json {
+                    let between = if streams.out.is_terminal() { "\u{1b}[H\u{1b}[2J\u{1b}[3J" } else { "\n" };
+                    streams.out.raw(between.as_bytes())?;
+                }
+                let state = self.print(directory, streams)?;
+                if !matches!(state, RunState::Running { gate: None, .. }) {
+                    return Ok(ExitStatus::Done);
+                }
+                shown = now;
+            }
+            std::thread::sleep(WATCH);
+        }
+    }
 }
+
+/// Interval between two looks of `show --watch`.
+const WATCH: Duration = Duration::from_millis(500);
 
 /// Writes the page of a run to a file.
 fn save_page(
@@ -294,10 +334,8 @@ fn save_page(
         return Err(error.hint("leave the stage out"));
     }
     let page = saved_page(&LoadedRun::read(directory)?, project, options)?;
-    let shown = path.display();
-    std::fs::write(path, page)
-        .map_err(|error| CommandError::unavailable(format!("cannot write `{shown}`: {error}")))?;
-    streams.note(&format!("wrote run `{}` to `{shown}`", directory.id()));
+    write_file(path, page)?;
+    streams.note(&format!("wrote run `{}` to `{}`", directory.id(), path.display()));
     Ok(ExitStatus::Done)
 }
 

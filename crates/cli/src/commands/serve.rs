@@ -62,10 +62,9 @@ impl ServeCommand {
             let refused = project.insist_on_person("only a person can answer runs in the page");
             refused.map_err(|error| error.hint("`--read-only` is allowed here"))?;
         }
-        let options =
-            PageOptions { projects, host: self.host, port: self.port, read_only: self.read_only };
+        let options = PageOptions { projects, host: self.host, port: self.port, read_only: self.read_only };
         if !self.host.is_loopback() {
-            streams.warning("the page is not encrypted: whoever listens on the network can read it");
+            streams.warning("the page is not encrypted: everybody who listens on the network can read it");
         }
         block_on(serve(options, |link| {
             if self.json {
@@ -104,7 +103,7 @@ fn open(link: &str) -> bool {
     command.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         Ok(mut child) => {
-            // Somebody has to collect its exit status.
+            // Its exit status has to be collected.
             std::thread::spawn(move || child.wait().is_ok());
             true
         }

@@ -200,7 +200,8 @@ impl Conclusion {
     fn show_output(&self, out: &mut Stream) -> Result<(), CommandError> {
         let Some(output) = &self.outcome.output else { return Ok(()) };
         let text = visible_text(&saihai_judge::without_status_tags(output));
-        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let columns = if out.is_terminal() { out.columns() } else { usize::MAX };
+        let lines: Vec<String> = text.trim_end().lines().flat_map(|line| wrapped(line, columns, 0)).collect();
         let most = if out.is_terminal() { (out.rows() / 2).max(6) } else { usize::MAX };
         let shown = if lines.len() > most { most - 1 } else { lines.len() };
         if !lines.is_empty() {
@@ -364,7 +365,8 @@ pub(crate) fn resume_flags(state: &RunState, most: u32, spending: Option<&RunSpe
         RunState::Ended { .. } => return None,
         RunState::Parked { hold: Hold::Limit(LimitReason::Timeout), .. } => "--run-timeout TIME".to_owned(),
         RunState::Parked {
-            hold: Hold::Limit(LimitReason::MaxIterations | LimitReason::EmergencyStop), ..
+            hold: Hold::Limit(LimitReason::MaxIterations | LimitReason::EmergencyStop),
+            ..
         } => format!("--max-iterations {}", most.saturating_mul(2).min(100_000)),
         RunState::Parked { hold: Hold::Budget, .. } => {
             let budget = spending.and_then(raised_budget);

@@ -3,6 +3,7 @@
 mod conclusion;
 mod file_changes;
 mod input;
+mod live_telemetry;
 mod notification;
 mod watch;
 
@@ -18,11 +19,14 @@ use tokio::sync::mpsc;
 use crate::commands::review;
 use crate::error::CommandError;
 use crate::quantities::count;
-use crate::terminal::Streams;
+use crate::terminal::{Streams, visible_line};
 
-pub(crate) use conclusion::{Conclusion, LATE, ResultObject, is_late, resume_flags, show_result, state_style, state_words};
+pub(crate) use conclusion::{
+    Conclusion, LATE, ResultObject, is_late, resume_flags, show_result, state_style, state_words,
+};
 use file_changes::{FileChanges, FilesBefore};
 pub(crate) use input::{Keyboard, Signals, StartupSignals, TypedLine, parse_answer};
+use live_telemetry::LiveTelemetry;
 use notification::notify_end;
 pub(crate) use watch::EventObject;
 use watch::{RunWatch, WatchEnd, WatchEvent};
@@ -39,6 +43,8 @@ pub(crate) struct DisplayOptions {
     pub(crate) keeping: RunKeeping,
     /// Exit status of a completed run.
     pub(crate) completed: ExitStatus,
+    /// True if the run is sent to an OpenTelemetry collector.
+    pub(crate) otel: bool,
 }
 
 /// The fate of a run after the command.
@@ -65,7 +71,18 @@ pub(crate) async fn drive(
     streams: &mut Streams,
 ) -> Result<ExitStatus, CommandError> {
     let directory = driver.directory().clone();
+    // Telemetry never stops a run.
+    let telemetry = match showing.otel.then(|| LiveTelemetry::start(directory.clone())) {
+        Some(Err(error)) => {
+            streams.warning(&format!("no telemetry: {}", visible_line(error.message())));
+            None
+        }
+        started => started.transpose()?,
+    };
     let DrivenRun { end, view, was_over, before } = watched(driver, workflow, showing, streams).await?;
+    if let Some(warning) = telemetry.and_then(LiveTelemetry::finish) {
+        streams.warning(&visible_line(&warning));
+    }
     let run = view.map(|view| LoadedRun::of_view(&directory, workflow, view));
     if let Some(run) = run.as_ref().filter(|_| !was_over) {
         notify_end(run, showing.json, streams);

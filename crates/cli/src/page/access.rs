@@ -85,7 +85,8 @@ impl PageAccess {
         match text(headers, &ORIGIN) {
             None => Ok(()),
             Some(origin) => {
-                let own = self.hosts.iter().any(|host| origin.eq_ignore_ascii_case(&format!("http://{host}")));
+                let own =
+                    self.hosts.iter().any(|host| origin.eq_ignore_ascii_case(&format!("http://{host}")));
                 if own { Ok(()) } else { Err(Refusal::ForeignOrigin) }
             }
         }
@@ -110,7 +111,8 @@ impl PageAccess {
     pub(super) fn has_session(&self, headers: &HeaderMap) -> bool {
         let bearer = text(headers, &AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let mut pairs =
+            cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
         bearer.is_some_and(|session| is_equal(session, &self.session))
             || pairs.any(|(name, value)| name == self.cookie && is_equal(value, &self.session))
     }
@@ -137,9 +139,9 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, String)]) -> HeaderMap {
-        let pairs = pairs.iter().map(|(name, value)| {
-            (HeaderName::from_static(name), value.parse().expect("a header"))
-        });
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a header")));
         pairs.collect()
     }
 

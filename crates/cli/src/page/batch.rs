@@ -21,7 +21,8 @@ impl BatchPage {
         for (index, project) in projects.iter().enumerate() {
             let mut found: BTreeMap<u32, BatchIssue> = BTreeMap::new();
             for directory in project.runs().list()? {
-                let Some(Placement::Issue(assignment)) = directory.start().ok().and_then(Placement::of) else {
+                let Some(Placement::Issue(assignment)) = directory.start().ok().and_then(Placement::of)
+                else {
                     continue;
                 };
                 let number = assignment.issue.get();

@@ -1,4 +1,4 @@
-//! The list of runs, followed on a thread of its own while somebody looks.
+//! The list of runs, followed on a thread of its own while a browser watches.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -93,7 +93,7 @@ impl HomeThread {
             home.rows.extend(project.rows().map(|row| PageRow { project: index, ..row.clone() }));
         }
         if self.projects.len() > 1 {
-            home.rows.sort_by(|left, right| right.started.cmp(&left.started));
+            home.rows.sort_by_key(|row| std::cmp::Reverse(row.started));
         }
         // A stable sort: within a rank, the newest run stays first.
         home.rows.sort_by_key(PageRow::rank);

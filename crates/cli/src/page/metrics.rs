@@ -25,7 +25,7 @@ pub(super) fn text(rows: &[PageRow]) -> String {
         let _ =
             writeln!(text, "saihai_runs{{definition=\"{}\",state=\"{state}\"}} {count}", label(definition));
     }
-    let figures: [(&str, &str, fn(&DefinitionTotals) -> String); 4] = [
+    let figures: [(&str, &str, Figure); 4] = [
         ("saihai_turns", "Turns of agents.", |total| total.turns.to_string()),
         ("saihai_tokens", "Tokens, as far as providers report them.", |total| total.tokens.to_string()),
         ("saihai_cost_usd", "Cost in US dollars, as far as it is known.", |total| total.cost.to_string()),
@@ -40,6 +40,9 @@ pub(super) fn text(rows: &[PageRow]) -> String {
     }
     text
 }
+
+/// Returns a figure as Prometheus reads it.
+type Figure = fn(&DefinitionTotals) -> String;
 
 #[derive(Default)]
 struct DefinitionTotals {

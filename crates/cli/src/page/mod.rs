@@ -2,7 +2,7 @@
 //!
 //! [`model`] is what the page shows, as data; `row`, `run_page`, `texts`, `batch` and `search` make it from the views
 //! of runs. [`server`] answers requests, [`access`] decides who may make them, and [`stream`] sends changes. The part
-//! in the browser is in `page/` beside `src/`; its built files are embedded.
+//! in the browser is in `page/`, next to `src/`; its built files are embedded.
 //!
 //! The server holds no state of runs that the files do not have, drives no run and takes no lock. Requests of a person
 //! take the path of the commands (`watching::steering`).

@@ -39,7 +39,7 @@ pub(crate) struct PageRow {
     pub(crate) state: PageState,
     /// The state in words, for example `parked: the budget is spent`.
     pub(crate) words: String,
-    /// What the run waits for, if anything: `you`, `resume`, `claude until 14:05`.
+    /// The thing that the run waits for, if any: `you`, `resume`, `claude until 14:05`.
     pub(crate) waits_for: String,
     pub(crate) definition: String,
     pub(crate) dialect: String,
@@ -117,7 +117,7 @@ pub(crate) struct RunPage {
     pub(crate) since: u64,
     /// The whole task.
     pub(crate) task: String,
-    /// Why the run is in its state, in a few lines.
+    /// The reason for the state, in a few lines.
     pub(crate) why: Vec<String>,
     /// Commands that continue the run, for a person to copy.
     pub(crate) next: Vec<String>,
@@ -127,7 +127,7 @@ pub(crate) struct RunPage {
     pub(crate) graph: String,
     pub(crate) visits: Vec<PageVisit>,
     pub(crate) calls: Vec<PageCall>,
-    /// How each stage was left, in order.
+    /// The exits of stages, in order.
     pub(crate) exits: Vec<PageExit>,
     /// Periods in which no process drove the run, or a person was asked.
     pub(crate) pauses: Vec<PagePause>,
@@ -230,7 +230,7 @@ pub(crate) struct PageAttempt {
     pub(crate) seq: u64,
     pub(crate) asked: u64,
     pub(crate) ended: Option<u64>,
-    /// Why it failed, for a failed attempt.
+    /// The reason of a failed attempt.
     pub(crate) failure: Option<String>,
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
@@ -253,7 +253,7 @@ pub(crate) struct TokenCounts {
     pub(crate) reasoning: u64,
 }
 
-/// How a stage was left, and why. Identified by `seq`.
+/// An exit of a stage, with its reason. Identified by `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct PageExit {
@@ -346,7 +346,7 @@ pub(crate) struct PageFinding {
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u64>,
     pub(crate) agents: Vec<String>,
-    /// Why it does not count, if it does not (suppressed, or in the baseline).
+    /// The reason if it does not count (suppressed, or in the baseline).
     pub(crate) set_aside: Option<String>,
 }
 
@@ -394,7 +394,7 @@ pub(crate) struct RunChanges {
     pub(crate) files: Vec<ChangedFile>,
     /// Edits that turns made with their tools, in order.
     pub(crate) turns: Vec<TurnChanges>,
-    /// Why the files are incomplete or cannot be shown.
+    /// Reasons why files are missing here.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -486,7 +486,7 @@ pub(crate) enum BatchColumn {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct PageReply {
     pub(crate) is_done: bool,
-    /// What happened, or why not.
+    /// The effect, or the reason why there is none.
     pub(crate) words: String,
     /// A new run, after a fork.
     pub(crate) run: Option<String>,

@@ -149,9 +149,11 @@ pub(super) fn budget_uses(spending: &RunSpending) -> Vec<BudgetUse> {
         words,
     };
     let mut uses = Vec::new();
-    uses.extend(budget.usd.map(|most| {
-        one("usd", spent.usd.dollars(), most.dollars(), format!("{} of {most}", spent.usd))
-    }));
+    uses.extend(
+        budget
+            .usd
+            .map(|most| one("usd", spent.usd.dollars(), most.dollars(), format!("{} of {most}", spent.usd))),
+    );
     uses.extend(budget.tokens.map(|most| {
         let words = format!("{} of {}", grouped(spent.tokens), count(most, "token"));
         one("tokens", number(spent.tokens), number(most), words)

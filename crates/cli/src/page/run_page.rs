@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use saihai::LoadedRun;
-use saihai_model::{Activity, CallId, Destination, Ending, Moment, Purpose, RoundPosition, Usage, Usd, Verdict, Wants};
+use saihai_model::{
+    Activity, CallId, Destination, Ending, Moment, Purpose, RoundPosition, Usage, Usd, Verdict, Wants,
+};
 use saihai_review::{ReportedFinding, saved_report};
 use saihai_view::{AttemptResult, AttemptView, CallView, RoundView, Transition, VisitView, asked_of};
 
@@ -340,7 +342,6 @@ fn findings(run: &LoadedRun) -> Result<Vec<PageFinding>, CommandError> {
         .suppressed
         .iter()
         .map(|one| page_finding(&one.reported, Some(format!("suppressed: {}", one.reason))));
-    let filtered =
-        report.filtered.iter().map(|found| page_finding(found, Some("low confidence".to_owned())));
+    let filtered = report.filtered.iter().map(|found| page_finding(found, Some("low confidence".to_owned())));
     Ok(counted.chain(suppressed).chain(filtered).collect())
 }

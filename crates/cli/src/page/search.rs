@@ -19,7 +19,8 @@ impl SearchPage {
     /// Searches from the newest run on, without regard to letter case.
     pub(super) fn of(projects: impl Iterator<Item = Runs>, query: &str) -> Result<Self, CommandError> {
         let query = query.trim().to_lowercase();
-        let mut found = Search { query, began: Instant::now(), page: Self { hits: Vec::new(), has_more: false } };
+        let mut found =
+            Search { query, began: Instant::now(), page: Self { hits: Vec::new(), has_more: false } };
         if found.query.is_empty() {
             return Ok(found.page);
         }
@@ -110,7 +111,10 @@ mod tests {
     fn a_hit_is_shown_with_the_text_around_it() {
         let found = cut_around("Die Tests schlagen FEHL, weil", "fehl");
         let (before, hit, after) = found.expect("a hit");
-        assert_eq!((before.as_str(), hit.as_str(), after.as_str()), ("Die Tests schlagen ", "FEHL", ", weil"));
+        assert_eq!(
+            (before.as_str(), hit.as_str(), after.as_str()),
+            ("Die Tests schlagen ", "FEHL", ", weil")
+        );
         assert_eq!(cut_around("nothing", "fehl"), None);
         let long = format!("{}x{}", "あ".repeat(500), "い".repeat(500));
         let (before, hit, after) = cut_around(&long, "x").expect("a hit");

@@ -39,7 +39,7 @@ pub(super) const STYLES: &str = include_str!("../../page/dist/app.css");
 const INDEX: &str = include_str!("../../page/dist/index.html");
 const ICON: &str = include_str!("../../page/dist/icon.svg");
 
-/// What a person chose on the command line.
+/// The choices on the command line.
 pub(crate) struct PageOptions {
     pub(crate) projects: Vec<Project>,
     /// Address to listen on.
@@ -260,10 +260,8 @@ async fn home(State(server): Server) -> Response {
 
 async fn figures(State(server): Server) -> Response {
     match server.home_rows().await {
-        Ok(home) => {
-            ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics::text(&home.rows))
-                .into_response()
-        }
+        Ok(home) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics::text(&home.rows))
+            .into_response(),
         Err(error) => refused(StatusCode::SERVICE_UNAVAILABLE, error.message()),
     }
 }
@@ -376,7 +374,11 @@ struct AnswerRequest {
     text: Option<String>,
 }
 
-async fn answer(State(server): Server, Path(run): Path<String>, Json(asked): Json<AnswerRequest>) -> Response {
+async fn answer(
+    State(server): Server,
+    Path(run): Path<String>,
+    Json(asked): Json<AnswerRequest>,
+) -> Response {
     act(server, run, move |_, directory| {
         let no_call = || CommandError::usage(format!("there is no call `{}`", asked.call));
         let call = CallId::parse(&asked.call).ok_or_else(no_call)?;
@@ -430,7 +432,11 @@ struct ResumeRequest {
     max_iterations: Option<u32>,
 }
 
-async fn resume(State(server): Server, Path(run): Path<String>, Json(asked): Json<ResumeRequest>) -> Response {
+async fn resume(
+    State(server): Server,
+    Path(run): Path<String>,
+    Json(asked): Json<ResumeRequest>,
+) -> Response {
     act(server, run, move |project, directory| {
         let budget = asked.budget.filter(|budget| !budget.trim().is_empty());
         let mut flags: Vec<String> = Vec::new();

@@ -82,7 +82,8 @@ fn row_news(sent: Option<&HomeRows>, now: &HomeRows) -> Option<PageEvent> {
 }
 
 async fn follow_run(directory: RunDirectory, since: u64, events: Sender<Event>) {
-    let mut look = RunLook { directory, watched: None, sent: Sent { seq: since, row: None }, news: Vec::new() };
+    let mut look =
+        RunLook { directory, watched: None, sent: Sent { seq: since, row: None }, news: Vec::new() };
     loop {
         let done = tokio::task::spawn_blocking(move || {
             look.news = look.look().unwrap_or_else(|error| {

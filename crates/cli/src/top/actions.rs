@@ -1,9 +1,12 @@
 //! Actions of a person on a run, each by the same path as its command.
 
-use saihai::RunDirectory;
+use std::path::Path;
+
+use saihai::{LoadedRun, RunDirectory};
 
 use super::model::{AskedGate, TopEvent, TopNotice, TopRequest};
-use crate::error::CommandError;
+use crate::error::{CommandError, write_file};
+use crate::page::{SavedPageOptions, saved_page};
 use crate::project::Project;
 use crate::terminal::visible_line;
 use crate::watching::steering;
@@ -21,7 +24,12 @@ pub(super) fn perform(command: TopRequest) -> Option<TopEvent> {
         TopRequest::Cancel { run } => find(&run).and_then(|run| steering::cancel(&run)).map(notice),
         TopRequest::Fork { run } => fork(&run).map(notice),
         TopRequest::Resume { run, flags } => resume(&run, &flags).map(notice),
-        TopRequest::Quit | TopRequest::Suspend | TopRequest::Redraw | TopRequest::Watch(_) => return None,
+        TopRequest::Export { run } => export(&run).map(notice),
+        TopRequest::Quit
+        | TopRequest::Park
+        | TopRequest::Suspend
+        | TopRequest::Redraw
+        | TopRequest::Watch(_) => return None,
     };
     Some(done.unwrap_or_else(|error| {
         let text = visible_line(error.message()).into_owned();
@@ -44,6 +52,16 @@ fn ask(run: &str) -> Result<TopEvent, CommandError> {
 
 fn resume(run: &str, flags: &[String]) -> Result<String, CommandError> {
     steering::resume(&Project::find()?, &find(run)?, flags)
+}
+
+/// Saves the page of a run in the current directory.
+fn export(run: &str) -> Result<String, CommandError> {
+    let directory = find(run)?;
+    let file = format!("{}.html", directory.id());
+    let options = SavedPageOptions { without_prompts: false };
+    let page = saved_page(&LoadedRun::read(&directory)?, &Project::find()?, options)?;
+    write_file(Path::new(&file), page)?;
+    Ok(format!("wrote the run to `{file}`"))
 }
 
 fn fork(run: &str) -> Result<String, CommandError> {

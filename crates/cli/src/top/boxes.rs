@@ -11,11 +11,11 @@ use super::text_input::TextInput;
 use super::view::{Lines, TopView, put, row_at, shifted};
 use crate::terminal::{pad, style, width, wrapped};
 
-const HELP: [&str; 22] = [
+const HELP: [&str; 25] = [
     "Enter      open the selected run",
     "↑ ↓ k j    move; in a text: scroll",
     "Tab        switch between tree and text",
-    "← → 1-4    show Transcript, Prompt, Report or Why",
+    "← → 1-5    show Transcript, Prompt, Report, Diff or Why",
     "PgUp PgDn  scroll a page; Home and End go to its ends",
     "/  n  N    search in the text, next, previous match",
     "F          follow the running turn, or stop that",
@@ -26,6 +26,9 @@ const HELP: [&str; 22] = [
     "c          cancel the run for good",
     "f          fork: create a new run from this one",
     "r          resume the run in a process of its own",
+    "b          resume it with a larger budget",
+    "w          show how to open the page in the browser",
+    "e          save the run as a page in one file",
     "y          show the id and commands to copy",
     "",
     "Ctrl-L     draw the screen again",
@@ -90,9 +93,21 @@ impl TopView<'_> {
                 text.extend([String::new(), "y yes   any other key no".to_owned()]);
                 self.draw_box(title, &text, area, buffer);
             }
+            TopDialog::Leave => {
+                let mut text = wrap("The run that you started here still works.");
+                text.extend([
+                    String::new(),
+                    "p park it and leave".to_owned(),
+                    "s leave, and let it continue".to_owned(),
+                    "any other key stays here".to_owned(),
+                ]);
+                self.draw_box("Leave", &text, area, buffer);
+            }
             TopDialog::Resume { run, input } => {
                 let mut text = wrap(run);
-                text.extend(wrap("Continue this run in a process of its own, with these flags of `saihai resume`."));
+                text.extend(wrap(
+                    "Continue this run in a process of its own, with these flags of `saihai resume`.",
+                ));
                 self.draw_question("Resume", text, input, area, buffer);
             }
             TopDialog::Tell { run, input } => {

@@ -38,7 +38,7 @@ impl TopModel {
         }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if is_control => return vec![TopRequest::Quit],
+            KeyCode::Char('c') if is_control => return self.leave(),
             KeyCode::Char('z') if is_control => return vec![TopRequest::Suspend],
             KeyCode::Char('l') if is_control => return vec![TopRequest::Redraw],
             _ => {}
@@ -55,15 +55,29 @@ impl TopModel {
             return Vec::new();
         }
         match key.code {
-            KeyCode::Char('q') => vec![TopRequest::Quit],
+            KeyCode::Char('q') => self.leave(),
             KeyCode::Char('?') => {
                 self.dialog = Some(TopDialog::Help { top: 0 });
                 Vec::new()
             }
-            KeyCode::Char('a' | 't' | 'c' | 'r' | 'f' | 'y') => self.press_action(key.code),
+            KeyCode::Char('a' | 't' | 'c' | 'r' | 'b' | 'f' | 'w' | 'e' | 'y') => self.press_action(key.code),
             code if self.opened.is_some() => self.press_in_run(code),
             code => self.press_in_list(code),
         }
+    }
+
+    /// Leaves, or asks first if the run of this screen still works.
+    fn leave(&mut self) -> Vec<TopRequest> {
+        // Before its first row is read, the run has just been started.
+        let works = self.driven.as_ref().is_some_and(|driven| {
+            let row = self.rows.iter().find(|row| row.id == *driven);
+            row.is_none_or(|row| row.rank == RowRank::Running)
+        });
+        if works && !matches!(self.dialog, Some(TopDialog::Leave)) {
+            self.dialog = Some(TopDialog::Leave);
+            return Vec::new();
+        }
+        vec![TopRequest::Quit]
     }
 
     fn press_in_list(&mut self, code: KeyCode) -> Vec<TopRequest> {
@@ -116,8 +130,10 @@ impl TopModel {
             }
             KeyCode::Enter => opened.focus = PaneFocus::Text,
             KeyCode::Right | KeyCode::Char('l') => opened.show_tab(opened.tab.moved(1), width),
-            KeyCode::Left | KeyCode::Char('h') => opened.show_tab(opened.tab.moved(3), width),
-            KeyCode::Char(number @ '1'..='4') => {
+            KeyCode::Left | KeyCode::Char('h') => {
+                opened.show_tab(opened.tab.moved(PaneTab::ALL.len() - 1), width)
+            }
+            KeyCode::Char(number @ '1'..='5') => {
                 let index = usize::from(number as u8 - b'1');
                 opened.show_tab(PaneTab::ALL[index], width);
             }
@@ -172,14 +188,14 @@ impl TopModel {
         let Some(row) = self.row() else { return Vec::new() };
         let (run, kind, rank, resume) = (row.id.clone(), row.kind, row.rank, row.resume.clone());
         let refusal = match (code, kind) {
-            (KeyCode::Char('y'), _) => None,
+            (KeyCode::Char('y' | 'w'), _) => None,
             (_, RowKind::Broken) => Some("this run cannot be read"),
-            (KeyCode::Char('f'), _) => None,
+            (KeyCode::Char('f' | 'e'), _) => None,
             (_, RowKind::Ended) => Some("this run has ended; f forks it"),
             (KeyCode::Char('a'), _) if rank != RowRank::WaitsForPerson => {
                 Some("this run does not wait for an answer")
             }
-            (KeyCode::Char('r'), _) if resume.is_none() => Some("a process drives this run already"),
+            (KeyCode::Char('r' | 'b'), _) if resume.is_none() => Some("a process drives this run already"),
             _ => None,
         };
         if let Some(refusal) = refusal {
@@ -194,6 +210,16 @@ impl TopModel {
             }
             KeyCode::Char('f') => {
                 self.dialog = Some(TopDialog::Confirm { run, action: ConfirmedAction::Fork });
+            }
+            KeyCode::Char('e') => return vec![TopRequest::Export { run }],
+            KeyCode::Char('w') => {
+                let lines = vec!["saihai serve --open".to_owned(), format!("#/run/{run}")];
+                self.dialog = Some(TopDialog::Commands { title: "Open the page in another terminal", lines });
+            }
+            KeyCode::Char('b') => {
+                let flags = resume.unwrap_or_default();
+                let flags = if flags.is_empty() { "--budget usd=".to_owned() } else { flags };
+                self.dialog = Some(TopDialog::Resume { run, input: TextInput::filled(flags) });
             }
             KeyCode::Char('r') => {
                 let input = TextInput::filled(resume.unwrap_or_default());
@@ -227,6 +253,11 @@ impl TopModel {
                 Vec::new()
             }
             TopDialog::Commands { .. } => Vec::new(),
+            TopDialog::Leave => match key.code {
+                KeyCode::Char('p') => vec![TopRequest::Park],
+                KeyCode::Char('s' | 'q') => vec![TopRequest::Quit],
+                _ => Vec::new(),
+            },
             TopDialog::Confirm { run, action } => match (key.code, action) {
                 (KeyCode::Char('y' | 'Y'), ConfirmedAction::Cancel) => vec![TopRequest::Cancel { run }],
                 (KeyCode::Char('y' | 'Y'), ConfirmedAction::Fork) => vec![TopRequest::Fork { run }],

@@ -13,6 +13,7 @@ pub(super) enum ListColumn {
     Time,
     Turns,
     Cost,
+    Spark,
     Left,
     WaitsFor,
 }
@@ -22,7 +23,7 @@ pub(super) const GAP: usize = 2;
 
 impl ListColumn {
     /// The columns of the list, from left to right.
-    const ORDER: [Self; 9] = [
+    const ORDER: [Self; 10] = [
         Self::State,
         Self::Run,
         Self::Definition,
@@ -30,12 +31,13 @@ impl ListColumn {
         Self::Time,
         Self::Turns,
         Self::Cost,
+        Self::Spark,
         Self::Left,
         Self::WaitsFor,
     ];
 
     /// The order in which columns get room.
-    const IMPORTANCE: [Self; 9] = [
+    const IMPORTANCE: [Self; 10] = [
         Self::State,
         Self::Definition,
         Self::Stage,
@@ -44,6 +46,7 @@ impl ListColumn {
         Self::WaitsFor,
         Self::Turns,
         Self::Left,
+        Self::Spark,
         Self::Run,
     ];
 
@@ -56,6 +59,7 @@ impl ListColumn {
             Self::Time => "TIME",
             Self::Turns => "TURNS",
             Self::Cost => "COST",
+            Self::Spark => "TREND",
             Self::Left => "LEFT",
             Self::WaitsFor => "WAITS FOR",
         }
@@ -70,6 +74,7 @@ impl ListColumn {
             Self::Time => &row.elapsed,
             Self::Turns => &row.turns,
             Self::Cost => &row.cost,
+            Self::Spark => &row.spark,
             Self::Left => &row.budget_left,
             Self::WaitsFor => &row.waits_for,
         }
@@ -78,7 +83,7 @@ impl ListColumn {
     /// Returns the widest that a cell may be.
     fn most(self) -> usize {
         match self {
-            Self::State | Self::Time | Self::Turns => 12,
+            Self::State | Self::Time | Self::Turns | Self::Spark => 12,
             Self::Definition | Self::Cost => 16,
             Self::Stage => 22,
             Self::Left => 24,
@@ -93,7 +98,7 @@ impl ListColumn {
             Self::Definition | Self::Stage => wanted.min(8),
             Self::WaitsFor => wanted.min(14),
             Self::Run => wanted.min(24),
-            Self::State | Self::Time | Self::Turns | Self::Cost | Self::Left => wanted,
+            Self::State | Self::Time | Self::Turns | Self::Cost | Self::Spark | Self::Left => wanted,
         }
     }
 }
@@ -108,14 +113,16 @@ impl ListColumns {
         // The mark of the selected row.
         let mut room = columns.saturating_sub(2);
         let mut shown: Vec<(ListColumn, usize)> = Vec::new();
-        // The last two get only the room that the others leave.
+        // The last three get only the room that the others leave.
         let (needed, extra) = ListColumn::IMPORTANCE.split_at(7);
         for group in [needed, extra] {
             let begin = shown.len();
             let mut lacking = Vec::new();
             for column in group {
                 let widest = rows.iter().map(|row| width(column.cell(row))).max().unwrap_or(0);
-                let is_empty = widest == 0 && matches!(column, ListColumn::Left | ListColumn::WaitsFor);
+                let is_optional =
+                    matches!(column, ListColumn::Left | ListColumn::Spark | ListColumn::WaitsFor);
+                let is_empty = widest == 0 && is_optional;
                 let wanted = widest.max(width(column.head())).min(column.most());
                 let least = column.least(wanted);
                 let cost = least + if shown.is_empty() { 0 } else { GAP };

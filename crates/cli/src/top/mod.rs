@@ -15,6 +15,7 @@ mod list_columns;
 mod model;
 mod run_texts;
 mod screen;
+mod screen_run;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -33,13 +34,19 @@ use crate::error::CommandError;
 use crate::project::Project;
 use model::{TopEvent, TopModel, TopRequest, WatchedNode};
 use screen::{Screen, terminal_area};
+pub(crate) use screen_run::ScreenRun;
 use source::RunSource;
 
 /// Least time between two drawings.
 const FRAME: Duration = Duration::from_millis(50);
 
-/// Shows the runs of a project until the person leaves.
-pub(crate) fn show(project: &Project, has_colors: bool) -> Result<ExitStatus, CommandError> {
+/// Shows the runs of a project until the person leaves. A run that was started with the screen is open, and is parked
+/// on request.
+pub(crate) fn show(
+    project: &Project,
+    has_colors: bool,
+    mut driven: Option<&mut ScreenRun>,
+) -> Result<ExitStatus, CommandError> {
     let (events, news) = mpsc::channel();
     let (watch, requests) = mpsc::channel();
     let source = RunSource::new(project.runs(), events.clone());
@@ -48,9 +55,17 @@ pub(crate) fn show(project: &Project, has_colors: bool) -> Result<ExitStatus, Co
     spawn("keys", &events, read_keys)?;
     spawn("signals", &events, |events| hear_signals(&events))?;
     spawn("runs", &events, move |_| source.follow(&requests))?;
-    let mut top = Top { events, watch, actions: Vec::new() };
+    let mut top = Top { events, watch, actions: Vec::new(), parks: false };
+    if let Some(driven) = &driven
+        && let TopRequest::Watch(watched) = model.open_driven(driven.run.clone())
+    {
+        top.watch.send(watched).unwrap_or(());
+    }
     let ended = top.run(&mut model, &news, &mut screen);
     drop(screen);
+    if let Some(driven) = driven.as_mut().filter(|_| top.parks) {
+        driven.park();
+    }
     // An action under way is finished: its request may be half sent.
     for action in top.actions {
         action.join().unwrap_or(());
@@ -63,6 +78,8 @@ struct Top {
     events: Sender<TopEvent>,
     watch: Sender<Option<WatchedNode>>,
     actions: Vec<JoinHandle<()>>,
+    /// True if the person leaves and parks the run of the screen.
+    parks: bool,
 }
 
 impl Top {
@@ -96,6 +113,10 @@ impl Top {
             for command in model.update(event) {
                 match command {
                     TopRequest::Quit => return Ok(ExitStatus::Done),
+                    TopRequest::Park => {
+                        self.parks = true;
+                        return Ok(ExitStatus::Done);
+                    }
                     TopRequest::Suspend => {
                         screen.suspend()?;
                         let size = terminal_area();

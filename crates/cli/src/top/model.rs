@@ -21,6 +21,8 @@ pub(super) struct RunRow {
     pub(super) elapsed: String,
     pub(super) turns: String,
     pub(super) cost: String,
+    /// Cost of the last turns, as a line of blocks.
+    pub(super) spark: String,
     pub(super) budget_left: String,
     pub(super) waits_for: String,
     /// Flags of `saihai resume`, if the run can be resumed.
@@ -78,6 +80,7 @@ pub(super) struct PaneTexts {
     pub(super) transcript: String,
     pub(super) prompt: String,
     pub(super) report: String,
+    pub(super) diff: String,
     pub(super) why: String,
 }
 
@@ -86,17 +89,19 @@ pub(super) enum PaneTab {
     Transcript,
     Prompt,
     Report,
+    Diff,
     Why,
 }
 
 impl PaneTab {
-    pub(super) const ALL: [Self; 4] = [Self::Transcript, Self::Prompt, Self::Report, Self::Why];
+    pub(super) const ALL: [Self; 5] = [Self::Transcript, Self::Prompt, Self::Report, Self::Diff, Self::Why];
 
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Transcript => "Transcript",
             Self::Prompt => "Prompt",
             Self::Report => "Report",
+            Self::Diff => "Diff",
             Self::Why => "Why",
         }
     }
@@ -112,6 +117,7 @@ impl PaneTab {
             Self::Transcript => &texts.transcript,
             Self::Prompt => &texts.prompt,
             Self::Report => &texts.report,
+            Self::Diff => &texts.diff,
             Self::Why => &texts.why,
         }
     }
@@ -181,6 +187,12 @@ pub(super) enum TopRequest {
         run: String,
         flags: Vec<String>,
     },
+    /// Save the page of a run as a file.
+    Export {
+        run: String,
+    },
+    /// Stop the run that was started with this screen, and leave.
+    Park,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,6 +223,8 @@ pub(super) enum TopDialog {
         run: String,
         input: TextInput,
     },
+    /// Leaving while the run that was started with this screen still works.
+    Leave,
     Confirm {
         run: String,
         action: ConfirmedAction,
@@ -272,11 +286,14 @@ pub(super) struct TopModel {
     pub(super) opened: Option<OpenedRun>,
     pub(super) dialog: Option<TopDialog>,
     pub(super) notice: Option<TopNotice>,
+    /// The run that was started with this screen.
+    pub(super) driven: Option<String>,
 }
 
 impl TopModel {
     pub(super) fn new(size: ScreenSize) -> Self {
         Self {
+            driven: None,
             size,
             rows: Vec::new(),
             is_loaded: false,
@@ -286,6 +303,13 @@ impl TopModel {
             dialog: None,
             notice: None,
         }
+    }
+
+    /// Opens the run that was started with this screen.
+    pub(super) fn open_driven(&mut self, run: String) -> TopRequest {
+        (self.selected, self.driven) = (Some(run.clone()), Some(run.clone()));
+        self.opened = Some(OpenedRun { follow: true, ..OpenedRun::new(run.clone()) });
+        TopRequest::Watch(Some(WatchedNode { run, node: None }))
     }
 
     /// Takes news and returns the requests that follow from it.

@@ -5,6 +5,7 @@ use saihai_model::{CallId, Millis, Moment, Outcome};
 use saihai_view::{CallView, RoundView, RunState, VisitView};
 
 use super::model::{NodeKey, PaneTexts, TreeNode};
+use crate::commands::diff::turn_diff;
 use crate::commands::explain::plain_transition;
 use crate::commands::show_stage::TurnObject;
 use crate::error::CommandError;
@@ -60,7 +61,8 @@ impl PaneTexts {
     /// Shows an error in place of the texts.
     pub(super) fn unreadable(error: &str) -> Self {
         let text = format!("cannot be read: {error}");
-        Self { transcript: text.clone(), prompt: text.clone(), report: text.clone(), why: text }
+        let [transcript, prompt, report, diff] = std::array::from_fn(|_| text.clone());
+        Self { transcript, prompt, report, diff, why: text }
     }
 }
 
@@ -76,7 +78,9 @@ pub(super) fn pane_texts(
             let visit = run.view.visits.get(*index);
             (
                 visit,
-                visit.map(|visit| visit_calls(run, visit).map(|(_, call)| call).collect()).unwrap_or_default(),
+                visit
+                    .map(|visit| visit_calls(run, visit).map(|(_, call)| call).collect())
+                    .unwrap_or_default(),
             )
         }
         NodeKey::Call(id) => {
@@ -86,6 +90,8 @@ pub(super) fn pane_texts(
     };
     let has_many = calls.len() > 1;
     let mut texts = PaneTexts::default();
+    let changed =
+        if calls.iter().any(|call| call.reply().is_some()) { run.file_changes()? } else { Vec::new() };
     let reports = run.view.reports();
     for call in calls {
         let turn = TurnObject::of(run, call, &reports)?;
@@ -95,6 +101,12 @@ pub(super) fn pane_texts(
         add(&mut texts.prompt, &heading, turn.prompt.as_deref().unwrap_or_default());
         for (file, text) in turn.reports() {
             add(&mut texts.report, &format!("── {file} ──\n"), text);
+        }
+        for changed in changed.iter().filter(|changed| changed.call == call.id) {
+            add(&mut texts.diff, &heading, &turn_diff(changed));
+            if changed.is_partial {
+                add(&mut texts.diff, "", "it may have changed more files: commands are not recorded");
+            }
         }
     }
     if let Some(visit) = visit {
@@ -108,6 +120,7 @@ pub(super) fn pane_texts(
         (&mut texts.transcript, "nothing yet"),
         (&mut texts.prompt, "no agent was asked here"),
         (&mut texts.report, "no report was saved here"),
+        (&mut texts.diff, "no recorded edits; `saihai diff` compares the files of the whole run"),
         (&mut texts.why, "this stage has not ended yet"),
     ] {
         if text.is_empty() {

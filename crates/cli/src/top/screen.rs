@@ -2,6 +2,7 @@
 
 use std::io::{self, Stdout, Write as _};
 use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
@@ -18,6 +19,9 @@ use super::layout::ScreenSize;
 use super::model::TopModel;
 use super::view::TopView;
 use crate::error::CommandError;
+
+/// True while the alternate screen is shown. A panic of any thread closes it, so that its message can be read.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
 /// The screen of this process. Dropping it restores the terminal.
 pub(super) struct Screen {
@@ -48,6 +52,9 @@ impl Screen {
     }
 
     pub(super) fn draw(&mut self, model: &TopModel) -> Result<(), CommandError> {
+        if !IS_OPEN.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         let view = TopView { model, has_colors: self.has_colors };
         let drawn = self.terminal.draw(|frame| view.render(frame.area(), frame.buffer_mut()));
         drawn.map(|_| ()).map_err(|error| failed(&error))
@@ -81,12 +88,16 @@ fn new_terminal(size: ScreenSize) -> io::Result<Terminal<CrosstermBackend<Stdout
 }
 
 fn enter() -> io::Result<()> {
+    IS_OPEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
     execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)
 }
 
-/// Restores the terminal. Fails only if it is gone.
+/// Restores the terminal, once. Fails only if it is gone.
 fn restore() {
+    if !IS_OPEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
     execute!(io::stdout(), DisableBracketedPaste, Show, LeaveAlternateScreen).unwrap_or(());
     disable_raw_mode().unwrap_or(());
     io::stdout().flush().unwrap_or(());

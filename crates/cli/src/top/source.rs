@@ -153,8 +153,7 @@ impl FollowedRow for RunRow {
             RunState::Running { .. } => view.driven_until(run.now),
             _ => view.driven,
         };
-        let spending =
-            run.workflow.filter(|_| !state.is_over()).and_then(|workflow| view.spending(workflow));
+        let spending = run.workflow.filter(|_| !state.is_over()).and_then(|workflow| view.spending(workflow));
         let task = view.start.task.inline().unwrap_or_default();
         let line = |text: &str| visible_line(text).into_owned();
         Self {
@@ -172,6 +171,7 @@ impl FollowedRow for RunRow {
             elapsed: quantities::stopwatch(driven),
             turns: view.turns.to_string(),
             cost: cost_cell(view),
+            spark: spark(view),
             budget_left: spending.as_ref().and_then(budget_left_words).unwrap_or_default(),
             waits_for,
             resume: resume(run),
@@ -198,6 +198,26 @@ fn resume(run: &SeenRun<'_>) -> Option<String> {
     resume_flags(run.state, most, view.spending(workflow).as_ref())
 }
 
+/// Turns in the line of costs.
+const SPARKS: usize = 8;
+
+/// Draws the known costs of the last turns, relative to the dearest of them. Empty if there are fewer than two.
+fn spark(view: &RunView) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let costs = view.calls.iter().rev().filter_map(|call| call.reply()?.cost);
+    let mut costs: Vec<u64> = costs.take(SPARKS).map(|cost| cost.0).collect();
+    let most = costs.iter().max().copied().unwrap_or_default();
+    if costs.len() < 2 || most == 0 {
+        return String::new();
+    }
+    costs.reverse();
+    let block = |cost: u64| {
+        let level = (u128::from(cost) * 7).div_ceil(u128::from(most));
+        BLOCKS[usize::try_from(level).unwrap_or(7).min(7)]
+    };
+    costs.into_iter().map(block).collect()
+}
+
 /// An unknown cost is never shown as zero.
 fn cost_cell(view: &RunView) -> String {
     match view.cost {
@@ -219,6 +239,7 @@ fn broken_row(id: &str, error: &str) -> RunRow {
         elapsed: String::new(),
         turns: String::new(),
         cost: String::new(),
+        spark: String::new(),
         budget_left: String::new(),
         waits_for: String::new(),
         resume: None,

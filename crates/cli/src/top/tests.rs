@@ -28,6 +28,7 @@ fn row(id: &str, rank: RowRank, state: &str) -> RunRow {
         stage: "implement (2)".to_owned(),
         elapsed: "12:40".to_owned(),
         turns: "7".to_owned(),
+        spark: String::new(),
         cost: "$0.1250".to_owned(),
         budget_left: String::new(),
         waits_for: String::new(),
@@ -216,7 +217,7 @@ fn the_golden_run_at_80_columns() {
     insta::assert_snapshot!(shown(&model), @"
     run                                              golden  0:00  13 turns  $0.0200
     waiting for you at `ask/input[0]`
-    Turns                   │ [Transcript] Prompt  Report  Why
+    Turns                   │ [Transcript] Prompt  Report  Diff  Why
     >✓ plan            0:00 │ 0 ms, 1,020 tokens, $0.0200
        ✓ turn          0:00 │
      ✓ build           0:00 │ ```markdown
@@ -245,7 +246,7 @@ fn the_golden_run_at_160_columns() {
     insta::assert_snapshot!(shown(&model), @"
     run                                                                                                                              golden  0:00  13 turns  $0.0200
     waiting for you at `ask/input[0]`
-    Turns                                       │  Transcript [Prompt] Report  Why                                                                             16/26
+    Turns                                       │  Transcript [Prompt] Report  Diff  Why                                                                       16/26
     >✓ plan                                0:00 │ ## Execution Context
        ✓ turn                              0:00 │ - Working directory: /srv/saihai-golden/project
      ✓ build                               0:00 │ - Piece: golden
@@ -286,7 +287,7 @@ fn the_golden_run_at_40_columns_has_one_pane() {
     ~~~~
     run      golden  0:00  13 turns  $0.0200
     waiting for you at `ask/input[0]`
-    [Transcript] Prompt  Report  Why     6/7
+    [Transcript] Prompt  Report  Diff  Why
     0 ms, 1,020 tokens, $0.0200
 
     ```markdown
@@ -491,11 +492,11 @@ fn the_help_lists_the_keys() {
     let mut model = model(80, 24);
     press(&mut model, KeyCode::Char('?'));
     insta::assert_snapshot!(shown(&model), @"
-    saiha┌ Keys ──────────────────────────────────────────────────────────────┐nning
+    saiha┌ Keys (↑↓) ─────────────────────────────────────────────────────────┐nning
       STA│ Enter      open the selected run                                   │
     > wai│ ↑ ↓ k j    move; in a text: scroll                                 │
       run│ Tab        switch between tree and text                            │
-      par│ ← → 1-4    show Transcript, Prompt, Report or Why                  │til …
+      par│ ← → 1-5    show Transcript, Prompt, Report, Diff or Why            │til …
       com│ PgUp PgDn  scroll a page; Home and End go to its ends              │
       bro│ /  n  N    search in the text, next, previous match                │
          │ F          follow the running turn, or stop that                   │
@@ -506,14 +507,14 @@ fn the_help_lists_the_keys() {
          │ c          cancel the run for good                                 │
          │ f          fork: create a new run from this one                    │
          │ r          resume the run in a process of its own                  │
+         │ b          resume it with a larger budget                          │
+         │ w          show how to open the page in the browser                │
+         │ e          save the run as a page in one file                      │
          │ y          show the id and commands to copy                        │
          │                                                                    │
-         │ Ctrl-L     draw the screen again                                   │
-         │ Ctrl-Z     suspend; fg returns                                     │
-         │ q Ctrl-C   quit; no run is stopped                                 │
-    ─────│                                                                    │─────
-    20260│ Each key does the same as its command: answer, tell, cancel, fork, │
-    waiti│ resume. A resumed run continues when you leave this screen.        │
+    ─────│ Ctrl-L     draw the screen again                                   │─────
+    20260│ Ctrl-Z     suspend; fg returns                                     │
+    waiti│ q Ctrl-C   quit; no run is stopped                                 │
     Enter└────────────────────────────────────────────────────────────────────┘ quit
     ");
 }

@@ -3,11 +3,11 @@
 
 mod calls;
 mod followed_runs;
-mod watched_run;
 mod standing;
 pub(crate) mod steering;
+mod watched_run;
 
 pub(crate) use calls::{CallMark, call_mark, call_name, is_gate, visit_calls};
 pub(crate) use followed_runs::{FollowedRow, FollowedRuns, SeenRun};
-pub(crate) use watched_run::{LiveTexts, WatchedRun};
 pub(crate) use standing::{RunStanding, StandingKind, stage_name, state_sentence};
+pub(crate) use watched_run::{LiveTexts, WatchedRun};

@@ -113,7 +113,7 @@ pub(crate) fn resume(
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    // Somebody has to collect the exit status of the child, or it stays in the process table.
+    // A child whose exit status is not collected stays in the process table.
     std::thread::spawn(move || child.wait().is_ok());
     Ok(format!("run `{}` continues in a process of its own", run.id()))
 }

@@ -19,7 +19,7 @@ pub(crate) struct WatchedRun {
     question: Option<(CallId, String)>,
 }
 
-/// What a look at a run found.
+/// The result of a look at a run.
 #[derive(Debug, Default)]
 pub(crate) struct RunNews {
     pub(crate) has_records: bool,

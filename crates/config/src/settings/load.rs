@@ -207,6 +207,7 @@ impl SettingsLoader<'_, '_> {
             judge_fallback: root.value("judge_fallback").unwrap_or(unset.judge_fallback),
             checks: self.checks(root.get("checks")),
             notify: root.value("notify").unwrap_or_default(),
+            otel: root.within("telemetry").value("otel").unwrap_or(unset.otel),
             limits: LimitSettings::read(&limits, self.diagnostics),
             budget: read_budget(&root.within("budget"), self.diagnostics),
             short_wait: retry.value("short_wait").unwrap_or(unset.short_wait),

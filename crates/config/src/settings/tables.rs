@@ -36,6 +36,7 @@ pub static SETTINGS: Object = Object {
         Field::new("retry", ValueKind::Object(&RETRY)).about("retries after failures"),
         Field::new("providers", ValueKind::Map(&ValueKind::Object(&PROVIDER)))
             .about("providers by name"),
+        Field::new("telemetry", ValueKind::Object(&TELEMETRY)).about("telemetry of runs"),
         Field::new("review", ValueKind::Object(&REVIEW)).about("settings of `saihai review`"),
         Field::new("work", ValueKind::Object(&WORK)).about("settings of `saihai work`"),
         Field::new("distributed", ValueKind::Object(&DISTRIBUTED))
@@ -130,6 +131,13 @@ static PRICE: Object = Object {
         Field::new("cached", MONEY).about("US dollars per million cached input tokens"),
         Field::new("turn", MONEY).about("US dollars per turn"),
     ],
+};
+
+static TELEMETRY: Object = Object {
+    title: "`telemetry`",
+    fields: &[Field::new("otel", ValueKind::Bool)
+        .default("false")
+        .about("send runs to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT while they run")],
 };
 
 pub(super) static DISTRIBUTED: Object = Object {

@@ -15,6 +15,7 @@ mod numbers;
 mod page;
 mod reading;
 mod resume;
+mod screen;
 mod selection;
 mod start;
 mod subject;
@@ -53,7 +54,7 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 12] = [
+const LAWS: [(&str, Measure); 13] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
@@ -63,6 +64,7 @@ const LAWS: [(&str, Measure); 12] = [
     ("T-107", large::measure),
     ("T-108", views::measure),
     ("V-12", page::measure),
+    ("V-17", screen::measure),
     ("H-35", reading::measure),
     ("I-45", many::measure),
     ("I-45-merge", delivery::measure),

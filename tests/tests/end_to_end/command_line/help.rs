@@ -137,10 +137,13 @@ fn the_command_that_runs_explains_itself() {
           --issue <N>         Work on this issue: its title, text and labels are the task
           --worktree          Work in a new worktree, on a new branch from the current commit
           --no-worktree       Work in this directory, overriding the issue and the definition
+          --tui               Show the run on the screen of `saihai top`; gates are answered there
           --set <NAME=VALUE>  Set a parameter of the definition; the parameter's own flag does the same
           --strict            Treat warnings about the definition as errors
           --trust-project     Trust this project's settings to run programs and contact hosts, for this
                               call only
+          --otel              Send the run to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT
+                              while it runs
           --json              Print every event and the result as JSON, one object per line
       -h, --help              Print help
       -V, --version           Print version
@@ -424,6 +427,7 @@ fn commands_that_tell_of_a_run_explain_themselves() {
       [STAGE[/TURN]]  Stage, and one of its turns
 
     Options:
+          --watch    Print again whenever the run has changed, until it ends or stops
           --json     Print JSON, one object per line
       -h, --help     Print help
       -V, --version  Print version
@@ -452,6 +456,7 @@ fn commands_that_tell_of_a_run_explain_themselves() {
 
     Examples:
       saihai show
+      saihai show --watch
       saihai show last --html run.html
       saihai show review/tests --reply
       saihai show 20260206-0856 implement --visit 2 --prompt
@@ -528,6 +533,8 @@ fn commands_that_go_on_explain_themselves() {
 
     Options:
           --now      Ask the provider now, even if it said to wait
+          --otel     Send the run to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT while it
+                     runs
           --json     Print every event and the result as JSON, one object per line
       -h, --help     Print help
       -V, --version  Print version

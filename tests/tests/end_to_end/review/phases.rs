@@ -3,6 +3,8 @@
 use rustix::process::Signal;
 use saihai_tests::Terminal;
 
+use std::time::Duration;
+
 use super::*;
 
 const PHASES: [(&str, &str); 4] =
@@ -345,4 +347,23 @@ fn a_budget_that_was_passed_is_told() {
     let told = report(&review(&project, &replies, &one_by_one).exits(5));
     assert_eq!(told["warnings"], serde_json::json!([]), "{told}");
     assert_eq!(statuses(&told), ["a success", "b error", "c error", "d error"]);
+}
+
+// V-20: a note reaches the reviewers that are still to be asked
+#[test]
+fn a_note_reaches_the_next_phase_of_a_review() {
+    let project = reviewed_by(&[("a", ""), ("c", "phase = \"final\"\n")]);
+    let slow = none("main/a").replace("structured:", "delay: 3, structured:");
+    project.write("script.yaml", format!("script: 1\nreplies:\n{slow}{}", none("final/c")));
+    let live = project.saihai(["review", "--script", "script.yaml"]).start();
+    let begun = std::time::Instant::now();
+    while project.begun().is_empty() || project.journal().facts("asked").next().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    project.saihai(["tell", "last", "--to", "final", "Look at the licence."]).run().exits(0);
+    live.finish().exits(0);
+    let prompts = project.journal().prompts();
+    let told: Vec<bool> = prompts.iter().map(|(_, prompt)| prompt.contains("Look at the licence.")).collect();
+    assert_eq!(told, [false, true], "{prompts:#?}");
 }

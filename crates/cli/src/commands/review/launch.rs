@@ -85,6 +85,7 @@ impl ReviewLaunch<'_> {
             auto: false,
             keeping: RunKeeping::Kept,
             completed: ExitStatus::Done,
+            otel: self.settings.otel,
         };
         let is_first = !runs.directory().is_dir();
         block_on(async {

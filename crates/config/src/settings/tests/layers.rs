@@ -54,6 +54,7 @@ fn without_any_file_the_defaults_of_the_tables_hold() {
     retry.max_wait = "6h"
     retry.short_wait = "90s"
     retry.on_quota = "park"
+    telemetry.otel = false
     review.concurrency = 4
     review.timeout = "600s"
     review.max_turns = 30
