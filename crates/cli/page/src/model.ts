@@ -26,7 +26,7 @@ export type PageRow = { id: string, project: number, state: PageState,
  */
 words: string, 
 /**
- * The thing that the run waits for, if any: `you`, `resume`, `claude until 14:05`.
+ * The thing that the run waits for, if any: `you`, `resume`, or the reason for which it is parked.
  */
 waits_for: string, definition: string, dialect: string, 
 /**
@@ -74,7 +74,7 @@ export type BudgetUse = {
  */
 kind: string, used: number, limit: number, 
 /**
- * For example `$0.08 of $0.10`.
+ * For example `$0.0800 of $0.1000`.
  */
 words: string, };
 

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use saihai_view::is_hidden;
+
 use crate::graph::EdgeKind;
 use crate::graph::NodeKind;
 use crate::graph::WorkflowGraph;
@@ -61,7 +63,7 @@ fn escape_mermaid(text: &str) -> String {
             '<' => escaped.push_str("#lt;"),
             '>' => escaped.push_str("#gt;"),
             '#' => escaped.push_str("#35;"),
-            character if character.is_control() => escaped.push(' '),
+            character if is_hidden(character) => escaped.push(' '),
             character => escaped.push(character),
         }
     }

@@ -39,7 +39,7 @@ pub(crate) struct PageRow {
     pub(crate) state: PageState,
     /// The state in words, for example `parked: the budget is spent`.
     pub(crate) words: String,
-    /// The thing that the run waits for, if any: `you`, `resume`, `claude until 14:05`.
+    /// The thing that the run waits for, if any: `you`, `resume`, or the reason for which it is parked.
     pub(crate) waits_for: String,
     pub(crate) definition: String,
     pub(crate) dialect: String,
@@ -101,7 +101,7 @@ pub(crate) struct BudgetUse {
     pub(crate) kind: String,
     pub(crate) used: f64,
     pub(crate) limit: f64,
-    /// For example `$0.08 of $0.10`.
+    /// For example `$0.0800 of $0.1000`.
     pub(crate) words: String,
 }
 
