@@ -456,7 +456,6 @@ fn commands_that_tell_of_a_run_explain_themselves() {
 
     Examples:
       saihai show
-      saihai show --watch
       saihai show last --html run.html
       saihai show review/tests --reply
       saihai show 20260206-0856 implement --visit 2 --prompt
