@@ -22,7 +22,7 @@ for (const theme of ['light', 'dark']) {
     const { page, complaints, close } = await open(browser, { theme });
     for (const [name, [hash, ready]] of Object.entries(VIEWS)) {
       await page.goto(`${server.url}${hash}`);
-      await page.waitForSelector(ready, { timeout: 5000 });
+      await page.waitForSelector(ready, { timeout: 20_000 });
       // The policy forbids inline scripts, so axe comes through the debugger.
       await page.evaluate(`window.axe || (() => { ${axe}; })()`);
       // The themes differ in colours only, so the dark one needs no other rules.
@@ -43,7 +43,7 @@ test('no view scrolls sideways at 360 px', async () => {
   const { page, complaints, close } = await open(browser, { width: 360, height: 740 });
   for (const [name, [hash, ready]] of Object.entries(VIEWS)) {
     await page.goto(`${server.url}${hash}`);
-    await page.waitForSelector(ready, { timeout: 5000, state: 'attached' });
+    await page.waitForSelector(ready, { timeout: 20_000, state: 'attached' });
     const [inner, outer] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(inner <= outer, `${name}: ${inner} > ${outer}`);
   }
