@@ -136,8 +136,10 @@ fn the_way_to_completion_of_a_definition_is_short() {
 /// Returns the fenced blocks of the guide, by their language.
 fn guide(language: &str) -> Vec<&'static str> {
     let text = include_str!("../../../../../docs/guides/rehearsing.md");
-    let fence = format!("```{language}\n");
-    text.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+    let fence = format!("\n```{language}");
+    // The words after the language say how the manual's tests use the block.
+    let blocks = text.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next());
+    blocks.filter_map(|block| block.split_once('\n')).map(|(_, block)| block).collect()
 }
 
 /// Returns the output of `saihai rehearse` for a definition.
