@@ -10,23 +10,24 @@ use saihai_tests::{Project, Terminal};
 use crate::law::Law;
 use crate::numbers::time_of_family;
 
+/// About ten turns a second, each with at least five events.
 const PIECE: &str = "\
 name: it
 max_iterations: 100000
 movements:
   - name: plan
-    rules: [{condition: ready, next: COMPLETE}, {condition: again, next: plan}]
+    run: [sleep, '0.08']
+    rules: [{condition: exit(0), next: plan}, {condition: 'exit(1..)', next: COMPLETE}]
 ";
-/// About twelve turns a second, each with at least five events.
-const SCRIPT: &str = "script: 1\nreplies: [{times: \"*\", delay: 80ms, text: 'Once more. [STEP:1]'}]\n";
 const MEASURED: Duration = Duration::from_secs(6);
 
 pub(crate) fn measure() -> Result<Vec<Law>> {
     let saihai = std::env::var("SAIHAI_BENCH_PROGRAM").context("start this with `cargo xtask bench`")?;
     let project = Project::new(&saihai);
-    project.write(".takt/pieces/it.yaml", PIECE).write("script.yaml", SCRIPT);
+    project.write(".takt/pieces/it.yaml", PIECE);
     let mut run = Command::new(&saihai);
-    run.args(["run", "it", "The task.", "--script", "script.yaml"]).current_dir(project.root());
+    run.args(["run", "it", "The task.", "--provider", "script", "--trust-project"])
+        .current_dir(project.root());
     let mut run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     sleep(Duration::from_secs(1));
     let top = project.saihai(["top"]).without_env("NO_COLOR").env("TERM", "xterm-256color");
