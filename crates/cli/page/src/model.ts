@@ -340,7 +340,7 @@ export type BatchColumn = "waiting" | "working" | "at_gate" | "in_review" | "mer
 
 export type PageReply = { is_done: boolean, 
 /**
- * The effect, or the reason why there is none.
+ * The effect, or the reason for a refusal.
  */
 words: string, 
 /**

@@ -486,7 +486,7 @@ pub(crate) enum BatchColumn {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct PageReply {
     pub(crate) is_done: bool,
-    /// The effect, or the reason why there is none.
+    /// The effect, or the reason for a refusal.
     pub(crate) words: String,
     /// A new run, after a fork.
     pub(crate) run: Option<String>,

@@ -114,5 +114,5 @@ fn the_types_of_the_page_are_those_of_the_server() {
     if std::env::var_os("SAIHAI_MANUAL").is_some_and(|value| value == "update") {
         std::fs::write(&path, &types).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), types, "write it anew with SAIHAI_MANUAL=update");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), types, "run the test with SAIHAI_MANUAL=update");
 }

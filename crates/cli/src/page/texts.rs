@@ -1,7 +1,7 @@
 //! The texts of a run: prompts, replies, tools, reports and changes.
 
 use saihai::LoadedRun;
-use saihai_model::{CallId, Outcome};
+use saihai_model::CallId;
 use saihai_view::CallView;
 
 use super::model::{CallTexts, ChangedFile, ReportText, RunChanges, ToolText, TurnChanges};
@@ -9,8 +9,7 @@ use crate::commands::diff::{RunDiff, turn_diff};
 use crate::commands::show_stage::{TurnObject, report_text};
 use crate::error::CommandError;
 use crate::project::Project;
-use crate::report::{answer_words, outside_words};
-use crate::watching::LiveTexts;
+use crate::watching::{LiveTexts, call_results};
 
 /// Longer texts are cut. A browser cannot show more of them at once.
 const MOST_BYTES: usize = 1_000_000;
@@ -44,7 +43,7 @@ impl CallTexts {
             failures: turn.failures.clone(),
             tools,
             reports,
-            results: results(call),
+            results: call_results(call),
             is_cut,
         })
     }
@@ -85,22 +84,6 @@ fn shortened(mut text: String) -> (String, bool) {
     let end = (0..=MOST_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.truncate(end);
     (text, true)
-}
-
-/// Describes the results of an action, or the answer of a person.
-fn results(call: &CallView) -> Vec<String> {
-    let answer =
-        call.answer.as_ref().map(|answer| answer_words(answer.by, &answer.label, answer.text.clone()));
-    let performed = call.performed.iter().map(|performed| match &performed.outcome {
-        Outcome::Done { output, .. } if output.is_empty() => "done".to_owned(),
-        Outcome::Done { output, .. } => {
-            output.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join("\n")
-        }
-        Outcome::Failed(failure) => format!("failed: {}", failure.message),
-        Outcome::Waiting { reason } => outside_words(reason),
-        Outcome::NotYet | Outcome::Delayed { .. } => "not yet".to_owned(),
-    });
-    answer.into_iter().chain(performed).collect()
 }
 
 impl RunChanges {

@@ -1,7 +1,7 @@
 //! The tree of a run's visits and turns, and the texts of a node. Renders a [`RunView`](saihai_view::RunView).
 
 use saihai::LoadedRun;
-use saihai_model::{CallId, Millis, Moment, Outcome};
+use saihai_model::{CallId, Millis, Moment};
 use saihai_view::{CallView, RoundView, RunState, VisitView};
 
 use super::model::{NodeKey, PaneTexts, TreeNode};
@@ -10,8 +10,9 @@ use crate::commands::explain::plain_transition;
 use crate::commands::show_stage::TurnObject;
 use crate::error::CommandError;
 use crate::quantities;
-use crate::report::{answer_words, outside_words};
-use crate::watching::{CallMark, LiveTexts, call_mark, call_name, is_gate, stage_name, visit_calls};
+use crate::watching::{
+    CallMark, LiveTexts, call_mark, call_name, call_results, is_gate, stage_name, visit_calls,
+};
 
 /// Lists the visits in order, each with its turns.
 pub(super) fn tree_nodes(run: &LoadedRun, now: Moment) -> Vec<TreeNode> {
@@ -163,20 +164,7 @@ fn transcript(
     }
     if is_gate(run, call) {
         parts.extend(question.filter(|(asked, _)| *asked == call.id).map(|(_, question)| question.clone()));
-        parts.extend(
-            call.answer.as_ref().map(|answer| answer_words(answer.by, &answer.label, answer.text.clone())),
-        );
     }
-    for performed in &call.performed {
-        parts.push(match &performed.outcome {
-            Outcome::Done { output, .. } if output.is_empty() => "done".to_owned(),
-            Outcome::Done { output, .. } => {
-                output.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join("\n")
-            }
-            Outcome::Failed(failure) => format!("failed: {}", failure.message),
-            Outcome::Waiting { reason } => outside_words(reason),
-            Outcome::NotYet | Outcome::Delayed { .. } => "not yet".to_owned(),
-        });
-    }
+    parts.extend(call_results(call));
     parts.join("\n\n")
 }

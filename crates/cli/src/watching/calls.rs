@@ -2,6 +2,7 @@ use saihai::LoadedRun;
 use saihai_model::{Activity, Outcome, Purpose, RoundPosition};
 use saihai_view::{AttemptResult, CallView, RoundView, RunState, VisitView};
 
+use crate::report::{answer_words, outside_words};
 use crate::terminal::visible_line;
 
 /// State of a call.
@@ -78,4 +79,20 @@ pub(crate) fn call_name(run: &LoadedRun, call: &CallView) -> String {
         }
         RoundPosition::Outside(_) => "condition".to_owned(),
     }
+}
+
+/// Describes the results of an action, or the answer of a person.
+pub(crate) fn call_results(call: &CallView) -> Vec<String> {
+    let answer =
+        call.answer.as_ref().map(|answer| answer_words(answer.by, &answer.label, answer.text.clone()));
+    let performed = call.performed.iter().map(|performed| match &performed.outcome {
+        Outcome::Done { output, .. } if output.is_empty() => "done".to_owned(),
+        Outcome::Done { output, .. } => {
+            output.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join("\n")
+        }
+        Outcome::Failed(failure) => format!("failed: {}", failure.message),
+        Outcome::Waiting { reason } => outside_words(reason),
+        Outcome::NotYet | Outcome::Delayed { .. } => "not yet".to_owned(),
+    });
+    answer.into_iter().chain(performed).collect()
 }

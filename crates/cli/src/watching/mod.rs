@@ -7,7 +7,7 @@ mod standing;
 pub(crate) mod steering;
 mod watched_run;
 
-pub(crate) use calls::{CallMark, call_mark, call_name, is_gate, visit_calls};
+pub(crate) use calls::{CallMark, call_mark, call_name, call_results, is_gate, visit_calls};
 pub(crate) use followed_runs::{FollowedRow, FollowedRuns, SeenRun};
 pub(crate) use standing::{RunStanding, StandingKind, stage_name, state_sentence};
 pub(crate) use watched_run::{LiveTexts, WatchedRun};
