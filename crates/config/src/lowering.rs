@@ -168,12 +168,12 @@ pub(crate) fn section(when: SectionCondition, body: impl IntoIterator<Item = Pro
 }
 
 /// Builds a section with a fixed text only.
-pub(crate) fn fixed_section(text: impl Into<String>) -> PromptSection {
+pub(crate) fn fixed_section(text: impl Into<Text>) -> PromptSection {
     section(SectionCondition::Always, [text_part(text)])
 }
 
-pub(crate) fn text_part(text: impl Into<String>) -> PromptPart {
-    PromptPart::Fixed(Text::Inline(text.into()))
+pub(crate) fn text_part(text: impl Into<Text>) -> PromptPart {
+    PromptPart::Fixed(text.into())
 }
 
 pub(crate) fn value_part(variable: Variable) -> PromptPart {
@@ -183,7 +183,7 @@ pub(crate) fn value_part(variable: Variable) -> PromptPart {
 /// Returns the tokens of the fixed texts in some sections.
 pub(crate) fn fixed_tokens<'a>(sections: impl Iterator<Item = &'a PromptSection>) -> u64 {
     let texts = sections.flat_map(|section| &section.body).filter_map(|part| match part {
-        PromptPart::Fixed(Text::Inline(text)) => Some(text.as_str()),
+        PromptPart::Fixed(Text::Inline(text)) => Some(&**text),
         PromptPart::Fixed(Text::Blob { .. }) | PromptPart::Value(..) => None,
     });
     tokens(&texts.collect::<String>())

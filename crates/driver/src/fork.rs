@@ -135,7 +135,7 @@ impl KeptFiles {
                 Some(view) => view.apply(record.clone()),
                 None => view = RunView::begin(record),
             }
-            let taken = replay.take(workflow, record.clone());
+            let taken = replay.take(workflow, record);
             taken.map_err(|diverged| DriverError::diverged(from, &diverged))?;
         }
         let run = replay.finish().map_err(|diverged| DriverError::diverged(from, &diverged))?;

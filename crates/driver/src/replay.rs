@@ -123,15 +123,11 @@ impl ReplayedRun {
 
     fn take(&mut self, record: Record) -> Result<(), DriverError> {
         self.directory.remember_start(&record);
-        // The view begins with the first record.
-        if record.seq > self.view.last_seq {
-            self.view.apply(record.clone());
-        }
         if let RecordEntry::Fact(fact) = &record.entry {
             self.blobs.check(record.seq, fact)?;
             self.calls.see(fact);
         }
-        let effects = self.replay.take(&self.workflow, record);
+        let effects = self.replay.take(&self.workflow, &record);
         let effects = effects.map_err(|diverged| DriverError::diverged(&self.directory, &diverged))?;
         for effect in effects {
             match effect {
@@ -139,6 +135,10 @@ impl ReplayedRun {
                 Effect::Ask(request) => self.calls.request(*request),
                 _ => {}
             }
+        }
+        // The view begins with the first record.
+        if record.seq > self.view.last_seq {
+            self.view.apply(record);
         }
         Ok(())
     }
@@ -167,12 +167,12 @@ impl ReplayedParts {
     ) -> Result<Self, DriverError> {
         let (mut replay, mut view) = (Replay::new(), None::<RunView>);
         for record in batches.into_iter().flatten() {
+            let taken = replay.take(&workflow, &record);
+            taken.map_err(|diverged| DriverError::diverged(directory, &diverged))?;
             match &mut view {
-                Some(view) => view.apply(record.clone()),
+                Some(view) => view.apply(record),
                 None => view = RunView::begin(&record),
             }
-            let taken = replay.take(&workflow, record);
-            taken.map_err(|diverged| DriverError::diverged(directory, &diverged))?;
         }
         let run = replay.finish().map_err(|diverged| DriverError::diverged(directory, &diverged))?;
         let view = view.ok_or_else(|| directory.unborn())?;

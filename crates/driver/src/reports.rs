@@ -157,7 +157,7 @@ impl ReportStore<'_> {
 
 pub(crate) fn content(blobs: &Blobs, text: &Text, start: u64, end: u64) -> Result<Vec<u8>, Bad> {
     let bytes = match text {
-        Text::Inline(text) => text.clone().into_bytes(),
+        Text::Inline(text) => text.as_bytes().to_vec(),
         Text::Blob { hash, bytes } => blobs.read_bytes(hash, *bytes)?,
     };
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());

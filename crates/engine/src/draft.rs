@@ -398,7 +398,7 @@ pub struct Carry {
 impl Default for Carry {
     fn default() -> Self {
         Self {
-            task: Text::Inline(String::new()),
+            task: Text::from(""),
             previous: Vec::new(),
             between: String::new(),
             event: None,

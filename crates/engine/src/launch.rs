@@ -389,7 +389,7 @@ impl Run {
         let done = |index| self.visit.as_ref().and_then(|visit| visit.round.done(RoundPosition::Main(index)));
         match place {
             RoundPosition::Report(index) => {
-                let empty = || Text::Inline(String::new());
+                let empty = || Text::from("");
                 let found = done(index).map(|done| done.reading.reports.clone()).unwrap_or_default();
                 let last = found.iter().filter_map(|found| {
                     self.reports.get(&found.file).map(|hash| (found.file.clone(), hash.clone()))

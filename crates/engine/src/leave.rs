@@ -363,7 +363,7 @@ fn without_leading_blank(mut draft: Draft) -> Draft {
     if let Some(Splice::Text(Text::Inline(words), _)) =
         draft.sections.first_mut().and_then(|it| it.first_mut())
     {
-        *words = words.trim_start().to_owned();
+        *words = words.trim_start().into();
     }
     draft
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use saihai_model::{Decision, Effect, Event, Record, RecordEntry, Workflow};
+use saihai_model::{Decision, Effect, Record, RecordEntry, Workflow};
 
 use crate::run::Run;
 
@@ -49,14 +49,14 @@ impl Replay {
 
     /// Takes the next record: applies a fact, or compares a decision. Returns the effects of that time for information;
     /// the caller must not execute them.
-    pub fn take(&mut self, workflow: &Workflow, record: Record) -> Result<Vec<Effect>, Box<Diverged>> {
-        let Record { seq, at, entry } = record;
+    pub fn take(&mut self, workflow: &Workflow, record: &Record) -> Result<Vec<Effect>, Box<Diverged>> {
+        let seq = record.seq;
         self.last = seq;
-        match entry {
+        match &record.entry {
             RecordEntry::Fact(fact) => {
                 self.nothing_left(seq)?;
                 let mut effects = Vec::new();
-                for effect in self.run.apply(workflow, &Event { at, fact }) {
+                for effect in self.run.fold(workflow, record.at, fact) {
                     if let Effect::Record(decision) = effect {
                         self.expected.push_back(decision);
                     } else {
@@ -66,8 +66,8 @@ impl Replay {
                 Ok(effects)
             }
             RecordEntry::Decision(recorded) => match self.expected.pop_front() {
-                Some(now) if now == recorded => Ok(Vec::new()),
-                now => Err(Box::new(Diverged { seq, recorded: Some(recorded), now })),
+                Some(now) if now == *recorded => Ok(Vec::new()),
+                now => Err(Box::new(Diverged { seq, recorded: Some(recorded.clone()), now })),
             },
         }
     }
@@ -97,7 +97,7 @@ pub fn replay<'a>(
 ) -> Result<Run, Box<Diverged>> {
     let mut replay = Replay::new();
     for record in records {
-        replay.take(workflow, record.clone())?;
+        replay.take(workflow, record)?;
     }
     replay.finish()
 }

@@ -60,12 +60,16 @@ impl Run {
     /// Folds one fact into the run and returns the effects to execute, decisions first.
     #[must_use]
     pub fn apply(&mut self, workflow: &Workflow, event: &Event) -> Vec<Effect> {
+        self.fold(workflow, event.at, &event.fact)
+    }
+
+    pub(crate) fn fold(&mut self, workflow: &Workflow, at: Moment, fact: &Fact) -> Vec<Effect> {
         let mut out = Vec::new();
-        match (&self.phase, &event.fact) {
-            (Phase::Created, Fact::Started(start)) => self.begin(workflow, event.at, start, &mut out),
+        match (&self.phase, fact) {
+            (Phase::Created, Fact::Started(start)) => self.begin(workflow, at, start, &mut out),
             (Phase::Running, _) => {
-                self.pass_time(event);
-                self.take(workflow, &event.fact, &mut out);
+                self.pass_time(at, fact);
+                self.take(workflow, fact, &mut out);
             }
             // No fact precedes the start, and late facts about a finished run change nothing.
             (Phase::Created | Phase::Stopped(_), _) => return out,
@@ -210,11 +214,11 @@ impl Run {
     }
 
     /// Advances the clock, which never goes back. The time counts as active unless the run was idle or had no process.
-    fn pass_time(&mut self, event: &Event) {
-        let taken_over = matches!(event.fact, Fact::Reopened | Fact::Resumed(_));
+    fn pass_time(&mut self, at: Moment, fact: &Fact) {
+        let taken_over = matches!(fact, Fact::Reopened | Fact::Resumed(_));
         let active = !self.is_parked() && !taken_over;
         let before = self.now;
-        self.now = self.now.max(event.at);
+        self.now = self.now.max(at);
         if active {
             self.driven = Millis(self.driven.0.saturating_add(self.now.since(before).0));
         }

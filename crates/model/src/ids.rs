@@ -2,15 +2,17 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+// A name is shared: every decision, draft and view of a run repeats it.
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(pub String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             pub fn as_str(&self) -> &str {
@@ -19,12 +21,12 @@ macro_rules! name {
         }
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.to_owned())
+                Self(text.into())
             }
         }
         impl From<String> for $name {
             fn from(text: String) -> Self {
-                Self(text)
+                Self(text.into())
             }
         }
         impl Borrow<str> for $name {

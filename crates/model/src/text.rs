@@ -1,6 +1,7 @@
 //! Texts: by value or by reference, as files of a definition, as saved reports, and their size in tokens.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::{Json, ReportClue, StageId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Text {
-    Inline(String),
+    /// Shared: the journal, the engine and the view hold the same text.
+    Inline(Arc<str>),
     /// A file of the run directory, named by the hash of its content.
     Blob {
         /// SHA-256 of the content, in hexadecimal.
@@ -45,13 +47,13 @@ impl Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self::Inline(text.to_owned())
+        Self::Inline(text.into())
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self::Inline(text)
+        Self::Inline(text.into())
     }
 }
 

@@ -41,7 +41,7 @@ impl Blobs {
     /// Stores a text: short ones inline, long ones as a blob. The blob is durable when this returns.
     pub fn keep(&self, text: String) -> Result<Text, (PathBuf, io::Error)> {
         if text.len() <= Text::INLINE_LIMIT {
-            return Ok(Text::Inline(text));
+            return Ok(text.into());
         }
         self.keep_bytes(text.as_bytes())
     }
@@ -60,7 +60,7 @@ impl Blobs {
 
     pub fn read(&self, text: &Text) -> Result<String, Bad> {
         match text {
-            Text::Inline(text) => Ok(text.clone()),
+            Text::Inline(text) => Ok(text.to_string()),
             Text::Blob { hash, bytes } => {
                 let content = self.read_bytes(hash, *bytes)?;
                 // Blobs of texts are UTF-8, but a file that an agent wrote may contain any bytes.
@@ -150,7 +150,7 @@ mod tests {
     fn short_texts_stay_inline_and_long_ones_become_files_named_by_their_hash() {
         let (directory, blobs) = blobs();
         let edge = "x".repeat(Text::INLINE_LIMIT);
-        assert_eq!(blobs.keep(edge.clone()).unwrap(), Text::Inline(edge));
+        assert_eq!(blobs.keep(edge.clone()).unwrap(), Text::Inline(edge.into()));
         let kept = blobs.keep(long()).unwrap();
         let hash = sha256(long().as_bytes());
         assert_eq!(kept, Text::Blob { hash: hash.clone(), bytes: long().len() as u64 });

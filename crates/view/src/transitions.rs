@@ -355,7 +355,7 @@ fn question(workflow: &Workflow, call: &CallView, reply: &Replied, turn: Option<
     let question = Evidence::Question {
         call: call.id.clone(),
         turn,
-        question: call.prompt().cloned().unwrap_or_else(|| Text::Inline(String::new())),
+        question: call.prompt().cloned().unwrap_or_else(|| Text::from("")),
         answer: reply.text.clone(),
         number: reply.reading.tag.as_ref().and_then(|tag| tag.number),
         value: reply.reading.output.clone(),

@@ -168,7 +168,7 @@ fn target(rule: &MovementRule) -> Target {
 /// P-46: inserts a gate between the rule and its target, and returns it.
 fn gate(lowering: &mut PieceLowering<'_>, movement: &Movement, number: usize, rule: &MovementRule) -> Target {
     let name = &movement.name.value;
-    let id = StageId(format!("{name}/input[{number}]"));
+    let id = StageId::from(format!("{name}/input[{number}]"));
     let gate = Gate {
         question: prompt::gate_question(name, &rule.condition.to_string()),
         wants: Wants::Text { max_chars: LONGEST_ANSWER },

@@ -303,7 +303,7 @@ impl<'a> PieceLowering<'a> {
             *judges += 1;
             let id = if *judges == 1 { name.to_owned() } else { format!("{name} {judges}") };
             if !self.stages.contains_key(id.as_str()) {
-                return StageId(id);
+                return StageId::from(id);
             }
         }
     }
@@ -390,7 +390,7 @@ fn draft<'a>(
             None => settings.default_session == SessionDefault::Continue,
         },
         // Only the provider that started a session can continue it.
-        key: SessionKey(format!("{}:{key}", answerer.provider)),
+        key: SessionKey::from(format!("{}:{key}", answerer.provider)),
         answerer,
     }
 }

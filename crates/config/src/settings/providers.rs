@@ -25,7 +25,7 @@ pub(super) fn read_provider(kind: ProviderKind, section: &SettingsSection<'_>) -
         turn_timeout: timeout(section, "turn_timeout", unset.turn_timeout),
         idle_timeout: timeout(section, "idle_timeout", unset.idle_timeout),
         max_prompt: section.value("max_prompt"),
-        fallback: text("fallback").map(ProviderName),
+        fallback: text("fallback").map(ProviderName::from),
         price: Price {
             input: price.value("input"),
             output: price.value("output"),

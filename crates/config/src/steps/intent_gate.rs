@@ -543,7 +543,7 @@ fn refuted(step: &str, validator: &ClosureValidator) -> RefutedProofPolicy {
 fn value_label(intent: Intent, value: &str) -> Label {
     match intent {
         Intent::Closing => intent.name().into(),
-        _ => Label(format!("{} ({value})", intent.name())),
+        _ => Label::from(format!("{} ({value})", intent.name())),
     }
 }
 

@@ -226,7 +226,7 @@ impl AgentLowering<'_> {
             persona: persona.map(Text::from),
             role: Some(self.meaning.agent.name.value.clone()),
             prompt,
-            session: SessionPolicy::Continue(SessionKey(format!(
+            session: SessionPolicy::Continue(SessionKey::from(format!(
                 "{provider}:{}",
                 self.meaning.agent.name.value
             ))),
@@ -343,7 +343,7 @@ impl AgentLowering<'_> {
         }
         let text = read_template(passage, None, PromptUse::Role, &self.meaning.variables, diagnostics);
         let words = text.parts.iter().filter_map(|part| match part {
-            PromptPart::Fixed(Text::Inline(text)) => Some(text.as_str()),
+            PromptPart::Fixed(Text::Inline(text)) => Some(&**text),
             PromptPart::Fixed(Text::Blob { .. }) | PromptPart::Value(..) => None,
         });
         let role: String = words.collect();
@@ -486,7 +486,7 @@ fn check_choice(prompt: Prompt, correction: Prompt) -> Choice {
 
 /// Returns the stage id of the gate before a step.
 pub(super) fn gate_of(step: &str) -> StageId {
-    StageId(format!("{step}/gate"))
+    StageId::from(format!("{step}/gate"))
 }
 
 /// Returns the stage where a run enters a step: its gate, or the step itself.

@@ -269,7 +269,7 @@ fn text_of(draft: &Draft) -> String {
 
 fn inline(text: &Text) -> String {
     match text {
-        Text::Inline(text) => text.clone(),
+        Text::Inline(text) => text.to_string(),
         Text::Blob { .. } => String::new(),
     }
 }

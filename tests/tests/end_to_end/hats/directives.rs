@@ -156,7 +156,7 @@ fn lowered(hats: &str) -> Workflow {
 fn words(prompt: &Prompt, stage: &Stage) -> Vec<String> {
     let parts = prompt.sections.iter().flat_map(|section| &section.body);
     let fixed = parts.filter_map(|part| match part {
-        PromptPart::Fixed(Text::Inline(words)) => Some(words.clone()),
+        PromptPart::Fixed(Text::Inline(words)) => Some(words.to_string()),
         PromptPart::Fixed(Text::Blob { .. }) | PromptPart::Value(..) => None,
     });
     fixed.filter(|words| !words.starts_with(&format!("# Hat: {}", stage.title))).collect()

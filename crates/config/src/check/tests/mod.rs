@@ -132,11 +132,15 @@ fn the_most_calls_are_the_limit_times_the_dearest_stage() {
 fn holds(when: &RuleCondition, labels: &[String]) -> bool {
     match when {
         RuleCondition::Always | RuleCondition::Answered(_) => true,
-        RuleCondition::Is(label) => labels == [label.0.clone()],
-        RuleCondition::All(wanted) if wanted.len() == 1 => labels.iter().all(|label| *label == wanted[0].0),
-        RuleCondition::All(wanted) => labels.iter().zip(wanted).all(|(label, wanted)| *label == wanted.0),
+        RuleCondition::Is(label) => labels == [label.to_string()],
+        RuleCondition::All(wanted) if wanted.len() == 1 => {
+            labels.iter().all(|label| *label == wanted[0].as_str())
+        }
+        RuleCondition::All(wanted) => {
+            labels.iter().zip(wanted).all(|(label, wanted)| *label == wanted.as_str())
+        }
         RuleCondition::Any(wanted) => {
-            labels.iter().any(|label| wanted.iter().any(|wanted| wanted.0 == *label))
+            labels.iter().any(|label| wanted.iter().any(|wanted| wanted.as_str() == label))
         }
     }
 }
@@ -182,7 +186,7 @@ proptest! {
         });
         prop_assert_eq!(found.is_some(), expected);
         if let Some(results) = found {
-            let labels: Vec<String> = results.iter().map(|(_, label)| label.clone().unwrap().0).collect();
+            let labels: Vec<String> = results.iter().map(|(_, label)| label.clone().unwrap().to_string()).collect();
             prop_assert!(uncovered(&labels), "{labels:?} is covered");
         }
     }

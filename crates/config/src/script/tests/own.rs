@@ -348,7 +348,8 @@ fn without_a_workflow_names_are_only_taken_apart() {
         let document =
             Document::parse(text.as_bytes(), Format::Yaml, "s", Area::Script, &mut diagnostics).unwrap();
         let target = read_script(&document, None).0.and_then(|script| script.replies[0].target.clone());
-        let found = target.map(|target| (target.stage.0, target.turn.map(|turn| turn.0), target.judge));
+        let found = target
+            .map(|target| (target.stage.to_string(), target.turn.map(|turn| turn.to_string()), target.judge));
         let expected =
             expected.map(|(stage, turn, judge)| (stage.to_owned(), turn.map(str::to_owned), judge));
         assert_eq!(found, expected, "{name}");

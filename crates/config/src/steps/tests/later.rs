@@ -119,7 +119,7 @@ impl Later {
 /// Formats every section with its condition.
 fn sections(prompt: &Prompt) -> String {
     let part = |part: &PromptPart| match part {
-        PromptPart::Fixed(Text::Inline(text)) => text.clone(),
+        PromptPart::Fixed(Text::Inline(text)) => text.to_string(),
         PromptPart::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
         PromptPart::Value(Variable::Output { stage, key, .. }, _) => format!("<{stage}.{key}>"),
         PromptPart::Value(variable, _) => format!("<{variable:?}>"),

@@ -67,7 +67,7 @@ fn rounds_and_corrections_end_in_the_failure_of_the_step() {
 #[test]
 fn all_steps_of_an_agent_share_one_session() {
     let workflow = Project::tailor().workflow();
-    let session = SessionPolicy::Continue(saihai_model::SessionKey("script:tailor".to_owned()));
+    let session = SessionPolicy::Continue(saihai_model::SessionKey::from("script:tailor"));
     assert_eq!(
         (&turn(&workflow, "measure").session, &turn(&workflow, "quote").session),
         (&session, &session)

@@ -204,7 +204,7 @@ fn spelt(prompt: &Prompt, appears: impl Fn(SectionCondition) -> bool) -> String 
     assert_eq!(prompt.join, Join::AsIs, "an agent's text is sent as it is");
     let sections = prompt.sections.iter().filter(|section| appears(section.when));
     let parts = sections.flat_map(|section| &section.body).map(|part| match part {
-        PromptPart::Fixed(Text::Inline(text)) => text.clone(),
+        PromptPart::Fixed(Text::Inline(text)) => text.to_string(),
         PromptPart::Fixed(Text::Blob { .. }) => panic!("a lowered text is inline"),
         PromptPart::Value(Variable::Output { stage, key, .. }, _) => format!("<{stage}.{key}>"),
         PromptPart::Value(variable, _) => format!("<{variable:?}>"),

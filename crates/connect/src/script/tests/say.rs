@@ -47,7 +47,7 @@ pub(crate) fn ask(line: &str, n: u32) -> Ask {
     Ask {
         run: "20260206-085600-task".into(),
         call: CallId { stage: stage.clone(), visit, round: 1, n },
-        turn: turn.or_else(|| Some(TurnId(stage.0.clone()))),
+        turn: turn.or_else(|| Some(TurnId::from(stage.as_str()))),
         stage,
         place: if judge { RoundPosition::Check(0) } else { RoundPosition::Main(0) },
         purpose: if judge { Purpose::Question } else { Purpose::Work },

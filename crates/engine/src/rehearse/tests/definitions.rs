@@ -127,7 +127,7 @@ fn a_written_script_is_read_back_as_it_was() {
 fn the_way_to_completion_of_a_definition_is_short() {
     let stages = |workflow: &Workflow| {
         let replies = way_to_completion(workflow).replies;
-        replies.iter().map(|reply| reply.target.as_ref().unwrap().stage.0.clone()).collect::<Vec<_>>()
+        replies.iter().map(|reply| reply.target.as_ref().unwrap().stage.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(stages(&lowered("minimal", "")), ["plan", "implement", "review"]);
     assert_eq!(stages(&lowered("./own.yaml", OWN)), ["ask", "reviewers", "reviewers"]);

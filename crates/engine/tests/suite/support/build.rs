@@ -51,9 +51,9 @@ fn stage(name: &str, turns: &[&str], rules: &str) -> Stage {
         };
         match &when {
             RuleCondition::All(some) | RuleCondition::Any(some) => {
-                labels.extend(some.iter().map(|label| label.0.clone()))
+                labels.extend(some.iter().map(|label| label.to_string()))
             }
-            RuleCondition::Is(label) => labels.push(label.0.clone()),
+            RuleCondition::Is(label) => labels.push(label.to_string()),
             RuleCondition::Always | RuleCondition::Answered(_) => {}
         }
         list.push(ExitRule { when, then: target(to) });

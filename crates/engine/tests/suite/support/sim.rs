@@ -354,7 +354,7 @@ pub(crate) fn text_of(draft: &Draft) -> String {
     let section = |splices: &Vec<Splice>| {
         let parts = splices.iter().map(|splice| match splice {
             Splice::Text(Text::Inline(text), ValueForm::Bullets) => format!("- {text}"),
-            Splice::Text(Text::Inline(text), _) => text.clone(),
+            Splice::Text(Text::Inline(text), _) => text.to_string(),
             Splice::Text(Text::Blob { hash, .. }, _) => format!("<{hash}>"),
             Splice::ReportFile { file, .. } => format!("<{file}>"),
             Splice::ReportDirectory => "<reports>".to_owned(),
