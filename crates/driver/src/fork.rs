@@ -13,7 +13,7 @@ use crate::journal::copy;
 use crate::lock::Lock;
 use crate::replay::{ReplayedParts, for_each_blob};
 use crate::reports::content;
-use crate::run_session::{EffectMode, RunSession};
+use crate::run_session::RunSession;
 use crate::{Clock, DriverError, RunDirectory, Runs};
 use saihai_store::damaged;
 use saihai_view::{ReportVersion, RunView};
@@ -182,7 +182,7 @@ fn park(run: ReplayedParts, lock: Lock, clock: Clock) -> Result<(), DriverError>
     let dead = run.run.busy().next().is_some().then_some(Fact::Reopened);
     let facts = [Fact::Interrupted { by: saihai_model::FORKED.to_owned() }].into_iter().chain(dead).collect();
     let mut session = RunSession::of_replay(run, lock, clock)?;
-    session.settle(facts, EffectMode::RecordOnly).map(drop).map_err(|broken| broken.into_error())
+    session.record_only(facts)
 }
 
 /// Returns the readable end of a run id.

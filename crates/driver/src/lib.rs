@@ -23,6 +23,7 @@
 mod clock;
 mod driver;
 mod driver_event;
+pub mod durable;
 mod error;
 mod fork;
 mod project_source;

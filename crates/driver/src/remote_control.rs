@@ -15,7 +15,7 @@ use crate::error::AnswerProblem;
 use crate::lock::Lock;
 use crate::prompts::{PromptError, PromptRenderer};
 use crate::replay::{BlobCheck, ReplayedRun};
-use crate::run_session::{EffectMode, RunSession};
+use crate::run_session::RunSession;
 use crate::secrets::SecretRedactor;
 use crate::{Clock, Disk, DriverError, RunDirectory, StoreError};
 
@@ -326,10 +326,7 @@ fn record(replayed: ReplayedRun, lock: Lock, request: InboxRequest, clock: Clock
         InboxRequest::Withdraw(note) => dead.into_iter().chain([Fact::Withdrawn { note }]).collect(),
     };
     let mut session = RunSession::of_replay(replayed.into_parts()?, lock, clock)?;
-    match session.settle(facts, EffectMode::RecordOnly) {
-        Ok(_) => Ok(()),
-        Err(broken) => Err(broken.into_error()),
-    }
+    session.record_only(facts)
 }
 
 /// A request from another process.

@@ -1,15 +1,17 @@
-//! A run in the hands of its one owner: state, journal and lock together. Every fact enters the run here.
+//! A run in the hands of one process: its state with everything that its calls need, and for its owner the journal and
+//! the lock.
 
-use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::path::Path;
 
 use saihai_engine::Run;
 use saihai_model::{
     Answer, AnsweredBy, CallFailed, CallId, Effect, Event, Fact, Failure, FailureClass, GateMode, Moment,
-    OpenGate, Performance, Record, RecordEntry, Request, Script, ScriptAnswer, Start, Text, Wants, Workflow,
+    OpenGate, Record, RecordEntry, Request, Script, ScriptAnswer, Start, Text, Wants, Workflow,
 };
 use saihai_view::RunView;
 
+use crate::durable::{DurableContext, PreparedEffect, settle};
 use crate::journal::{self, Journal};
 use crate::lock::Lock;
 use crate::prompts::{PromptError, PromptRenderer};
@@ -17,51 +19,30 @@ use crate::replay::ReplayedParts;
 use crate::secrets::SecretRedactor;
 use crate::{Clock, DriverError, DriverWarning, RunDirectory};
 
+/// The state of a run and everything that its calls need. It records nothing.
+#[derive(Debug)]
+pub(crate) struct HeldRun {
+    pub(crate) directory: RunDirectory,
+    pub(crate) workflow: Workflow,
+    pub(crate) start: Box<Start>,
+    pub(crate) run: Run,
+    /// The recorded part of the run, as people see it; `None` before its first record.
+    pub(crate) view: Option<RunView>,
+    pub(crate) clock: Clock,
+    pub(crate) secrets: SecretRedactor,
+}
+
+/// A held run with its journal and its lock: the one owner.
 #[derive(Debug)]
 pub(crate) struct RunSession {
-    directory: RunDirectory,
+    held: HeldRun,
     lock: Lock,
     journal: Journal,
-    run: Run,
-    /// The recorded part of the run, as people see it.
-    view: Option<RunView>,
-    workflow: Workflow,
-    start: Box<Start>,
-    clock: Clock,
     /// Answers that the script gives to gates.
     answers: Vec<ScriptAnswer>,
-    secrets: SecretRedactor,
 }
 
-/// Selects between performing effects and only recording them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EffectMode {
-    /// Renders and records asks together with the fact that led to them. The driver then makes them.
-    Perform {
-        /// Answers yes/no gates with yes.
-        auto: bool,
-    },
-    /// Performs nothing. Resuming the run repeats the effects.
-    RecordOnly,
-}
-
-/// Result of settling facts. The journal has everything in it, synced.
-#[derive(Debug, Default)]
-pub(crate) struct SettledFacts {
-    pub(crate) records: Vec<Record>,
-    pub(crate) todo: Vec<PendingEffect>,
-    pub(crate) warnings: Vec<DriverWarning>,
-}
-
-#[derive(Debug)]
-pub(crate) enum PendingEffect {
-    Ask(Box<PreparedAsk>),
-    Perform(Box<Performance>),
-    Gate(Box<OpenGate>),
-    Wake(Moment),
-    Stop(CallId),
-}
-
+/// A rendered ask.
 #[derive(Debug)]
 pub(crate) struct PreparedAsk {
     pub(crate) request: Request,
@@ -78,52 +59,7 @@ pub(crate) enum SessionFailure {
     Error(DriverError),
 }
 
-struct FactBatch {
-    at: Moment,
-    mode: EffectMode,
-    facts: VecDeque<Fact>,
-    entries: Vec<(Moment, RecordEntry)>,
-    settled: SettledFacts,
-}
-
-impl RunSession {
-    /// Wraps a run whose directory is new and whose journal is empty.
-    pub(crate) fn new(
-        directory: RunDirectory,
-        lock: Lock,
-        workflow: Workflow,
-        start: Box<Start>,
-        clock: Clock,
-    ) -> Result<Self, DriverError> {
-        let journal = Journal::create(&directory.journal(), directory.disk())?;
-        let synced = directory.disk().sync_directory(directory.path());
-        synced.map_err(DriverError::io("sync", directory.path()))?;
-        let (answers, secrets) = (Vec::new(), SecretRedactor::default());
-        let (run, view) = (Run::new(), None);
-        Ok(Self { directory, lock, journal, run, view, workflow, start, clock, answers, secrets })
-    }
-
-    /// Wraps an existing run. It cuts the torn end off the journal.
-    pub(crate) fn of_replay(
-        replayed: ReplayedParts,
-        lock: Lock,
-        mut clock: Clock,
-    ) -> Result<Self, DriverError> {
-        let ReplayedParts { directory, workflow, run, end, torn, view, .. } = replayed;
-        let journal = Journal::reopen(&directory.journal(), directory.disk(), end, torn.is_some())?;
-        clock.not_before(journal.last());
-        let (answers, secrets) = (Vec::new(), SecretRedactor::default());
-        let (start, view) = (view.start.clone(), Some(view));
-        Ok(Self { directory, lock, journal, run, view, workflow, start, clock, answers, secrets })
-    }
-
-    /// Adds the script that answers gates (C-75) and secrets to redact, in addition to strings like keys.
-    pub(crate) fn with(mut self, script: Option<&Script>, secrets: SecretRedactor) -> Self {
-        self.answers = script.map(|script| script.answers.clone()).unwrap_or_default();
-        self.secrets = secrets;
-        self
-    }
-
+impl HeldRun {
     pub(crate) fn secrets(&self) -> &SecretRedactor {
         &self.secrets
     }
@@ -153,146 +89,51 @@ impl RunSession {
         &self.clock
     }
 
-    /// Ends a wait that was sat out, even if the system clock disagrees.
-    pub(crate) fn has_reached(&mut self, moment: Moment) {
-        self.clock.not_before(moment);
-    }
-
     pub(crate) fn report_directory(&self) -> &Path {
         Path::new(&self.start.report_directory)
     }
 
-    /// Returns the run as these facts would leave it. Records nothing.
-    pub(crate) fn foresee(&self, facts: &[Fact]) -> Run {
-        let mut run = self.run.clone();
-        for fact in facts {
-            drop(run.apply(&self.workflow, &Event { at: self.clock.now(), fact: fact.clone() }));
+    /// Adds a record to the view.
+    pub(crate) fn note_record(&mut self, record: &Record) {
+        match &mut self.view {
+            Some(view) => view.apply(record.clone()),
+            None => self.view = RunView::begin(record),
         }
-        run
     }
 
-    /// Folds facts into the run and appends them in one batch, with every decision they led to and every
-    /// prompt to send. The caller may perform effects only after this has succeeded.
-    pub(crate) fn settle(
-        &mut self,
-        facts: Vec<Fact>,
-        mode: EffectMode,
-    ) -> Result<SettledFacts, SessionFailure> {
-        self.still_ours()?;
-        let mut batch = FactBatch {
-            at: self.clock.now(),
-            mode,
-            facts: facts.into(),
-            entries: Vec::new(),
-            settled: SettledFacts::default(),
-        };
-        while let Some(fact) = batch.facts.pop_front() {
-            let event = Event { at: batch.at, fact: self.secrets.fact(fact) };
-            let effects = self.run.apply(&self.workflow, &event);
-            batch.entries.push((batch.at, RecordEntry::Fact(event.fact)));
-            for effect in effects {
-                self.collect_effect(effect, &mut batch)?;
-            }
-        }
-        let mut settled = batch.settled;
-        settled.records = self.journal.append(batch.entries).map_err(SessionFailure::Storage)?;
-        for record in &settled.records {
-            match &mut self.view {
-                Some(view) => view.apply(record.clone()),
-                None => self.view = RunView::begin(record),
-            }
-        }
-        self.still_ours()?;
-        Ok(settled)
-    }
-
-    fn still_ours(&self) -> Result<(), SessionFailure> {
-        if self.lock.is_held() { Ok(()) } else { Err(SessionFailure::Error(self.lock.lost().into())) }
-    }
-
-    fn collect_effect(&self, effect: Effect, batch: &mut FactBatch) -> Result<(), SessionFailure> {
-        let todo = match (effect, batch.mode) {
-            (Effect::Record(decision), _) => {
-                batch.entries.push((batch.at, RecordEntry::Decision(decision)));
-                return Ok(());
-            }
-            (_, EffectMode::RecordOnly) => return Ok(()),
-            (Effect::Ask(request), EffectMode::Perform { .. }) => return self.prepare(*request, batch),
-            (Effect::OpenGate(gate), EffectMode::Perform { auto }) => {
-                let is_standing = match gate.mode {
-                    GateMode::Auto => true,
-                    GateMode::Person => auto && gate.wants == Wants::YesNo,
-                    GateMode::Insists => false,
-                };
-                if is_standing {
-                    batch.facts.push_back(Fact::Answered(standing_yes(gate.call)));
-                    return Ok(());
-                }
-                if let Some(answer) = self.scripted(&gate) {
-                    batch.facts.push_back(Fact::Answered(answer));
-                    return Ok(());
-                }
-                PendingEffect::Gate(gate)
-            }
-            (Effect::Perform(performance), EffectMode::Perform { .. }) => PendingEffect::Perform(performance),
-            (Effect::Wake { at }, EffectMode::Perform { .. }) => PendingEffect::Wake(at),
-            (Effect::Stop { call }, EffectMode::Perform { .. }) => PendingEffect::Stop(call),
-        };
-        batch.settled.todo.push(todo);
-        Ok(())
-    }
-
-    /// Returns the script's answer to a gate, if the gate accepts it.
-    fn scripted(&self, gate: &OpenGate) -> Option<Answer> {
-        let is_for = |answer: &&ScriptAnswer| answer.is_for(&gate.call.stage, gate.call.visit);
-        let answer = self.answers.iter().find(is_for)?;
-        let fits = match gate.wants {
-            Wants::YesNo => matches!(answer.label.as_str(), "yes" | "no"),
-            Wants::Text { .. } => answer.label.as_str() == "answered",
-        };
-        let (call, by) = (gate.call.clone(), AnsweredBy::Script);
-        fits.then(|| Answer { call, by, label: answer.label.clone(), text: answer.text.clone() })
-    }
-
-    /// Renders an ask. The next fact of the batch is the prompt, or the reason why it failed.
-    fn prepare(&self, request: Request, batch: &mut FactBatch) -> Result<(), SessionFailure> {
+    /// Renders an ask. The fact is its prompt, or the reason why it failed.
+    pub(crate) fn prepare_ask(
+        &self,
+        request: Request,
+        warnings: &mut Vec<DriverWarning>,
+    ) -> Result<(Fact, Option<PreparedAsk>), DriverError> {
         let (call, attempt) = (request.call.clone(), request.attempt);
-        let (prompt, persona) = match self.render_ask(&request, &mut batch.settled.warnings) {
+        let (prompt, persona) = match self.render_ask(&request, warnings) {
             Ok(words) => words,
-            Err(PromptError::Blob { text, why }) => {
-                return Err(SessionFailure::Error(self.directory.bad_text(&text, &why).into()));
-            }
+            Err(PromptError::Blob { text, why }) => return Err(self.directory.bad_text(&text, &why).into()),
             Err(PromptError::Changes(error)) => {
                 let message = format!("cannot determine the changes: {error}");
-                batch.facts.push_back(failed(call, Failure::new(FailureClass::BadRequest, message)));
-                return Ok(());
+                return Ok((failed(call, Failure::new(FailureClass::BadRequest, message)), None));
             }
             Err(PromptError::Report { file, source }) => {
                 let message = format!("cannot read report `{file}`: {source}");
-                batch.facts.push_back(failed(call, Failure::new(FailureClass::Crashed, message)));
-                return Ok(());
+                return Ok((failed(call, Failure::new(FailureClass::Crashed, message)), None));
             }
         };
         let kept = match &request.draft {
             None => Ok(None),
             Some(_) => self.directory.blobs().keep(prompt.clone()).map(Some),
         };
-        batch.facts.push_back(match kept {
-            Ok(kept) => {
-                batch.settled.todo.push(PendingEffect::Ask(Box::new(PreparedAsk {
-                    request,
-                    prompt,
-                    persona,
-                })));
-                Fact::Asked { call, attempt, prompt: kept }
+        Ok(match kept {
+            Ok(prompt_text) => {
+                let asked = Fact::Asked { call, attempt, prompt: prompt_text };
+                (asked, Some(PreparedAsk { request, prompt, persona }))
             }
-            Err((path, source)) => Fact::StorageFailed {
-                call: Some(call),
-                path: path.display().to_string(),
-                message: source.to_string(),
-            },
-        });
-        Ok(())
+            Err((path, source)) => {
+                let (path, message) = (path.display().to_string(), source.to_string());
+                (Fact::StorageFailed { call: Some(call), path, message }, None)
+            }
+        })
     }
 
     fn render_ask(
@@ -326,13 +167,156 @@ impl RunSession {
     }
 }
 
+impl RunSession {
+    /// Wraps a run whose directory is new and whose journal is empty.
+    pub(crate) fn new(
+        directory: RunDirectory,
+        lock: Lock,
+        workflow: Workflow,
+        start: Box<Start>,
+        clock: Clock,
+    ) -> Result<Self, DriverError> {
+        let journal = Journal::create(&directory.journal(), directory.disk())?;
+        let synced = directory.disk().sync_directory(directory.path());
+        synced.map_err(DriverError::io("sync", directory.path()))?;
+        let (run, view, secrets) = (Run::new(), None, SecretRedactor::default());
+        let held = HeldRun { directory, workflow, start, run, view, clock, secrets };
+        Ok(Self { held, lock, journal, answers: Vec::new() })
+    }
+
+    /// Wraps an existing run. It cuts the torn end off the journal.
+    pub(crate) fn of_replay(
+        replayed: ReplayedParts,
+        lock: Lock,
+        mut clock: Clock,
+    ) -> Result<Self, DriverError> {
+        let ReplayedParts { directory, workflow, run, end, torn, view, .. } = replayed;
+        let journal = Journal::reopen(&directory.journal(), directory.disk(), end, torn.is_some())?;
+        clock.not_before(journal.last());
+        let (start, view, secrets) = (view.start.clone(), Some(view), SecretRedactor::default());
+        let held = HeldRun { directory, workflow, start, run, view, clock, secrets };
+        Ok(Self { held, lock, journal, answers: Vec::new() })
+    }
+
+    /// Adds the script that answers gates (C-75) and secrets to redact, in addition to strings like keys.
+    pub(crate) fn with(mut self, script: Option<&Script>, secrets: SecretRedactor) -> Self {
+        self.answers = script.map(|script| script.answers.clone()).unwrap_or_default();
+        self.held.secrets = secrets;
+        self
+    }
+
+    pub(crate) fn held(&self) -> &HeldRun {
+        &self.held
+    }
+
+    pub(crate) fn state(&mut self) -> (&mut Run, &Workflow) {
+        (&mut self.held.run, &self.held.workflow)
+    }
+
+    /// Ends a wait that was sat out, even if the system clock disagrees.
+    pub(crate) fn has_reached(&mut self, moment: Moment) {
+        self.held.clock.not_before(moment);
+    }
+
+    /// Returns the run as these facts would leave it. Records nothing.
+    pub(crate) fn foresee(&self, facts: &[Fact]) -> Run {
+        let mut run = self.held.run.clone();
+        for fact in facts {
+            let event = Event { at: self.held.clock.now(), fact: fact.clone() };
+            drop(run.apply(&self.held.workflow, &event));
+        }
+        run
+    }
+
+    /// Appends entries in one synced batch and returns their records.
+    pub(crate) fn append(
+        &mut self,
+        entries: Vec<(Moment, RecordEntry)>,
+    ) -> Result<Vec<Record>, SessionFailure> {
+        self.still_ours()?;
+        let records = self.journal.append(entries).map_err(SessionFailure::Storage)?;
+        for record in &records {
+            self.held.note_record(record);
+        }
+        self.still_ours()?;
+        Ok(records)
+    }
+
+    /// Records facts and their decisions without performing any effect. Resuming the run repeats the effects.
+    pub(crate) fn record_only(&mut self, facts: Vec<Fact>) -> Result<(), DriverError> {
+        settle(&mut RecordOnly(self), facts).map_err(SessionFailure::into_error)
+    }
+
+    fn still_ours(&self) -> Result<(), SessionFailure> {
+        if self.lock.is_held() { Ok(()) } else { Err(SessionFailure::Error(self.lock.lost().into())) }
+    }
+
+    /// Returns the answer that a gate gets without a person: a standing yes, or the script's answer.
+    pub(crate) fn answer_without_person(&self, gate: &OpenGate, auto: bool) -> Option<Answer> {
+        let is_standing = match gate.mode {
+            GateMode::Auto => true,
+            GateMode::Person => auto && gate.wants == Wants::YesNo,
+            GateMode::Insists => false,
+        };
+        if is_standing {
+            let (call, by) = (gate.call.clone(), AnsweredBy::Auto);
+            return Some(Answer { call, by, label: "yes".into(), text: None });
+        }
+        scripted_answer(&self.answers, gate)
+    }
+}
+
+/// Returns the script's answer to a gate, if the gate accepts it.
+pub(crate) fn scripted_answer(answers: &[ScriptAnswer], gate: &OpenGate) -> Option<Answer> {
+    let is_for = |answer: &&ScriptAnswer| answer.is_for(&gate.call.stage, gate.call.visit);
+    let answer = answers.iter().find(is_for)?;
+    let fits = match gate.wants {
+        Wants::YesNo => matches!(answer.label.as_str(), "yes" | "no"),
+        Wants::Text { .. } => answer.label.as_str() == "answered",
+    };
+    let (call, by) = (gate.call.clone(), AnsweredBy::Script);
+    fits.then(|| Answer { call, by, label: answer.label.clone(), text: answer.text.clone() })
+}
+
+/// A context that performs nothing.
+struct RecordOnly<'a>(&'a mut RunSession);
+
+impl DurableContext for RecordOnly<'_> {
+    type Task = Infallible;
+    type Failure = SessionFailure;
+
+    fn state(&mut self) -> (&mut Run, &Workflow) {
+        self.0.state()
+    }
+
+    fn now(&self) -> Moment {
+        self.0.held.clock.now()
+    }
+
+    fn redact(&self, fact: Fact) -> Fact {
+        self.0.held.secrets.fact(fact)
+    }
+
+    fn prepare(&mut self, _: Effect) -> Result<PreparedEffect<Infallible>, SessionFailure> {
+        Ok(PreparedEffect::facts([]))
+    }
+
+    fn commit(&mut self, entries: Vec<(Moment, RecordEntry)>) -> Result<(), SessionFailure> {
+        self.0.append(entries).map(drop)
+    }
+
+    fn perform(&mut self, task: Infallible) -> Result<Option<Fact>, SessionFailure> {
+        match task {}
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<Fact>>, SessionFailure> {
+        Ok(None)
+    }
+}
+
 /// Reads a text exactly as it was stored, because a repeated ask is sent byte for byte.
 fn whole(blobs: &crate::blobs::Blobs, text: &Text) -> Result<String, PromptError> {
     blobs.read(text).map_err(|bad| PromptError::Blob { text: text.clone(), why: bad.to_string() })
-}
-
-fn standing_yes(call: CallId) -> Answer {
-    Answer { call, by: AnsweredBy::Auto, label: "yes".into(), text: None }
 }
 
 /// Builds the fact of an attempt that failed before or without its provider.

@@ -19,7 +19,7 @@ use crate::DriverError;
 use crate::blobs::Blobs;
 use crate::disk::{Beneath, FileContent};
 use crate::reports::{ReplyReports, ReportStore};
-use crate::run_session::RunSession;
+use crate::run_session::HeldRun;
 use crate::views::summarize;
 
 /// Performs actions that reach beyond the run and its files: worktrees, commits, pushes, pull requests,
@@ -67,7 +67,7 @@ fn logged(block: &ReplyBlock) -> BTreeMap<String, Json> {
 
 /// Performs or starts one action.
 pub(super) fn perform(
-    session: &RunSession,
+    session: &HeldRun,
     around: &CommandSurroundings,
     performance: Performance,
 ) -> Result<StartedAction, DriverError> {
@@ -134,7 +134,7 @@ pub(super) fn unsupported(call: CallId, request: &ActionRequest) -> Fact {
 }
 
 /// Builds the fact of a finished action that took time.
-pub(super) fn performed(session: &RunSession, call: CallId, result: TaskResult) -> Fact {
+pub(super) fn performed(session: &HeldRun, call: CallId, result: TaskResult) -> Fact {
     let failed =
         |class, message: String| Outcome::Failed(Failure::new(class, session.secrets().text(message)));
     let outcome = match result {
@@ -146,7 +146,7 @@ pub(super) fn performed(session: &RunSession, call: CallId, result: TaskResult) 
     Fact::Performed { call, outcome }
 }
 
-fn save_reports(session: &RunSession, blobs: &Blobs, reports: &ReplyReports<'_>) -> Fact {
+fn save_reports(session: &HeldRun, blobs: &Blobs, reports: &ReplyReports<'_>) -> Fact {
     let (directory, disk) = (session.report_directory(), session.directory().disk());
     let shelf = ReportStore { directory, blobs, disk, secrets: session.secrets() };
     let call = reports.call.clone();
@@ -227,7 +227,7 @@ impl FileWrite {
 }
 
 /// Checks that a file exists, or is absent, as the definition expects.
-fn file_state(session: &RunSession, path: &str, absent: bool) -> Outcome {
+fn file_state(session: &HeldRun, path: &str, absent: bool) -> Outcome {
     match open_directory(session).and_then(|directory| directory.has(path)) {
         Ok(there) => done(Some(if there == absent { "open" } else { "reached" }), Default::default()),
         Err(error) => Outcome::Failed(Failure::new(
@@ -239,7 +239,7 @@ fn file_state(session: &RunSession, path: &str, absent: bool) -> Outcome {
 
 /// Writes a file. A failed write is the action's result and stops nothing (S-65). A write of a dead process
 /// is repeated only if writing twice equals writing once (P4).
-fn write_file(session: &RunSession, wanted: &FileWrite) -> Outcome {
+fn write_file(session: &HeldRun, wanted: &FileWrite) -> Outcome {
     let refused = |why: String| {
         let message = format!("cannot write `{}`: {why}", wanted.path);
         Outcome::Failed(Failure::new(FailureClass::Refused, message))
@@ -271,13 +271,13 @@ fn write_file(session: &RunSession, wanted: &FileWrite) -> Outcome {
     }
 }
 
-fn replace_file(session: &RunSession, wanted: &FileWrite, mut bytes: Vec<u8>) -> io::Result<u64> {
+fn replace_file(session: &HeldRun, wanted: &FileWrite, mut bytes: Vec<u8>) -> io::Result<u64> {
     bytes.extend_from_slice(wanted.content.as_bytes());
     open_directory(session)?.replace(session.directory().disk(), &wanted.path, &bytes)?;
     Ok(bytes.len() as u64)
 }
 
-fn existing_content(session: &RunSession, wanted: &FileWrite) -> io::Result<Vec<u8>> {
+fn existing_content(session: &HeldRun, wanted: &FileWrite) -> io::Result<Vec<u8>> {
     match open_directory(session)?.read(&wanted.path)? {
         FileContent::File(bytes) => Ok(bytes),
         FileContent::Absent => Ok(Vec::new()),
@@ -286,12 +286,12 @@ fn existing_content(session: &RunSession, wanted: &FileWrite) -> io::Result<Vec<
 }
 
 /// Opens the working directory. The person chose its path; below it, no link is followed.
-fn open_directory(session: &RunSession) -> io::Result<Beneath> {
+fn open_directory(session: &HeldRun) -> io::Result<Beneath> {
     Beneath::open(&std::fs::canonicalize(&session.start().directory)?)
 }
 
 /// Builds the object that a handler reads (S-62): the definition's input and the iteration that ended.
-fn handler_input(session: &RunSession, call: &CallId, input: &Json) -> Result<String, DriverError> {
+fn handler_input(session: &HeldRun, call: &CallId, input: &Json) -> Result<String, DriverError> {
     let (run, directory) = (session.run(), session.directory());
     let carry = run.carry_after_round(session.workflow());
     let mut previous = Vec::new();

@@ -14,31 +14,31 @@ use saihai_model::{
 
 use super::running_calls::{AskContext, TaskResult};
 use crate::blobs::Blobs;
-use crate::run_session::RunSession;
+use crate::run_session::HeldRun;
 use crate::{DriverError, RunDirectory};
 use saihai_review::ReviewCache;
 
 /// Upper limit for a provider's retry-after. Longer values count as missing (C-34).
 const LONGEST_WAIT: Millis = Millis(31 * 24 * 3_600_000);
 
-pub(super) fn fact(run_session: &RunSession, about: AskContext, result: TaskResult) -> Fact {
-    let now = run_session.clock().now();
+pub(super) fn fact(held: &HeldRun, about: AskContext, result: TaskResult) -> Fact {
+    let now = held.clock().now();
     match result {
         TaskResult::Answer(answer) => match *answer {
             Ok(mut reply) => {
-                run_session.secrets().reply(&mut reply);
-                replied(run_session, about, reply, now)
+                held.secrets().reply(&mut reply);
+                replied(held, about, reply, now)
             }
             Err(mut refusal) => {
-                run_session.secrets().refusal(&mut refusal);
-                refused(run_session, about, refusal, now)
+                held.secrets().refusal(&mut refusal);
+                refused(held, about, refusal, now)
             }
         },
         TaskResult::Outcome(outcome) => {
             failed(about, Failure::new(FailureClass::Crashed, format!("the provider returned {outcome:?}")))
         }
         TaskResult::Panicked(said) => {
-            let message = run_session.secrets().text(format!("the provider panicked: {said}"));
+            let message = held.secrets().text(format!("the provider panicked: {said}"));
             failed(about, Failure::new(FailureClass::Crashed, message))
         }
         TaskResult::Abandoned => {
@@ -48,19 +48,15 @@ pub(super) fn fact(run_session: &RunSession, about: AskContext, result: TaskResu
 }
 
 /// Returns the fact of a cached answer, or gives the ask back if there is none.
-pub(super) fn cached(
-    run_session: &RunSession,
-    about: AskContext,
-    purpose: Purpose,
-) -> Result<Fact, Box<AskContext>> {
+pub(super) fn cached(held: &HeldRun, about: AskContext, purpose: Purpose) -> Result<Fact, Box<AskContext>> {
     let known = || {
-        let name = cache_key(run_session, &about).filter(|_| purpose == Purpose::Work)?;
-        cache(run_session).get(name)
+        let name = cache_key(held, &about).filter(|_| purpose == Purpose::Work)?;
+        cache(held).get(name)
     };
     let Some(output) = known() else { return Err(Box::new(about)) };
     let text = output.to_string();
     let reply = Reply { text, structured: Some(output), cost: Some(Usd(0)), ..Reply::default() };
-    let mut fact = replied(run_session, about, reply, run_session.clock().now());
+    let mut fact = replied(held, about, reply, held.clock().now());
     if let Fact::Replied(reply) = &mut fact {
         reply.cached = true;
     }
@@ -68,33 +64,33 @@ pub(super) fn cached(
 }
 
 /// Returns the cache key of an ask.
-fn cache_key<'a>(run_session: &'a RunSession, about: &AskContext) -> Option<&'a str> {
-    match run_session.workflow().wanted(&about.call.stage, about.place)? {
+fn cache_key<'a>(held: &'a HeldRun, about: &AskContext) -> Option<&'a str> {
+    match held.workflow().wanted(&about.call.stage, about.place)? {
         ExpectedReply::Work(reads) => reads.output.as_ref()?.kept_as.as_deref(),
         ExpectedReply::Answer(..) => None,
     }
 }
 
-fn cache(run_session: &RunSession) -> ReviewCache {
-    ReviewCache::of_run(run_session.directory().path())
+fn cache(held: &HeldRun) -> ReviewCache {
+    ReviewCache::of_run(held.directory().path())
 }
 
 /// Caches a correct answer for repeated asks. A failure here is only a warning.
-fn cache_reply(run_session: &RunSession, about: &AskContext, reading: &mut Reading) {
+fn cache_reply(held: &HeldRun, about: &AskContext, reading: &mut Reading) {
     // the key names one provider's answer, not the answer of its fallback.
-    let is_own = turn(run_session, about).is_some_and(|turn| turn.provider == about.provider);
+    let is_own = turn(held, about).is_some_and(|turn| turn.provider == about.provider);
     let (Some(name), Some(output), true) =
-        (cache_key(run_session, about).filter(|_| is_own), &reading.output, reading.violations.is_empty())
+        (cache_key(held, about).filter(|_| is_own), &reading.output, reading.violations.is_empty())
     else {
         return;
     };
-    if let Err(error) = cache(run_session).put(name, output, run_session.directory().disk()) {
+    if let Err(error) = cache(held).put(name, output, held.directory().disk()) {
         reading.warnings.push(format!("cannot cache the answer: {error}"));
     }
 }
 
-fn replied(run_session: &RunSession, about: AskContext, mut reply: Reply, now: Moment) -> Fact {
-    let wanted = run_session.workflow().wanted(&about.call.stage, about.place);
+fn replied(held: &HeldRun, about: AskContext, mut reply: Reply, now: Moment) -> Fact {
+    let wanted = held.workflow().wanted(&about.call.stage, about.place);
     if reply.text.trim().is_empty() && reply.exit.is_none() {
         match &reply.structured {
             Some(structured) => reply.text = structured.to_string(),
@@ -106,13 +102,13 @@ fn replied(run_session: &RunSession, about: AskContext, mut reply: Reply, now: M
     if let (RoundPosition::Main(0), Some(output), true) =
         (about.place, &reading.output, reading.violations.is_empty())
     {
-        reading.violations = run_session.run().collisions(run_session.workflow(), &about.call.stage, output);
+        reading.violations = held.run().collisions(held.workflow(), &about.call.stage, output);
     }
-    let corrected = run_session.run().corrected(&about.call).filter(|_| carries_all(wanted));
+    let corrected = held.run().corrected(&about.call).filter(|_| carries_all(wanted));
     if let Some(first) = corrected {
         drop_repeated(&first.reading, &mut reading);
     }
-    cache_reply(run_session, &about, &mut reading);
+    cache_reply(held, &about, &mut reading);
     let cost = about.cost(reply.cost, &reply.usage);
     if cost.is_none() && about.is_counted {
         // T-64: the budget still applies, only less exactly.
@@ -120,26 +116,20 @@ fn replied(run_session: &RunSession, about: AskContext, mut reply: Reply, now: M
             .warnings
             .push("the cost of the turn is unknown; Saihai counts the reserved amount".to_owned());
     }
-    let carried = findings(run_session, &about, wanted, &reading)
-        .or_else(|| program_result(run_session, &about, &reply));
+    let carried = findings(held, &about, wanted, &reading).or_else(|| program_result(held, &about, &reply));
     let (spoken, messages) = match carried {
         Some(carried) => (Some(carried), Vec::new()),
         None => spoken(wanted, &reply.responses),
     };
-    let so_far =
-        corrected.and_then(|first| so_far(run_session, first, spoken.as_ref().unwrap_or(&reply.text)));
-    let StoredReply { text, spoken, so_far, tools_used } = match StoredReply::new(
-        &run_session.directory().blobs(),
-        reply.text,
-        [spoken, so_far],
-        reply.tools_used,
-    ) {
-        Ok(kept) => kept,
-        Err((path, source)) => {
-            let (path, message) = (path.display().to_string(), source.to_string());
-            return Fact::StorageFailed { call: Some(about.call), path, message };
-        }
-    };
+    let so_far = corrected.and_then(|first| so_far(held, first, spoken.as_ref().unwrap_or(&reply.text)));
+    let StoredReply { text, spoken, so_far, tools_used } =
+        match StoredReply::new(&held.directory().blobs(), reply.text, [spoken, so_far], reply.tools_used) {
+            Ok(kept) => kept,
+            Err((path, source)) => {
+                let (path, message) = (path.display().to_string(), source.to_string());
+                return Fact::StorageFailed { call: Some(about.call), path, message };
+            }
+        };
     Fact::Replied(Box::new(Replied {
         text,
         spoken,
@@ -204,8 +194,8 @@ fn put_before(later: &mut Reading, mut earlier: Reading) {
 
 /// Joins all messages of a round, from the first to its correction (S-54). A damaged first text is reported
 /// when the run shows it.
-fn so_far(run_session: &RunSession, first: &CallResult, correction: &str) -> Option<String> {
-    let said = run_session.directory().text(first.text.as_ref()?).ok()?;
+fn so_far(held: &HeldRun, first: &CallResult, correction: &str) -> Option<String> {
+    let said = held.directory().text(first.text.as_ref()?).ok()?;
     let texts = [said.as_str(), correction];
     let texts: Vec<&str> = texts.into_iter().filter(|text| !text.trim().is_empty()).collect();
     Some(texts.join("\n"))
@@ -238,8 +228,8 @@ fn read(wanted: Option<ExpectedReply<'_>>, prompt: &str, reply: &mut Reply) -> R
 }
 
 /// Returns the turn that an ask belongs to.
-fn turn<'a>(run_session: &'a RunSession, about: &AskContext) -> Option<&'a Turn> {
-    let turns = run_session.workflow().stage(&about.call.stage)?.turns();
+fn turn<'a>(held: &'a HeldRun, about: &AskContext) -> Option<&'a Turn> {
+    let turns = held.workflow().stage(&about.call.stage)?.turns();
     match about.place {
         RoundPosition::Main(index) => turns.get(index),
         _ => None,
@@ -248,15 +238,15 @@ fn turn<'a>(run_session: &'a RunSession, about: &AskContext) -> Option<&'a Turn>
 
 /// Returns the findings if the workflow carries them on.
 fn findings(
-    run_session: &RunSession,
+    held: &HeldRun,
     about: &AskContext,
     wanted: Option<ExpectedReply<'_>>,
     reading: &Reading,
 ) -> Option<String> {
     let Some(ExpectedReply::Work(reads)) = wanted else { return None };
     let CarriedWords::Findings { language } = &reads.carry else { return None };
-    let agent = turn(run_session, about).and_then(|turn| turn.role.as_deref()).unwrap_or_default();
-    let root = Path::new(&run_session.start().directory);
+    let agent = turn(held, about).and_then(|turn| turn.role.as_deref()).unwrap_or_default();
+    let root = Path::new(&held.start().directory);
     Some(saihai_review::findings_for_agents(
         agent,
         reading,
@@ -266,8 +256,8 @@ fn findings(
 }
 
 /// Returns the text that later prompts show instead of a program's output.
-fn program_result(run_session: &RunSession, about: &AskContext, reply: &Reply) -> Option<String> {
-    let program = turn(run_session, about)?.program.as_ref()?;
+fn program_result(held: &HeldRun, about: &AskContext, reply: &Reply) -> Option<String> {
+    let program = turn(held, about)?.program.as_ref()?;
     Some(program.result_text(&reply.text, reply.exit?))
 }
 
@@ -301,7 +291,7 @@ fn silent(about: AskContext, reply: Reply) -> Fact {
 }
 
 /// Builds the fact of a failed attempt. Its cost counts too (C-26).
-fn refused(run_session: &RunSession, about: AskContext, refusal: ProviderRefusal, now: Moment) -> Fact {
+fn refused(held: &HeldRun, about: AskContext, refusal: ProviderRefusal, now: Moment) -> Fact {
     let ProviderRefusal { mut failure, retry_after, usage, cost, session, metered, said } = refusal;
     if let Some(file) = failure.unwritten.take() {
         return Fact::StorageFailed { call: Some(about.call), path: file.path, message: file.cause };
@@ -315,14 +305,14 @@ fn refused(run_session: &RunSession, about: AskContext, refusal: ProviderRefusal
         usage,
         session,
         metered,
-        output: said.and_then(|said| found_in(run_session, &about, &said)),
+        output: said.and_then(|said| found_in(held, &about, &said)),
         ..CallFailed::new(about.call, failure)
     }))
 }
 
 /// Returns the requested output, as far as the agent gave it before it failed.
-fn found_in(run_session: &RunSession, about: &AskContext, text: &str) -> Option<Json> {
-    let wanted = run_session.workflow().wanted(&about.call.stage, about.place)?;
+fn found_in(held: &HeldRun, about: &AskContext, text: &str) -> Option<Json> {
+    let wanted = held.workflow().wanted(&about.call.stage, about.place)?;
     match wanted {
         ExpectedReply::Work(reads) if reads.output.is_some() => {}
         ExpectedReply::Work(_) | ExpectedReply::Answer(..) => return None,

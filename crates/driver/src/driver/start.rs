@@ -10,6 +10,7 @@ use saihai_model::{
 };
 use saihai_view::RunView;
 
+use super::call_services::CallServices;
 use super::replies::SessionMeters;
 use super::{DriveOptions, Driver};
 use crate::blobs::sha256;
@@ -17,7 +18,7 @@ use crate::live::Live;
 use crate::lock::Lock;
 use crate::remote_control::Inbox;
 use crate::replay::{CallHistory, EarlierCall, ReplayedRun};
-use crate::run_session::{EffectMode, RunSession};
+use crate::run_session::RunSession;
 use crate::secrets::{ProgressRedactor, SecretRedactor};
 use crate::{Clock, DriverControl, DriverError, DriverWarning, RunDirectory, Runs};
 use saihai_git::Git;
@@ -91,14 +92,16 @@ impl Driver {
         let session = create(&directory, &reports, spec, secrets, clock);
         // A run that could not start leaves nothing behind, if possible.
         let session = session.inspect_err(|_| runs.discard(&directory, &reports))?;
-        let first = FirstFact::Start(Box::new(session.start().clone()));
-        Ok(Self { settings, ..Self::with(session, providers, surroundings, first) })
+        let first = FirstFact::Start(Box::new(session.held().start().clone()));
+        let meters = SessionMeters::default();
+        let services = CallServices { providers, settings, meters, surroundings, executor: None };
+        Ok(Self::with(session, services, first))
     }
 
     /// Withdraws a run that was created and never driven. Leaves nothing behind, if possible.
     pub fn withdraw(self, runs: &Runs) {
         if let FirstFact::Start(start) = &self.first {
-            runs.discard(self.session.directory(), Path::new(&start.report_directory));
+            runs.discard(self.directory(), Path::new(&start.report_directory));
         }
     }
 
@@ -151,47 +154,33 @@ impl Driver {
         }
         let torn = run.torn.map(|torn| DriverWarning::torn(&run.directory, torn));
         let session = RunSession::of_replay(run, lock, clock)?.with(script.as_ref(), secrets);
-        let mut driver = Self {
-            settings,
-            meters,
-            ..Self::with(session, providers, surroundings, FirstFact::Resume(raise))
-        };
+        let services = CallServices { providers, settings, meters, surroundings, executor: None };
+        let mut driver = Self::with(session, services, FirstFact::Resume(raise));
         driver.warnings.extend(torn);
         driver.warnings.extend(survivors.into_iter().map(|process| DriverWarning::Survivor { process }));
-        driver.meters.forget_ended(driver.session.run());
+        driver.services.meters.forget_ended(driver.session.held().run());
         Ok(driver)
     }
 
     /// Returns the view of the earlier records of a resumed run.
     pub fn earlier_view(&self) -> Option<&RunView> {
-        self.session.view()
+        self.session.held().view()
     }
 
-    fn with(
-        session: RunSession,
-        providers: Providers,
-        surroundings: CommandSurroundings,
-        first: FirstFact,
-    ) -> Self {
+    fn with(session: RunSession, services: CallServices, first: FirstFact) -> Self {
         let (control, commands) = DriverControl::new();
-        let directory = session.directory();
+        let directory = session.held().directory();
         Self {
             inbox: Inbox::new(directory.inbox(), directory.disk()),
             live: Live::new(directory.live()),
-            shown: ProgressRedactor::new(session.secrets().clone()),
+            shown: ProgressRedactor::new(session.held().secrets().clone()),
             calls: super::RunningCalls::new(),
-            settings: BTreeMap::new(),
-            surroundings,
-            executor: None,
-            meters: SessionMeters::default(),
-            mode: EffectMode::Perform { auto: false },
             wake: None,
-            when_told: false,
             is_released: false,
             interrupts: 0,
             warnings: Vec::new(),
             session,
-            providers,
+            services,
             first,
             control,
             commands,
@@ -204,7 +193,7 @@ impl Driver {
             FirstFact::Start(start) => return Some(vec![Fact::Started(start.clone())]),
             FirstFact::Resume(raise) => raise.clone(),
         };
-        let run = self.session.run();
+        let run = self.session.held().run();
         if run.ending().is_some() {
             return None;
         }
