@@ -48,6 +48,13 @@ impl Project {
         Ok(Self::at(places, variables))
     }
 
+    /// Returns the project at exactly this directory.
+    pub(crate) fn find_at(root: &Path) -> Result<Self, CommandError> {
+        let found = Self::find_from(Some(root))?;
+        let places = ProjectPaths { root: root.to_owned(), ..found.places };
+        Ok(Self::at(places, found.variables))
+    }
+
     pub(crate) fn at(places: ProjectPaths, variables: Variables) -> Self {
         let source = ProjectSource::new(places.root.clone(), places.user.clone());
         Self { source, variables, places }

@@ -168,14 +168,14 @@ const Row = ({ row, index, isActive, isPicked, onPick, project }: RowProps): JSX
   return (
     <tr class={`run ${isActive ? 'is-active' : ''} ${isBroken ? 'is-broken' : ''}`} role="row" aria-rowindex={index + 2} onClick={open}>
       <td role="cell" class="select">
-        <input type="checkbox" checked={isPicked} disabled={isBroken} aria-label={w('select_run', row.id)} onChange={() => onPick(row.id)} />
+        <input type="checkbox" checked={isPicked} disabled={isBroken} aria-label={w('select_run', row.run)} onChange={() => onPick(row.id)} />
       </td>
       <td role="cell" class="state-column">
         <StateTag state={row.state} />
         {row.waits_for && row.state !== 'waiting' && <span class="second" title={visible(row.waits_for)}>{w('waits_for', visible(row.waits_for))}</span>}
       </td>
       <td role="cell" class="task">
-        <a href={runHash(row.id)} class="name" title={visible(row.task)}><Text>{isBroken ? row.id : row.task || row.definition || row.id}</Text></a>
+        <a href={runHash(row.id)} class="name" title={visible(row.task)}><Text>{isBroken ? row.run : row.task || row.definition || row.run}</Text></a>
         <span class="second" title={visible(row.words)}>
           {isBroken ? <Text>{row.words}</Text> : (
             <>

@@ -20,7 +20,15 @@ errors: Array<string>, };
 
 export type ProjectName = { name: string, path: string, };
 
-export type PageRow = { id: string, project: number, state: PageState, 
+export type PageRow = { 
+/**
+ * Address of the run on this page. With several projects it differs from `run`.
+ */
+id: string, 
+/**
+ * Id of the run in its project, for commands.
+ */
+run: string, project: number, state: PageState, 
 /**
  * The state in words, for example `parked: the budget is spent`.
  */
@@ -302,7 +310,11 @@ export type SearchPage = { hits: Array<SearchHit>,
  */
 has_more: boolean, };
 
-export type SearchHit = { run: string, definition: string, started: number, 
+export type SearchHit = { 
+/**
+ * Address of the run.
+ */
+run: string, definition: string, started: number, 
 /**
  * Absent for the task.
  */
@@ -344,7 +356,7 @@ export type PageReply = { is_done: boolean,
  */
 words: string, 
 /**
- * A new run, after a fork.
+ * Address of the new run, after a fork.
  */
 run: string | null, };
 

@@ -27,7 +27,7 @@ pub(crate) mod review;
 mod run;
 mod runs;
 mod scaffold;
-mod serve;
+pub(crate) mod serve;
 pub(crate) mod show_stage;
 mod top;
 mod trust;

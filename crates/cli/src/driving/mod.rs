@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::commands::review;
 use crate::error::CommandError;
+use crate::known_projects::KnownProjects;
 use crate::quantities::count;
 use crate::terminal::{Streams, visible_line};
 
@@ -71,6 +72,11 @@ pub(crate) async fn drive(
     streams: &mut Streams,
 ) -> Result<ExitStatus, CommandError> {
     let directory = driver.directory().clone();
+    if showing.keeping == RunKeeping::Kept
+        && let Some(known) = KnownProjects::of_user()
+    {
+        known.remember(directory.project_root());
+    }
     // Telemetry never stops a run.
     let telemetry = match showing.otel.then(|| LiveTelemetry::start(directory.clone())) {
         Some(Err(error)) => {

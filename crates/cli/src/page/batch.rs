@@ -9,6 +9,7 @@ use saihai_model::{Issue, IssueState, WorkOutcome};
 use saihai_view::RunState;
 
 use super::model::{BatchColumn, BatchIssue, BatchPage};
+use super::projects::ServedProjects;
 use crate::driving::state_words;
 use crate::error::CommandError;
 use crate::project::Project;
@@ -16,9 +17,9 @@ use crate::project::Project;
 impl BatchPage {
     /// Takes the newest run of each issue, and the issues of the project's folder that no run has begun. A forge is
     /// not asked; `saihai work --list` does that.
-    pub(super) fn of(projects: &[Project]) -> Result<Self, CommandError> {
+    pub(super) fn of(projects: &ServedProjects) -> Result<Self, CommandError> {
         let mut issues = Vec::new();
-        for (index, project) in projects.iter().enumerate() {
+        for (index, project) in projects.all().iter().enumerate() {
             let mut found: BTreeMap<u32, BatchIssue> = BTreeMap::new();
             for directory in project.runs().list()? {
                 let Some(Placement::Issue(assignment)) = directory.start().ok().and_then(Placement::of)
@@ -31,7 +32,8 @@ impl BatchPage {
                 }
                 // One broken run does not hide the others.
                 let Ok(Some(run)) = IssueRun::read(&directory) else { continue };
-                found.insert(number, begun(index, &run));
+                let address = projects.address(index, run.id());
+                found.insert(number, begun(index, address, &run));
             }
             for issue in folder_issues(project) {
                 let one = found.entry(issue.number.get()).or_insert_with(|| not_begun(index, &issue));
@@ -71,7 +73,7 @@ fn not_begun(project: usize, issue: &Issue) -> BatchIssue {
     }
 }
 
-fn begun(project: usize, run: &IssueRun) -> BatchIssue {
+fn begun(project: usize, address: String, run: &IssueRun) -> BatchIssue {
     let is_at_gate = run.is_at_gate() || matches!(run.state, RunState::Running { gate: Some(_), .. });
     let column = match run.outcome() {
         _ if is_at_gate => BatchColumn::AtGate,
@@ -96,7 +98,7 @@ fn begun(project: usize, run: &IssueRun) -> BatchIssue {
         title: run.assignment.title.clone(),
         column,
         words: state_words(&run.state),
-        run: Some(run.id().to_owned()),
+        run: Some(address),
         branch: Some(run.assignment.branch.clone()),
         pull_request: run.outputs.text(stage::PULL_REQUEST, "url").map(str::to_owned),
         depends_on: Vec::new(),

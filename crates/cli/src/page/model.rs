@@ -34,7 +34,10 @@ pub(crate) struct ProjectName {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct PageRow {
+    /// Address of the run on this page. With several projects it differs from `run`.
     pub(crate) id: String,
+    /// Id of the run in its project, for commands.
+    pub(crate) run: String,
     pub(crate) project: usize,
     pub(crate) state: PageState,
     /// The state in words, for example `parked: the budget is spent`.
@@ -429,6 +432,7 @@ pub(crate) struct SearchPage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct SearchHit {
+    /// Address of the run.
     pub(crate) run: String,
     pub(crate) definition: String,
     pub(crate) started: u64,
@@ -488,7 +492,7 @@ pub(crate) struct PageReply {
     pub(crate) is_done: bool,
     /// The effect, or the reason for a refusal.
     pub(crate) words: String,
-    /// A new run, after a fork.
+    /// Address of the new run, after a fork.
     pub(crate) run: Option<String>,
 }
 

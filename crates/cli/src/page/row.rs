@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use saihai::RunDirectory;
 use saihai_delivery::Placement;
 use saihai_model::{Millis, Start, Usd};
 use saihai_view::{AttemptResult, RunSpending, RunState, RunView};
 
 use super::model::{BudgetUse, PageRow, PageState};
+use super::projects::ServedProjects;
 use crate::quantities::{count, grouped, length};
 use crate::watching::{FollowedRow, RunStanding, SeenRun, StandingKind};
 
@@ -22,6 +24,7 @@ impl FollowedRow for PageRow {
         let spending = run.workflow.and_then(|workflow| view.spending(workflow));
         Self {
             id: run.directory.id().to_owned(),
+            run: run.directory.id().to_owned(),
             project: 0,
             state: standing.kind.into(),
             words: standing.words,
@@ -50,9 +53,10 @@ impl FollowedRow for PageRow {
         }
     }
 
-    fn broken(id: &str, error: &str) -> Self {
+    fn broken(run: &RunDirectory, error: &str) -> Self {
         Self {
-            id: id.to_owned(),
+            id: run.id().to_owned(),
+            run: run.id().to_owned(),
             project: 0,
             state: PageState::Broken,
             words: format!("cannot be read: {error}"),
@@ -94,6 +98,11 @@ impl FollowedRow for PageRow {
 }
 
 impl PageRow {
+    /// Says where the run is on this page.
+    pub(super) fn located(self, projects: &ServedProjects, project: usize) -> Self {
+        Self { id: projects.address(project, &self.run), project, ..self }
+    }
+
     /// Returns the place in the list: what waits for a person first.
     pub(super) fn rank(&self) -> u8 {
         match self.state {

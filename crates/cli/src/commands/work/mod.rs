@@ -30,6 +30,7 @@ use crate::commands::flags::parse_duration;
 use crate::completion::{complete_definitions, complete_issues, completer};
 use crate::driving::{StartupSignals, block_on};
 use crate::error::CommandError;
+use crate::known_projects::KnownProjects;
 use crate::project::Project;
 use crate::terminal::{Streams, Verbosity};
 use plan::IssuePlans;
@@ -239,6 +240,9 @@ impl Work {
         planned.find_all(&listing, &ground, self)?;
         if self.watch {
             planned.remember_definitions(&ground, self);
+        }
+        if let Some(known) = KnownProjects::of_user() {
+            known.remember(&ground.project.places.root);
         }
         WorkScreen::new(ground, self, selection, planned, streams).work(listing, unbegun).await
     }
