@@ -63,6 +63,8 @@ impl Run {
         let mut out = Vec::new();
         match (&self.phase, &event.fact) {
             (Phase::Created, Fact::Started(start)) => self.begin(workflow, event.at, start, &mut out),
+            // For screens only. It must not end a wait of a parked run either.
+            (Phase::Running, Fact::FilesCounted(_)) => return out,
             (Phase::Running, _) => {
                 self.pass_time(event);
                 self.take(workflow, &event.fact, &mut out);

@@ -409,6 +409,37 @@ fn all_projects_of_the_machine_share_a_page() {
     assert!(outcome.stderr.contains("`--all` and `--projects` exclude each other"), "{outcome}");
 }
 
+// V-3: the list shows changed lines without asking git
+#[test]
+fn the_list_has_the_lines_that_a_run_changed() {
+    let project = project(GATE, GATE_REPLIES);
+    project.git(["init", "--quiet"]).run().exits(0);
+    project.write("kept.txt", "one\ntwo\n").write("dirty.txt", "one\n");
+    project.git(["add", "."]).run().exits(0);
+    project.git(["commit", "--quiet", "--message", "Start."]).run().exits(0);
+    project.write("dirty.txt", "one\nmine\n").write("mine.txt", "mine\n");
+    let page = serve(&project);
+    run(&project).exits(6);
+    let id = only_run(&page);
+    let changes = |page: &PageClient| rows(page)[0]["changes"].clone();
+    assert_eq!(changes(&page), json!({"files": 0, "added": 0, "removed": 0}));
+    // As an agent would between its turns.
+    project.write("kept.txt", "two\nthree\nfour\n").write("new.txt", "a\nb\n");
+    project.saihai(["answer", &id, "Blue."]).run().exits(0);
+    assert_eq!(changes(&page), json!({"files": 2, "added": 4, "removed": 1}));
+    assert_eq!(page.get(&format!("/api/runs/{id}"))["row"]["changes"], changes(&page));
+    let shown = project.saihai(["show", &id]).run().exits(0);
+    assert!(shown.stdout.contains("2 files changed (+4 −1)"), "{shown}");
+    // The journal has the figure: the page needs neither git nor the files.
+    fs::rename(project.root().join(".git"), project.root().join("gone")).expect("a repository");
+    project.write("kept.txt", "");
+    assert_eq!(changes(&serve(&project)), json!({"files": 2, "added": 4, "removed": 1}));
+    // A run that is only shown again is not counted again.
+    let before = fs::read(project.run_directory().join("journal.ndjson")).expect("a journal");
+    project.saihai(["resume", &id]).run().exits(0);
+    assert_eq!(fs::read(project.run_directory().join("journal.ndjson")).expect("a journal"), before);
+}
+
 // V-9
 #[test]
 fn a_run_is_saved_as_one_file() {

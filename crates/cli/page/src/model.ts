@@ -72,7 +72,11 @@ cost: number | null,
 /**
  * Providers with turns of unknown cost, which `cost` lacks.
  */
-unpriced: Array<string>, budget: Array<BudgetUse>, providers: Array<string>, is_rehearsal: boolean, forked_from: string | null, };
+unpriced: Array<string>, budget: Array<BudgetUse>, 
+/**
+ * Changed files and lines when the run last stopped; absent without git, and in older journals.
+ */
+changes: PageChangeCounts | null, providers: Array<string>, is_rehearsal: boolean, forked_from: string | null, };
 
 export type PageState = "waiting" | "running" | "interrupted" | "answered" | "parked" | "completed" | "failed" | "declined" | "cancelled" | "broken";
 
@@ -85,6 +89,8 @@ kind: string, used: number, limit: number,
  * For example `$0.0800 of $0.1000`.
  */
 words: string, };
+
+export type PageChangeCounts = { files: number, added: number, removed: number, };
 
 export type RunPage = { version: number, row: PageRow, 
 /**

@@ -107,6 +107,17 @@ export const Cost = ({ row }: { row: PageRow }): JSX.Element => {
   );
 };
 
+/** Added and removed lines. Nothing is known of a run that has not stopped yet, or without git. */
+export const ChangedLines = ({ row }: { row: PageRow }): JSX.Element => {
+  if (row.changes === null) return <span class="soft">–</span>;
+  const { files, added, removed } = row.changes;
+  return (
+    <span class="number" title={files === 1 ? w('one_file_changed') : w('n_files_changed', count(files))}>
+      <span class="plus">+{count(added)}</span> <span class="minus">−{count(removed)}</span>
+    </span>
+  );
+};
+
 /** A budget as a bar with words. With a row it also shows the cost, and that a part of it is unknown. */
 export const BudgetBar = ({ use, row }: { use: BudgetUse; row?: PageRow | undefined }): JSX.Element => {
   const share = use.limit > 0 ? Math.min(1, use.used / use.limit) : 1;

@@ -5,7 +5,7 @@ import { count, fullTime, tokens, visible, when } from './format';
 import { Markdown } from './markdown';
 import { type Live, relative } from './live';
 import type { RunPage } from './model';
-import { BudgetBar, Command, CopyButton, Cost, DrivenTime, Icon, Sentence, stateWord, Text } from './parts';
+import { BudgetBar, ChangedLines, Command, CopyButton, Cost, DrivenTime, Icon, Sentence, stateWord, Text } from './parts';
 import { compareHash, homeHash, runHash } from './route';
 import { w } from './words';
 
@@ -78,6 +78,7 @@ const Figures = ({ run: { row } }: { run: RunPage }): JSX.Element => (
     <div><dt>{w('iterations')}</dt><dd class="number">{count(row.iterations)}</dd></div>
     <div><dt>{w('turns')}</dt><dd class="number">{count(row.turns)}</dd></div>
     <div><dt>{w('tokens')}</dt><dd class="number" title={count(row.tokens)}>{tokens(row.tokens)}</dd></div>
+    <div><dt>{w('changed_lines')}</dt><dd><ChangedLines row={row} /></dd></div>
     <div><dt>{w('cost')}</dt><dd><Cost row={row} /></dd></div>
     <div class="wide">
       <dt>{w('budget')}</dt>

@@ -71,6 +71,8 @@ pub(crate) struct PageRow {
     /// Providers with turns of unknown cost, which `cost` lacks.
     pub(crate) unpriced: Vec<String>,
     pub(crate) budget: Vec<BudgetUse>,
+    /// Changed files and lines when the run last stopped; absent without git, and in older journals.
+    pub(crate) changes: Option<PageChangeCounts>,
     pub(crate) providers: Vec<String>,
     pub(crate) is_rehearsal: bool,
     pub(crate) forked_from: Option<String>,
@@ -94,6 +96,14 @@ pub(crate) enum PageState {
     Cancelled,
     /// The journal cannot be read; `words` says why.
     Broken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct PageChangeCounts {
+    pub(crate) files: u64,
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
 }
 
 /// One limit of a budget and what is used of it.

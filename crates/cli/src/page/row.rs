@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use saihai::RunDirectory;
 use saihai_delivery::Placement;
-use saihai_model::{Millis, Start, Usd};
+use saihai_model::{FileChangeCounts, Millis, Start, Usd};
 use saihai_view::{AttemptResult, RunSpending, RunState, RunView};
 
-use super::model::{BudgetUse, PageRow, PageState};
+use super::model::{BudgetUse, PageChangeCounts, PageRow, PageState};
 use super::projects::ServedProjects;
 use crate::quantities::{count, grouped, length};
 use crate::watching::{FollowedRow, RunStanding, SeenRun, StandingKind};
@@ -47,6 +47,11 @@ impl FollowedRow for PageRow {
             cost: view.cost.map(Usd::dollars),
             unpriced: view.unpriced.iter().map(ToString::to_string).collect(),
             budget: spending.as_ref().map(budget_uses).unwrap_or_default(),
+            changes: view.file_changes.map(|FileChangeCounts { files, added, removed }| PageChangeCounts {
+                files,
+                added,
+                removed,
+            }),
             providers: providers(view),
             is_rehearsal: view.start.rehearsal,
             forked_from: view.start.forked_from.clone(),
@@ -79,6 +84,7 @@ impl FollowedRow for PageRow {
             cost: None,
             unpriced: Vec::new(),
             budget: Vec::new(),
+            changes: None,
             providers: Vec::new(),
             is_rehearsal: false,
             forked_from: None,

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use saihai_connect::{CommandSurroundings, Providers, ScriptAccounts};
 use saihai_model::{
-    Answer, AnsweredBy, Ask, CallId, Ending, Fact, Hold, Label, Moment, OpenGate, Performance, PersonNote,
-    Progress, ProviderName, ProviderSettings, Record, RecordEntry, exit_code,
+    Answer, AnsweredBy, Ask, CallId, Ending, Fact, FileChangeCounts, Hold, Label, Moment, OpenGate,
+    Performance, PersonNote, Progress, ProviderName, ProviderSettings, Record, RecordEntry, Start, exit_code,
 };
+use saihai_view::RunView;
 use tokio::sync::mpsc;
 
 use crate::live::Live;
@@ -120,7 +121,13 @@ pub struct Driver {
     is_released: bool,
     interrupts: u32,
     warnings: Vec<DriverWarning>,
+    count_files: Option<FileCounter>,
+    /// True once this driver has recorded a fact.
+    has_settled: bool,
 }
+
+/// Compares the files of a run with those at its start. Returns `None` if they cannot be compared.
+pub type FileCounter = Box<dyn FnOnce(&RunView) -> Option<FileChangeCounts> + Send>;
 
 /// Options for driving a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -187,6 +194,17 @@ impl Driver {
         Self { executor: Some(executor), ..self }
     }
 
+    /// Sets the function that counts the changed files when driving stops. The journal keeps the result.
+    #[must_use]
+    pub fn counting_files(self, count: FileCounter) -> Self {
+        Self { count_files: Some(count), ..self }
+    }
+
+    /// Returns the start of the run, also before it is recorded.
+    pub fn start_of_run(&self) -> &Start {
+        self.session.start()
+    }
+
     /// Drives the run until it ends or parks.
     pub async fn drive(
         mut self,
@@ -203,6 +221,9 @@ impl Driver {
         if self.interrupts <= 1 {
             self.providers.close().await;
         }
+        if driven.is_ok() && self.interrupts <= 1 {
+            self.count_files(observer);
+        }
         match driven {
             Ok(()) => Ok(self.finish()),
             Err(SessionFailure::Error(error)) => Err(error),
@@ -210,6 +231,16 @@ impl Driver {
                 let hold = Some(Hold::Storage(failed.path.display().to_string()));
                 Ok(DriveOutcome { ending: None, hold, storage: Some(failed.to_string()), ..self.finish() })
             }
+        }
+    }
+
+    /// Records how many files differ from the start, if driving recorded anything. The run has stopped already, so a
+    /// failure costs only this figure.
+    fn count_files(&mut self, observer: Observer<'_>) {
+        let Some(count) = self.count_files.take().filter(|_| self.has_settled) else { return };
+        let Some(counts) = self.session.view().and_then(count) else { return };
+        if let Ok(settled) = self.session.settle(vec![Fact::FilesCounted(counts)], EffectMode::RecordOnly) {
+            settled.records.iter().for_each(|record| observer(DriverEvent::Recorded(record)));
         }
     }
 
@@ -416,6 +447,7 @@ impl Driver {
         let mut next = VecDeque::from([facts]);
         while let Some(facts) = next.pop_front() {
             let settled = self.session.settle(facts, self.mode)?;
+            self.has_settled = true;
             settled.warnings.iter().for_each(|warning| observer(DriverEvent::Warning(warning)));
             for record in &settled.records {
                 self.tell_providers(record);

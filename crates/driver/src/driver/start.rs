@@ -190,6 +190,8 @@ impl Driver {
             is_released: false,
             interrupts: 0,
             warnings: Vec::new(),
+            count_files: None,
+            has_settled: false,
             session,
             providers,
             first,
