@@ -12,6 +12,7 @@ use saihai_git::GitEnvironment;
 use saihai_git::common_directory;
 
 use crate::error::CommandError;
+use crate::known_projects::KnownProjects;
 use crate::terminal::Streams;
 
 pub(crate) struct Project {
@@ -62,6 +63,13 @@ impl Project {
 
     pub(crate) fn runs(&self) -> Runs {
         Runs::of_project(&self.places.root)
+    }
+
+    /// Adds the project to those of the machine. Called when a run starts or continues.
+    pub(crate) fn remember(&self) {
+        if let Some(known) = KnownProjects::of_user() {
+            known.remember(&self.places.root);
+        }
     }
 
     /// Returns the effective settings. Prints their diagnostics; errors end the command.

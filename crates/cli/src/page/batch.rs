@@ -10,13 +10,14 @@ use saihai_view::RunState;
 
 use super::model::{BatchColumn, BatchIssue, BatchPage};
 use super::projects::ServedProjects;
+use crate::commands::work::{ListedIssue, last_listed_issues};
 use crate::driving::state_words;
 use crate::error::CommandError;
 use crate::project::Project;
 
 impl BatchPage {
-    /// Takes the newest run of each issue, and the issues of the project's folder that no run has begun. A forge is
-    /// not asked; `saihai work --list` does that.
+    /// Takes the newest run of each issue, and the issues that no run has begun: those of the project's folder, and those
+    /// that the last `saihai work` has listed. A forge is not asked: looking at a page needs no token.
     pub(super) fn of(projects: &ServedProjects) -> Result<Self, CommandError> {
         let mut issues = Vec::new();
         for (index, project) in projects.all().iter().enumerate() {
@@ -39,6 +40,12 @@ impl BatchPage {
                 let one = found.entry(issue.number.get()).or_insert_with(|| not_begun(index, &issue));
                 one.depends_on = issue.depends_on.iter().map(ToString::to_string).collect();
             }
+            for issue in last_listed_issues(project) {
+                let one = found.entry(issue.number).or_insert_with(|| listed(index, &issue));
+                if one.depends_on.is_empty() {
+                    one.depends_on = issue.depends_on.iter().map(|number| format!("#{number}")).collect();
+                }
+            }
             issues.extend(found.into_values());
         }
         Ok(Self { issues })
@@ -59,12 +66,21 @@ fn not_begun(project: usize, issue: &Issue) -> BatchIssue {
         IssueState::Open => (BatchColumn::Waiting, "not begun"),
         IssueState::Closed => (BatchColumn::Merged, "closed"),
     };
+    let (id, title) = (issue.number.to_string(), issue.title.clone());
+    BatchIssue { column, words: words.to_owned(), ..waiting(project, id, title) }
+}
+
+fn listed(project: usize, issue: &ListedIssue) -> BatchIssue {
+    waiting(project, format!("#{}", issue.number), issue.title.clone())
+}
+
+fn waiting(project: usize, id: String, title: String) -> BatchIssue {
     BatchIssue {
         project,
-        id: issue.number.to_string(),
-        title: issue.title.clone(),
-        column,
-        words: words.to_owned(),
+        id,
+        title,
+        column: BatchColumn::Waiting,
+        words: "not begun".to_owned(),
         run: None,
         branch: None,
         pull_request: None,

@@ -30,11 +30,11 @@ use crate::commands::flags::parse_duration;
 use crate::completion::{complete_definitions, complete_issues, completer};
 use crate::driving::{StartupSignals, block_on};
 use crate::error::CommandError;
-use crate::known_projects::KnownProjects;
 use crate::project::Project;
 use crate::terminal::{Streams, Verbosity};
 use plan::IssuePlans;
 use preparation::Ground;
+pub(crate) use results::{ListedIssue, last_listed_issues};
 use screen::WorkScreen;
 use words::note_words;
 
@@ -241,9 +241,7 @@ impl Work {
         if self.watch {
             planned.remember_definitions(&ground, self);
         }
-        if let Some(known) = KnownProjects::of_user() {
-            known.remember(&ground.project.places.root);
-        }
+        ground.project.remember();
         WorkScreen::new(ground, self, selection, planned, streams).work(listing, unbegun).await
     }
 
