@@ -24,6 +24,7 @@ mod error;
 mod graph;
 mod issue_actions;
 mod issue_tracker;
+mod known_projects;
 mod page;
 mod project;
 mod quantities;

@@ -12,6 +12,7 @@ use saihai_git::GitEnvironment;
 use saihai_git::common_directory;
 
 use crate::error::CommandError;
+use crate::known_projects::KnownProjects;
 use crate::terminal::Streams;
 
 pub(crate) struct Project {
@@ -48,6 +49,13 @@ impl Project {
         Ok(Self::at(places, variables))
     }
 
+    /// Returns the project at exactly this directory.
+    pub(crate) fn find_at(root: &Path) -> Result<Self, CommandError> {
+        let found = Self::find_from(Some(root))?;
+        let places = ProjectPaths { root: root.to_owned(), ..found.places };
+        Ok(Self::at(places, found.variables))
+    }
+
     pub(crate) fn at(places: ProjectPaths, variables: Variables) -> Self {
         let source = ProjectSource::new(places.root.clone(), places.user.clone());
         Self { source, variables, places }
@@ -55,6 +63,13 @@ impl Project {
 
     pub(crate) fn runs(&self) -> Runs {
         Runs::of_project(&self.places.root)
+    }
+
+    /// Adds the project to those of the machine. Called when a run starts or continues.
+    pub(crate) fn remember(&self) {
+        if let Some(known) = KnownProjects::of_user() {
+            known.remember(&self.places.root);
+        }
     }
 
     /// Returns the effective settings. Prints their diagnostics; errors end the command.

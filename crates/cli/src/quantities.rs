@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use saihai_model::{Budget, Millis, Moment, ProviderName, Usage, Usd};
+use saihai_model::{Budget, FileChangeCounts, Millis, Moment, ProviderName, Usage, Usd};
 use saihai_view::RunSpending;
 use serde::Serialize;
 
@@ -241,6 +241,15 @@ impl SpendingObject {
         };
         BudgetObject::new(budget).map(|budget| Self { budget, spent })
     }
+}
+
+/// Formats the changes of a run: `2 files changed (+12 −3)`.
+pub(crate) fn file_change_words(changes: FileChangeCounts) -> String {
+    if changes.files == 0 {
+        return "no files changed".to_owned();
+    }
+    let (added, removed) = (grouped(changes.added), grouped(changes.removed));
+    format!("{} changed (+{added} −{removed})", count(changes.files, "file"))
 }
 
 #[cfg(test)]

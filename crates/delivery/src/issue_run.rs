@@ -36,7 +36,7 @@ pub struct IssueRun {
 pub struct StageOutputs(BTreeMap<StageId, BTreeMap<String, Json>>);
 
 impl StageOutputs {
-    fn of(view: &RunView) -> Self {
+    pub(crate) fn of(view: &RunView) -> Self {
         let mut outputs = Self::default();
         for call in &view.calls {
             for performed in &call.performed {

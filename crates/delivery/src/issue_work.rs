@@ -27,8 +27,8 @@ use crate::stages::stage;
 use crate::{
     DeliveryExecutor, DeliveryResources, DependencyReason, EarlierDelivery, ForgeConnection,
     ForgeDestination, IssueActivity, IssueAssignment, IssueDefinition, IssueEnd, IssueReason, IssueResult,
-    IssueRun, MergeWaitObserver, NextWork, OpenedRequest, Placement, RepeatFlags, WorkContext, WorkError,
-    issue_item,
+    IssueRun, MergeWaitObserver, NextWork, OpenedRequest, Placement, RepeatFlags, RunChangeCounter,
+    WorkContext, WorkError, issue_item,
 };
 
 /// The work to do on an issue now.
@@ -229,7 +229,7 @@ impl IssueWork {
                 self.events.send(IssueEvent::Activity(activity));
             }
         };
-        let finish = driver.drive(going, &mut observer).await?;
+        let finish = RunChangeCounter::attach(driver).drive(going, &mut observer).await?;
         Ok(driven_end(&directory, finish, lock))
     }
 }

@@ -25,6 +25,7 @@ mod polling;
 mod published;
 mod reason;
 mod repository_actions;
+mod run_trees;
 mod schedule;
 mod stages;
 
@@ -57,6 +58,7 @@ pub use polling::{PollBackoffs, PollSchedule};
 pub use published::{RunSummary, StageTotals};
 pub use reason::{DependencyReason, IssueReason, IssueResult};
 pub use repository_actions::can_adopt;
+pub use run_trees::{MissingTrees, RunChangeCounter, RunTrees, is_changed_by_run};
 pub use schedule::{IssueProgress, Schedule, ScheduleInput, ScheduleStep, schedule};
 pub use stages::{
     DeliveryOptions, DeliveryTarget, comments, deliver, gate_stage, hand_over_later, merge_later, place,

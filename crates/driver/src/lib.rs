@@ -39,8 +39,8 @@ pub mod views;
 
 pub use clock::Clock;
 pub use driver::{
-    ActionExecutor, ActionFuture, ActionRequest, DriveOptions, DriveOutcome, Driver, DriverControl, RunSpec,
-    WorkDirectory, Workplace,
+    ActionExecutor, ActionFuture, ActionRequest, DriveOptions, DriveOutcome, Driver, DriverControl,
+    FileCounter, RunSpec, WorkDirectory, Workplace,
 };
 pub use driver_event::{DriverEvent, DriverWarning};
 pub use error::{AnswerProblem, DriverError, ForkProblem};

@@ -59,6 +59,7 @@ impl SecretRedactor {
             | Fact::Interrupted { .. }
             | Fact::StorageFailed { .. }
             | Fact::Cancelled { .. }
+            | Fact::FilesCounted(_)
             | Fact::Withdrawn { .. } => fact,
         }
     }

@@ -36,7 +36,7 @@ impl Run {
 
     pub(crate) fn take(&mut self, workflow: &Workflow, fact: &Fact, out: &mut Vec<Effect>) {
         match fact {
-            Fact::Started(_) | Fact::Woke => {}
+            Fact::Started(_) | Fact::Woke | Fact::FilesCounted(_) => {}
             Fact::Asked { call, prompt, .. } => self.asked(call, prompt.as_ref()),
             Fact::Replied(reply) => self.replied(workflow, reply, out),
             Fact::Failed(failed) => self.failed(workflow, failed, out),

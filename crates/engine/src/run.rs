@@ -67,6 +67,8 @@ impl Run {
         let mut out = Vec::new();
         match (&self.phase, fact) {
             (Phase::Created, Fact::Started(start)) => self.begin(workflow, at, start, &mut out),
+            // For screens only. It must not end a wait of a parked run either.
+            (Phase::Running, Fact::FilesCounted(_)) => return out,
             (Phase::Running, _) => {
                 self.pass_time(at, fact);
                 self.take(workflow, fact, &mut out);

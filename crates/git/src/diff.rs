@@ -38,6 +38,31 @@ pub enum FileDiff {
     Submodule,
 }
 
+/// Lines added to a file and removed from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChangedLineCounts {
+    pub added: u64,
+    pub removed: u64,
+}
+
+impl FileDiff {
+    /// Counts the changed lines. Binary files and submodules have none.
+    pub(crate) fn line_counts(&self) -> ChangedLineCounts {
+        let mut counts = ChangedLineCounts::default();
+        let Self::Text(patch) = self else { return counts };
+        let mut is_body = false;
+        for line in patch.split(|byte| *byte == b'\n') {
+            is_body |= line.starts_with(b"@@");
+            match line.first() {
+                Some(b'+') if is_body => counts.added += 1,
+                Some(b'-') if is_body => counts.removed += 1,
+                _ => {}
+            }
+        }
+        counts
+    }
+}
+
 struct RawDiffEntry {
     modes: [String; 2],
     objects: [String; 2],
@@ -267,6 +292,30 @@ mod tests {
             .collect();
         let shown: Vec<_> = shown.iter().map(|(path, old, text)| (*path, *old, text.as_str())).collect();
         assert_eq!(shown, expected);
+    }
+
+    // U-5, V-3
+    #[test]
+    fn changed_lines_are_those_of_the_patch_and_not_of_its_head() {
+        let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n+--- d\n";
+        let counts = FileDiff::Text(patch.to_vec()).line_counts();
+        assert_eq!(counts, ChangedLineCounts { added: 2, removed: 1 });
+        assert_eq!(FileDiff::Binary.line_counts(), ChangedLineCounts::default());
+    }
+
+    // U-5, V-3
+    #[test]
+    fn new_files_count_and_saihais_own_do_not() {
+        let repository = Repository::new();
+        repository.write("kept", "a\n").write("gone", "a\nb\n").commit("one");
+        repository.write("kept", "b\nc\n").write("new", "1\n2\n3\n").write("binary", "1\0\n");
+        repository.write(".saihai/runs/x/journal.ndjson", "{}\n");
+        std::fs::remove_file(repository.root().join("gone")).unwrap();
+        let git = crate::Git::open(repository.root()).unwrap().unwrap();
+        let lines = git.changed_lines(&["HEAD"]).unwrap();
+        let lines: Vec<(&str, u64, u64)> =
+            lines.iter().map(|(path, lines)| (path.as_str(), lines.added, lines.removed)).collect();
+        assert_eq!(lines, [("binary", 0, 0), ("gone", 0, 2), ("kept", 2, 1), ("new", 3, 0)]);
     }
 
     //

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use sha2::{Digest as _, Sha256};
 
-use crate::diff::{self, ChangedFile};
+use crate::diff::{self, ChangedFile, ChangedLineCounts};
 
 use crate::git_program::{self, GitEnvironment, GitError};
 use crate::server::GitAccessToken;
@@ -47,6 +47,17 @@ const AT_ONCE: usize = 100;
 /// Directories of Saihai. Their files never count as changes.
 const OWN: [&str; 5] =
     [".saihai/runs/", ".saihai/reports/", ".saihai/cache/", ".saihai/batches/", ".worktrees/"];
+
+/// A larger new file counts as one without lines, like a binary one.
+const LARGEST_COUNTED: u64 = 20 * 1024 * 1024;
+
+/// Counts the lines of a new file.
+fn lines_of(file: &Path) -> u64 {
+    let is_text = |about: &fs::Metadata| about.is_file() && about.len() <= LARGEST_COUNTED;
+    let text = fs::symlink_metadata(file).ok().filter(is_text).and_then(|_| fs::read(file).ok());
+    let text = text.filter(|text| !text.contains(&0)).unwrap_or_default();
+    memchr::memchr_iter(b'\n', &text).count() as u64
+}
 
 /// Returns true if a path from the root belongs to Saihai.
 pub fn is_own(path: &str) -> bool {
@@ -102,6 +113,22 @@ impl Git {
     /// Returns the differences of two trees, or of a tree and the files at the root, except untracked ones.
     pub fn changed(&self, trees: &[&str]) -> Result<Vec<ChangedFile>, GitError> {
         self.compared(trees, &[], &[])
+    }
+
+    /// Counts the lines that were added and removed in each file that differs between two trees, or between a tree and
+    /// the files at the root. Then new files count too, and Saihai's own do not.
+    pub fn changed_lines(&self, trees: &[&str]) -> Result<BTreeMap<String, ChangedLineCounts>, GitError> {
+        let mut lines: BTreeMap<String, ChangedLineCounts> =
+            self.changed(trees)?.into_iter().map(|file| (file.path, file.section.line_counts())).collect();
+        if trees.len() == 1 {
+            for path in self.untracked()? {
+                let added = lines_of(&self.root.join(&path));
+                let counts = ChangedLineCounts { added, removed: 0 };
+                lines.insert(path.to_string_lossy().into_owned(), counts);
+            }
+        }
+        lines.retain(|path, _| !is_own(path));
+        Ok(lines)
     }
 
     /// Compares binary files line by line. A file without a difference keeps its earlier result.

@@ -32,7 +32,7 @@ mod worktree;
 
 pub use branches::RefSnapshot;
 pub use commit_work::{CommitWorkOutcome, CommitWorkRequest, CommittedWork, UndeliverableWork};
-pub use diff::{ChangedFile, FileDiff, TrackedFileWatch};
+pub use diff::{ChangedFile, ChangedLineCounts, FileDiff, TrackedFileWatch};
 pub use error::{RepositoryError, RepositoryErrorDuration};
 pub use frozen_settings::{FrozenGitSettings, address};
 pub use git_program::{

@@ -57,11 +57,21 @@ pub enum Fact {
     },
     /// A person has a note for the agents.
     Told(PersonNote),
+    /// The driver stopped and compared the files of the run with those at its start. Changes nothing.
+    FilesCounted(FileChangeCounts),
     /// A person took a note back that no prompt had shown yet.
     Withdrawn {
         /// Number of the note in the run, from 1.
         note: u32,
     },
+}
+
+/// Files that differ from the start of a run, and their lines, as git counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChangeCounts {
+    pub files: u64,
+    pub added: u64,
+    pub removed: u64,
 }
 
 /// A person's words to the agents of a run. The next prompt of its stage shows them. They change no rule, permission or

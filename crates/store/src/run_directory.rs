@@ -33,6 +33,11 @@ impl RunDirectory {
         &self.path
     }
 
+    /// Returns the directory of the project: the run lies in its `.saihai/runs`.
+    pub fn project_root(&self) -> &Path {
+        self.path.ancestors().nth(3).unwrap_or(&self.path)
+    }
+
     /// Returns the shortest name to type for this run, see [`Runs::short_name`].
     pub fn short_name(&self) -> String {
         let runs = self.path.parent().map(|directory| Runs::in_directory(directory, self.disk.clone()));

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use saihai_model::{
     Answer, Budget, CallFailed, CallId, Cost, Decision, Destination, Ending, ExitStatus, FORKED, Fact,
-    Failure, Hold, Label, Millis, Moment, Outcome, PersonNote, ProviderName, Purpose, Record, RecordEntry,
-    Remark, Replied, RoundPosition, StageId, Start, Text, Topic, Usage, Usd, Verdict,
+    Failure, FileChangeCounts, Hold, Label, Millis, Moment, Outcome, PersonNote, ProviderName, Purpose,
+    Record, RecordEntry, Remark, Replied, RoundPosition, StageId, Start, Text, Topic, Usage, Usd, Verdict,
 };
 
 /// A run, folded from its records. Its size grows with the number of calls, never with the size of texts.
@@ -23,6 +23,8 @@ pub struct RunView {
     pub answers: Vec<Answer>,
     /// Notes of a person to the agents, in order; a note's number is its place from 1.
     pub person_notes: Vec<PersonNoteView>,
+    /// Files that differ from the start, when the run last stopped. Absent without git, and in older journals.
+    pub file_changes: Option<FileChangeCounts>,
     pub cancelled: bool,
     pub iterations: u32,
     pub turns: u64,
@@ -231,6 +233,7 @@ impl RunView {
             calls: Vec::new(),
             answers: Vec::new(),
             person_notes: Vec::new(),
+            file_changes: None,
             cancelled: false,
             iterations: 0,
             turns: 0,
@@ -321,6 +324,10 @@ impl RunView {
 
     /// Counts active time: neither parked time nor the gap between the death of one process and the start of the next.
     fn count_driven(&mut self, at: Moment, entry: &RecordEntry) {
+        // Files are counted after the work.
+        if matches!(entry, RecordEntry::Fact(Fact::FilesCounted(_))) {
+            return;
+        }
         let takes_over = matches!(
             entry,
             RecordEntry::Fact(Fact::Started(_) | Fact::Reopened | Fact::Resumed(_) | Fact::Answered(_))
@@ -417,6 +424,7 @@ impl RunView {
                 let (shown_in, is_withdrawn) = (Vec::new(), false);
                 self.person_notes.push(PersonNoteView { number, at, note, shown_in, is_withdrawn });
             }
+            Fact::FilesCounted(counts) => self.file_changes = Some(counts),
             Fact::Withdrawn { note } => {
                 if let Some(note) = self.note_mut(note).filter(|note| note.shown_in.is_empty()) {
                     note.is_withdrawn = true;
@@ -435,6 +443,7 @@ impl RunView {
         (self.driven, self.driven_at) = (Millis(0), Some(at));
         self.inherited_visits = self.visits.len();
         self.pauses.clear();
+        self.file_changes = None;
     }
 
     fn apply_decision(&mut self, seq: u64, at: Moment, decision: Decision) {

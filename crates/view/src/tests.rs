@@ -1,8 +1,8 @@
 //! Tests of the fold on short journals.
 
 use saihai_model::{
-    CallId, Decision, FORKED, Fact, Hold, Moment, Purpose, Record, RecordEntry, Replied, RoundPosition,
-    Start, Usd,
+    CallId, Decision, FORKED, Fact, FileChangeCounts, Hold, Moment, Purpose, Record, RecordEntry, Replied,
+    RoundPosition, Start, Usd,
 };
 use serde_json::json;
 
@@ -80,4 +80,22 @@ fn a_fork_starts_at_its_own_time_and_does_not_pay_for_the_original() {
     entries.push(RecordEntry::Fact(Fact::Interrupted { by: "ctrl-c".to_owned() }));
     let other = view(start(None), entries);
     assert_eq!((other.started, other.turns), (Moment(1000), 1));
+}
+
+// V-3: the figure is the last one, costs no time, and leaves the run as it was
+#[test]
+fn counted_files_change_only_their_figure() {
+    let counted = |files| {
+        RecordEntry::Fact(Fact::FilesCounted(FileChangeCounts { files, added: 2 * files, removed: 0 }))
+    };
+    let mut entries = one_turn();
+    entries.push(RecordEntry::Decision(Decision::Parked { hold: Hold::Person(call("ask")) }));
+    let before = view(start(None), entries.clone());
+    assert_eq!(before.file_changes, None);
+    entries.extend([counted(1), counted(2)]);
+    let after = view(start(None), entries);
+    assert_eq!(after.file_changes, Some(FileChangeCounts { files: 2, added: 4, removed: 0 }));
+    assert_eq!((after.state(None), after.driven), (before.state(None), before.driven));
+    assert_eq!(after.driven_until(Moment(60_000)), before.driven, "it stays parked");
+    assert_eq!((after.turns, after.cost), (before.turns, before.cost));
 }

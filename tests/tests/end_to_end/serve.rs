@@ -358,11 +358,86 @@ fn several_projects_share_a_page() {
     let mut projects: Vec<Option<u64>> = rows(&page).iter().map(|row| row["project"].as_u64()).collect();
     projects.sort_unstable();
     assert_eq!(projects, [Some(0), Some(1)]);
+    // The same task may start in the same second in two projects.
+    let id = two.runs().remove(0);
+    for old in one.runs() {
+        fs::rename(one.root().join(".saihai/runs").join(old), one.root().join(".saihai/runs").join(&id))
+            .unwrap();
+    }
+    let both = page.get("/api/home");
+    let both: Vec<&Value> = both["runs"].as_array().expect("rows").iter().collect();
+    assert_eq!(both.len(), 2);
+    assert!(both.iter().all(|row| row["run"] == *id) && both[0]["id"] != both[1]["id"], "{both:?}");
+    for row in both {
+        let address = row["id"].as_str().expect("an address");
+        let run = page.get(&format!("/api/runs/{address}"));
+        assert_eq!((&run["row"]["id"], &run["row"]["project"]), (&row["id"], &row["project"]));
+        let project = if row["project"] == 0 { &one } else { &two };
+        let told = page.post(&format!("/api/runs/{address}/tell"), &json!({"text": "Here."}));
+        done(&told, "the next prompt shows your note");
+        let journal = fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
+        assert!(journal.contains("Here."), "the other project got the note");
+    }
     let outcome = one.saihai(["serve", "--projects", "nowhere"]).run().exits(2);
     assert!(outcome.stderr.contains("`nowhere` is not a directory"), "{outcome}");
     let taken = page.address.rsplit(':').next().expect("a port").to_owned();
     let outcome = one.saihai(["serve", "--port", &taken]).run().exits(4);
     assert!(outcome.stderr.contains(&format!("port {taken}")), "{outcome}");
+}
+
+// V-1, V-15: every project of this user in which a run has started, and no other
+#[test]
+fn all_projects_of_the_machine_share_a_page() {
+    let (one, two) = (project(GATE, GATE_REPLIES), project(GATE, GATE_REPLIES));
+    let serve = || PageClient::start(one.saihai(["serve", "--json", "--port", "0", "--all"]));
+    let page = serve();
+    assert_eq!((&page.get("/api/home")["projects"], rows(&page).len()), (&json!([]), 0));
+    run(&one).exits(6);
+    let other = two.saihai(["run", "it", "The task.", "--script", "script.yaml"]);
+    other.env("HOME", one.home()).run().exits(6);
+    let page = serve();
+    let paths: Vec<String> = page.get("/api/home")["projects"]
+        .as_array()
+        .expect("projects")
+        .iter()
+        .map(|project| project["path"].as_str().expect("a path").to_owned())
+        .collect();
+    let roots = [one.root(), two.root()].map(|root| root.canonicalize().unwrap().display().to_string());
+    assert_eq!(paths, roots);
+    assert_eq!(rows(&page).len(), 2);
+    let outcome = one.saihai(["serve", "--all", "--projects", "."]).run().exits(2);
+    assert!(outcome.stderr.contains("`--all` and `--projects` exclude each other"), "{outcome}");
+}
+
+// V-3: the list shows changed lines without asking git
+#[test]
+fn the_list_has_the_lines_that_a_run_changed() {
+    let project = project(GATE, GATE_REPLIES);
+    project.git(["init", "--quiet"]).run().exits(0);
+    project.write("kept.txt", "one\ntwo\n").write("dirty.txt", "one\n");
+    project.git(["add", "."]).run().exits(0);
+    project.git(["commit", "--quiet", "--message", "Start."]).run().exits(0);
+    project.write("dirty.txt", "one\nmine\n").write("mine.txt", "mine\n");
+    let page = serve(&project);
+    run(&project).exits(6);
+    let id = only_run(&page);
+    let changes = |page: &PageClient| rows(page)[0]["changes"].clone();
+    assert_eq!(changes(&page), json!({"files": 0, "added": 0, "removed": 0}));
+    // As an agent would between its turns.
+    project.write("kept.txt", "two\nthree\nfour\n").write("new.txt", "a\nb\n");
+    project.saihai(["answer", &id, "Blue."]).run().exits(0);
+    assert_eq!(changes(&page), json!({"files": 2, "added": 4, "removed": 1}));
+    assert_eq!(page.get(&format!("/api/runs/{id}"))["row"]["changes"], changes(&page));
+    let shown = project.saihai(["show", &id]).run().exits(0);
+    assert!(shown.stdout.contains("2 files changed (+4 −1)"), "{shown}");
+    // The journal has the figure: the page needs neither git nor the files.
+    fs::rename(project.root().join(".git"), project.root().join("gone")).expect("a repository");
+    project.write("kept.txt", "");
+    assert_eq!(changes(&serve(&project)), json!({"files": 2, "added": 4, "removed": 1}));
+    // A run that is only shown again is not counted again.
+    let before = fs::read(project.run_directory().join("journal.ndjson")).expect("a journal");
+    project.saihai(["resume", &id]).run().exits(0);
+    assert_eq!(fs::read(project.run_directory().join("journal.ndjson")).expect("a journal"), before);
 }
 
 // V-9

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use saihai_tests::{Fault, FullScreen, Live, Project, Terminal};
+use saihai_tests::{Fault, FullScreen, Live, PageClient, Project, Terminal};
 
 use crate::support::{GATE, GATE_REPLIES, at_the_gate, project, run};
 
@@ -85,6 +85,84 @@ fn the_list_follows_the_project() {
     let screen = see(&mut terminal, "2 runs, 1 waits for you");
     let states: Vec<&str> = screen.lines().filter_map(|line| line.get(2..)?.split(' ').next()).collect();
     assert_eq!(states[2..4], ["waiting", "completed"], "{screen}");
+    leave(terminal);
+}
+
+// V-15: the runs of all projects, and new projects while the screen is open
+#[test]
+fn all_runs_of_the_machine_are_listed() {
+    let (one, two) = (at_the_gate(), project(LOOP, SLOW));
+    let call = one.saihai(["top", "--all"]).without_env("NO_COLOR").env("TERM", "xterm-256color");
+    let mut terminal = Terminal::start(call);
+    let screen = see(&mut terminal, "1 run, 1 waits for you");
+    assert!(screen.contains("PROJECT"), "{screen}");
+    let slow = two.saihai(["run", "it", "Elsewhere.", "--script", "script.yaml", "--json"]);
+    let mut live = slow.env("HOME", one.home()).start();
+    live.wait_for("\"asked\"");
+    see(&mut terminal, "2 runs, 1 waits for you, 1 running");
+    terminal.press("\x1b[B");
+    see(&mut terminal, "> running");
+    terminal.press("\r");
+    see(&mut terminal, "Turns");
+    terminal.press("t");
+    see(&mut terminal, "shows your note");
+    terminal.press("Use tabs.\r");
+    see(&mut terminal, "the next prompt of `plan` shows your note");
+    terminal.press("c");
+    see(&mut terminal, "Cancel this run for good?");
+    terminal.press("y");
+    see(&mut terminal, "cancelled");
+    live.finish().exits(3);
+    leave(terminal);
+    let journal = fs::read_to_string(two.run_directory().join("journal.ndjson")).expect("a journal");
+    assert!(journal.contains("Use tabs."), "the note reached another project");
+}
+
+// V-16: the page is served until the screen is left
+#[test]
+fn a_run_is_opened_in_the_browser() {
+    let project = at_the_gate();
+    project.write("bin/xdg-open", "#!/bin/sh\nprintf '%s' \"$1\" > opened.tmp && mv opened.tmp opened\n");
+    let program = project.root().join("bin/xdg-open");
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    let path = format!("{}:/usr/bin:/bin", project.root().join("bin").display());
+    let start = |display: &str| {
+        let call = project.saihai(["top"]).env("TERM", "xterm-256color").env("PATH", &path);
+        Terminal::start(call.env("DISPLAY", display))
+    };
+    let link = |screen: &str| {
+        let start = screen.find("http://127.0.0.1:").expect("a link");
+        screen[start..].split(' ').next().expect("a link").to_owned()
+    };
+    // A browser in this terminal would draw over the screen.
+    let mut terminal = start("");
+    see(&mut terminal, "> waiting");
+    terminal.press("w");
+    let screen = see(&mut terminal, "Open this link in a browser");
+    let page = PageClient::opened(&serde_json::json!({"url": link(&screen)}).to_string());
+    assert_eq!(page.get("/api/home")["runs"][0]["state"], "waiting");
+    assert!(!project.root().join("opened").exists());
+    terminal.press("x");
+    terminal.wait_for_screen("no box", |screen| !screen.contains("http://"));
+    terminal.press("w");
+    // A second link opens the same page, also in another browser.
+    let screen = see(&mut terminal, "Open this link in a browser");
+    let second = PageClient::opened(&serde_json::json!({"url": link(&screen)}).to_string());
+    assert_eq!((&second.address, &second.cookie), (&page.address, &page.cookie));
+    terminal.press("x");
+    leave(terminal);
+    assert!(std::net::TcpStream::connect(&page.address).is_err(), "the page outlives the screen");
+    let mut terminal = start(":0");
+    see(&mut terminal, "> waiting");
+    terminal.press("w");
+    let shown = link(&see(&mut terminal, "The browser opens this link"));
+    let opened = project.root().join("opened");
+    while !opened.exists() {
+        sleep(Duration::from_millis(20));
+    }
+    let run = project.runs().remove(0);
+    assert_eq!(project.read("opened"), format!("{shown}#/run/{run}"));
+    terminal.press("x");
     leave(terminal);
 }
 

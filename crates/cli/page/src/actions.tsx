@@ -77,7 +77,7 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
   const [at, setAt] = useState(String(before ?? after ?? ''));
   const [reply, setReply] = useState<PageReply | null>(null);
   const [isSending, setSending] = useState(false);
-  const id = shellQuoted(run.row.id);
+  const id = shellQuoted(run.row.run);
 
   const place = (word: Word, seq: number): JSX.Element => (
     <label class="check">
@@ -180,7 +180,7 @@ const ActionDialog = ({ name, live, run, selected, onClose }: DialogProps): JSX.
         }}>
           {form.fields}
           {reply && <ErrorLine words={reply.words} />}
-          <p class="same"><span class="label">{w('same_command')}</span> <Command text={form.command} /></p>
+          <p class="same"><span class="label">{w('same_command')}</span> <Command text={form.command} at={live.directoryOf(run.row)} /></p>
           <div class="buttons">
             <button type="submit" class={name === 'cancel' ? 'main danger' : 'main'} disabled={isSending || !form.isReady}>{w(`do_${name}` as Word)}</button>
             <button type="button" onClick={onClose}>{w('keep')}</button>

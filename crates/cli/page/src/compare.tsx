@@ -80,8 +80,8 @@ const Comparison = ({ source, a, b, query }: { source: Source; a: RunPage; b: Ru
             <thead>
               <tr>
                 <th scope="col">{w('stage')}</th>
-                <th scope="col"><span class="side">A</span> {visible(a.row.id)}</th>
-                <th scope="col"><span class="side">B</span> {visible(b.row.id)}</th>
+                <th scope="col"><span class="side">A</span> {visible(a.row.run)}</th>
+                <th scope="col"><span class="side">B</span> {visible(b.row.run)}</th>
               </tr>
             </thead>
             <tbody>
@@ -135,13 +135,13 @@ const Sides = ({ a, b }: { a: RunPage; b: RunPage }): JSX.Element => {
   ];
   const head = (run: RunPage, side: string): JSX.Element => (
     <th scope="col">
-      <span class="side">{side}</span> <a href={runHash(run.row.id)}>{visible(run.row.task) || visible(run.row.id)}</a>
-      <span class="second">{visible(run.row.definition)} · {visible(run.row.id)}</span>
+      <span class="side">{side}</span> <a href={runHash(run.row.id)}>{visible(run.row.task) || visible(run.row.run)}</a>
+      <span class="second">{visible(run.row.definition)} · {visible(run.row.run)}</span>
       <StateTag state={run.row.state} />
     </th>
   );
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={w('compare_title', visible(a.row.id), visible(b.row.id))}>
+    <div class="scroll" tabIndex={0} role="group" aria-label={w('compare_title', visible(a.row.run), visible(b.row.run))}>
       <table class="compare-sides">
         <thead><tr><th scope="col"><span class="unseen">{w('figure')}</span></th>{head(a, 'A')}{head(b, 'B')}<th scope="col">{w('difference')}</th></tr></thead>
         <tbody>

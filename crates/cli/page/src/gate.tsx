@@ -30,7 +30,7 @@ export const GatePanel = ({ live, run, gate, canAct }: Props): JSX.Element => {
     setSending(false);
   };
   const comment = text.trim() ? ` ${shellQuoted(text.trim())}` : '';
-  const command = `saihai answer ${shellQuoted(run.row.id)}${gate.is_yes_no ? ' yes' : ''}${comment || (gate.is_yes_no ? '' : ' "…"')}`;
+  const command = `saihai answer ${shellQuoted(run.row.run)}${gate.is_yes_no ? ' yes' : ''}${comment || (gate.is_yes_no ? '' : ' "…"')}`;
   return (
     <section class="gate" aria-label={w('gate_title', visible(gate.stage))}>
       <header>
@@ -67,11 +67,11 @@ export const GatePanel = ({ live, run, gate, canAct }: Props): JSX.Element => {
             ) : (
               <button type="submit" class="main" disabled={isSending || !text.trim()}>{w('send')}</button>
             )}
-            <span class="same"><span class="soft">{w('same_command')}</span> <Command text={command} /></span>
+            <span class="same"><span class="soft">{w('same_command')}</span> <Command text={command} at={live.directoryOf(run.row)} /></span>
           </div>
         </form>
       )}
-      {!canAct && !live.source.saved && <Command text={command} />}
+      {!canAct && !live.source.saved && <Command text={command} at={live.directoryOf(run.row)} />}
       <div role="status">{result?.isDone && <p class="done"><Icon of="done" /> <Sentence text={result.words} /></p>}</div>
       {result && !result.isDone && <ErrorLine words={result.words} />}
     </section>

@@ -7,7 +7,7 @@ import { Filters, matchesRow, readFilters } from './home_filters';
 import { heightSums, useKeys, useMedia, useWindowed } from './hooks';
 import { groupOf } from './live';
 import type { HomePage, PageRow } from './model';
-import { BudgetBar, Command, Cost, DrivenTime, Empty, ErrorLine, StateTag, Text } from './parts';
+import { BudgetBar, ChangedLines, Command, Cost, DrivenTime, Empty, ErrorLine, StateTag, Text } from './parts';
 import { changeQuery, compareHash, go, runHash } from './route';
 import { type Word, w } from './words';
 
@@ -108,7 +108,7 @@ const RunTable = ({ rows, home, active, picked, onPick }: TableProps): JSX.Eleme
   const seen = useWindowed(sums, body, null);
   // Some columns are hidden on a narrower screen; a wider row would keep their place.
   const isShort = useMedia('(max-width: 1000px)');
-  const columns = isShort ? 6 : hasProjects ? 9 : 8;
+  const columns = isShort ? 6 : hasProjects ? 10 : 9;
 
   // Scroll to the row that the keyboard chose.
   useEffect(() => {
@@ -132,6 +132,7 @@ const RunTable = ({ rows, home, active, picked, onPick }: TableProps): JSX.Eleme
           <th scope="col" role="columnheader" class="right time">{w('col_time')}</th>
           <th scope="col" role="columnheader" class="right turns">{w('col_turns')}</th>
           <th scope="col" role="columnheader" class="right tokens">{w('col_tokens')}</th>
+          <th scope="col" role="columnheader" class="right changes">{w('col_changes')}</th>
           <th scope="col" role="columnheader" class="cost">{w('col_cost')}</th>
         </tr>
       </thead>
@@ -168,14 +169,14 @@ const Row = ({ row, index, isActive, isPicked, onPick, project }: RowProps): JSX
   return (
     <tr class={`run ${isActive ? 'is-active' : ''} ${isBroken ? 'is-broken' : ''}`} role="row" aria-rowindex={index + 2} onClick={open}>
       <td role="cell" class="select">
-        <input type="checkbox" checked={isPicked} disabled={isBroken} aria-label={w('select_run', row.id)} onChange={() => onPick(row.id)} />
+        <input type="checkbox" checked={isPicked} disabled={isBroken} aria-label={w('select_run', row.run)} onChange={() => onPick(row.id)} />
       </td>
       <td role="cell" class="state-column">
         <StateTag state={row.state} />
         {row.waits_for && row.state !== 'waiting' && <span class="second" title={visible(row.waits_for)}>{w('waits_for', visible(row.waits_for))}</span>}
       </td>
       <td role="cell" class="task">
-        <a href={runHash(row.id)} class="name" title={visible(row.task)}><Text>{isBroken ? row.id : row.task || row.definition || row.id}</Text></a>
+        <a href={runHash(row.id)} class="name" title={visible(row.task)}><Text>{isBroken ? row.run : row.task || row.definition || row.run}</Text></a>
         <span class="second" title={visible(row.words)}>
           {isBroken ? <Text>{row.words}</Text> : (
             <>
@@ -198,6 +199,7 @@ const Row = ({ row, index, isActive, isPicked, onPick, project }: RowProps): JSX
       <td role="cell" class="right time"><DrivenTime row={row} /></td>
       <td role="cell" class="right turns number">{isBroken ? '–' : row.turns}</td>
       <td role="cell" class="right tokens number">{isBroken ? '–' : tokens(row.tokens)}</td>
+      <td role="cell" class="right changes"><ChangedLines row={row} /></td>
       <td role="cell" class="cost">
         {limit ? <BudgetBar use={limit} row={row} /> : <Cost row={row} />}
       </td>

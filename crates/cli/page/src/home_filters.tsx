@@ -22,7 +22,7 @@ export const matchesRow = (row: PageRow, filters: FilterValues): boolean => {
   if (filters.issue && row.issue !== filters.issue) return false;
   if (filters.project && String(row.project) !== filters.project) return false;
   if (!filters.text) return true;
-  const text = `${row.id} ${row.task} ${row.definition} ${row.issue ?? ''} ${row.stage ?? ''} ${row.words}`.toLowerCase();
+  const text = `${row.run} ${row.task} ${row.definition} ${row.issue ?? ''} ${row.stage ?? ''} ${row.words}`.toLowerCase();
   return filters.text.toLowerCase().split(/\s+/).every((part) => text.includes(part));
 };
 

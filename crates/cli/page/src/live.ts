@@ -38,6 +38,9 @@ const merged = <T>(old: T[], changed: T[], key: (item: T) => string | number): T
   return all;
 };
 
+/** Returns the address of another run of the same project. */
+export const relative = (row: PageRow, run: string): string => run + row.id.slice(row.run.length);
+
 /** Adds the changes of a run to what is known of it. */
 export const mergeRun = (old: RunPage | null, page: RunPage): RunPage => {
   if (page.since === 0 || !old || old.row.id !== page.row.id) return page;
@@ -70,6 +73,12 @@ export class Live {
   readonly #listeners = new Set<() => void>();
 
   constructor(readonly source: Source) {}
+
+  /** Returns the directory of a run's project, if the page shows several. */
+  directoryOf(row: PageRow): string | null {
+    const projects = this.home?.projects ?? [];
+    return projects.length > 1 ? (projects[row.project]?.path ?? null) : null;
+  }
 
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);

@@ -20,7 +20,15 @@ errors: Array<string>, };
 
 export type ProjectName = { name: string, path: string, };
 
-export type PageRow = { id: string, project: number, state: PageState, 
+export type PageRow = { 
+/**
+ * Address of the run on this page. With several projects it differs from `run`.
+ */
+id: string, 
+/**
+ * Id of the run in its project, for commands.
+ */
+run: string, project: number, state: PageState, 
 /**
  * The state in words, for example `parked: the budget is spent`.
  */
@@ -64,7 +72,11 @@ cost: number | null,
 /**
  * Providers with turns of unknown cost, which `cost` lacks.
  */
-unpriced: Array<string>, budget: Array<BudgetUse>, providers: Array<string>, is_rehearsal: boolean, forked_from: string | null, };
+unpriced: Array<string>, budget: Array<BudgetUse>, 
+/**
+ * Changed files and lines when the run last stopped; absent without git, and in older journals.
+ */
+changes: PageChangeCounts | null, providers: Array<string>, is_rehearsal: boolean, forked_from: string | null, };
 
 export type PageState = "waiting" | "running" | "interrupted" | "answered" | "parked" | "completed" | "failed" | "declined" | "cancelled" | "broken";
 
@@ -77,6 +89,8 @@ kind: string, used: number, limit: number,
  * For example `$0.0800 of $0.1000`.
  */
 words: string, };
+
+export type PageChangeCounts = { files: number, added: number, removed: number, };
 
 export type RunPage = { version: number, row: PageRow, 
 /**
@@ -302,7 +316,11 @@ export type SearchPage = { hits: Array<SearchHit>,
  */
 has_more: boolean, };
 
-export type SearchHit = { run: string, definition: string, started: number, 
+export type SearchHit = { 
+/**
+ * Address of the run.
+ */
+run: string, definition: string, started: number, 
 /**
  * Absent for the task.
  */
@@ -344,7 +362,7 @@ export type PageReply = { is_done: boolean,
  */
 words: string, 
 /**
- * A new run, after a fork.
+ * Address of the new run, after a fork.
  */
 run: string | null, };
 

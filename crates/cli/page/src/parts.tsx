@@ -2,10 +2,9 @@
 
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { count, money, visible } from './format';
+import { count, length, money, shellQuoted, visible } from './format';
 import { useNow } from './hooks';
 import type { BudgetUse, CallMark, PageRow, PageState } from './model';
-import { length } from './format';
 import { type Word, w } from './words';
 
 /** Text of an agent or a file, with control characters made visible. */
@@ -77,15 +76,18 @@ export const CopyButton = ({ text, name }: { text: string; name?: string }): JSX
   );
 };
 
-/** A command to copy. */
-export const Command = ({ text }: { text: string }): JSX.Element => (
-  <span class="command">
-    <code>
-      <Text>{text}</Text>
-    </code>
-    <CopyButton text={visible(text)} />
-  </span>
-);
+/** A command to copy. `at` is the directory that it needs, if the page shows several projects. */
+export const Command = ({ text, at = null }: { text: string; at?: string | null }): JSX.Element => {
+  const typed = at === null ? text : `cd ${shellQuoted(at)} && ${text}`;
+  return (
+    <span class="command">
+      <code>
+        <Text>{typed}</Text>
+      </code>
+      <CopyButton text={visible(typed)} />
+    </span>
+  );
+};
 
 export const drivenTime = (row: PageRow, now: number): number =>
   row.driven + (row.is_driven ? Math.max(0, now - row.read_at) : 0);
@@ -101,6 +103,17 @@ export const Cost = ({ row }: { row: PageRow }): JSX.Element => {
   return (
     <span class="number" title={title}>
       {row.state === 'broken' ? '–' : money(row.cost, isUnknown)}
+    </span>
+  );
+};
+
+/** Added and removed lines. Nothing is known of a run that has not stopped yet, or without git. */
+export const ChangedLines = ({ row }: { row: PageRow }): JSX.Element => {
+  if (row.changes === null) return <span class="soft">–</span>;
+  const { files, added, removed } = row.changes;
+  return (
+    <span class="number" title={files === 1 ? w('one_file_changed') : w('n_files_changed', count(files))}>
+      <span class="plus">+{count(added)}</span> <span class="minus">−{count(removed)}</span>
     </span>
   );
 };

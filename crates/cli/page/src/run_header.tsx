@@ -3,9 +3,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { count, fullTime, tokens, visible, when } from './format';
 import { Markdown } from './markdown';
-import type { Live } from './live';
+import { type Live, relative } from './live';
 import type { RunPage } from './model';
-import { BudgetBar, Command, CopyButton, Cost, DrivenTime, Icon, Sentence, stateWord, Text } from './parts';
+import { BudgetBar, ChangedLines, Command, CopyButton, Cost, DrivenTime, Icon, Sentence, stateWord, Text } from './parts';
 import { compareHash, homeHash, runHash } from './route';
 import { w } from './words';
 
@@ -18,7 +18,7 @@ export const RunHeader = ({ live, run, children }: { live: Live; run: RunPage; c
   return (
     <header class={`run-header is-${row.state}`}>
       <div class="title">
-        <h1 title={isLong ? visible(first) : undefined}><Text>{first || row.definition || row.id}</Text></h1>
+        <h1 title={isLong ? visible(first) : undefined}><Text>{first || row.definition || row.run}</Text></h1>
         {children}
       </div>
       <p class="facts soft">
@@ -28,11 +28,11 @@ export const RunHeader = ({ live, run, children }: { live: Live; run: RunPage; c
         <span title={fullTime(row.started)}>{w('started_at', when(row.started))}</span>
         {row.owner !== null && row.is_driven && <span>{w('driven_by', row.owner)}</span>}
         {row.is_rehearsal && <span>{w('rehearsal')}</span>}
-        <span class="id"><code>{visible(row.id)}</code> <CopyButton text={row.id} /></span>
+        <span class="id"><code>{visible(row.run)}</code> <CopyButton text={row.run} /></span>
         {row.forked_from && (
           <span>
             {w('forked_from')}{' '}
-            {isSaved ? <code>{visible(row.forked_from)}</code> : <a href={runHash(row.forked_from)}>{visible(row.forked_from)}</a>}
+            {isSaved ? <code>{visible(row.forked_from)}</code> : <a href={runHash(relative(row, row.forked_from))}>{visible(row.forked_from)}</a>}
           </span>
         )}
       </p>
@@ -46,16 +46,16 @@ export const RunHeader = ({ live, run, children }: { live: Live; run: RunPage; c
           {run.next.length > 0 && (
             <div class="next">
               <span class="label">{w('next')}</span>
-              {run.next.map((command) => <Command key={command} text={command} />)}
+              {run.next.map((command) => <Command key={command} text={command} at={live.directoryOf(row)} />)}
             </div>
           )}
           {!isSaved && run.relatives.length > 0 && (
             <p class="links">
-              {run.relatives.map((id) => (
-                <a key={id} href={compareHash(row.forked_from === id ? id : row.id, row.forked_from === id ? row.id : id)}>
-                  {w('compare_with', visible(id))}
-                </a>
-              ))}
+              {run.relatives.map((id) => {
+                const other = relative(row, id);
+                const [older, newer] = row.forked_from === id ? [other, row.id] : [row.id, other];
+                return <a key={id} href={compareHash(older, newer)}>{w('compare_with', visible(id))}</a>;
+              })}
             </p>
           )}
           {hasMore && (
@@ -78,6 +78,7 @@ const Figures = ({ run: { row } }: { run: RunPage }): JSX.Element => (
     <div><dt>{w('iterations')}</dt><dd class="number">{count(row.iterations)}</dd></div>
     <div><dt>{w('turns')}</dt><dd class="number">{count(row.turns)}</dd></div>
     <div><dt>{w('tokens')}</dt><dd class="number" title={count(row.tokens)}>{tokens(row.tokens)}</dd></div>
+    <div><dt>{w('changed_lines')}</dt><dd><ChangedLines row={row} /></dd></div>
     <div><dt>{w('cost')}</dt><dd><Cost row={row} /></dd></div>
     <div class="wide">
       <dt>{w('budget')}</dt>

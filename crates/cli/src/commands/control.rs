@@ -150,6 +150,7 @@ impl RunContinuation {
             };
             let with = with_forge(with, &workflow, project, &settings, streams).await?;
             let driver = Driver::resume_replayed(past, raise, with, Clock::system())?;
+            project.remember();
             drive(with_executor(driver, outside), &workflow, showing, streams).await
         })
     }

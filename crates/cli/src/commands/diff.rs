@@ -1,11 +1,8 @@
 //! `saihai diff`: the changes that a run made.
 
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
 use clap::Args;
 use saihai::{LoadedRun, TurnFileChanges};
-use saihai_delivery::{IssueRun, Placement};
+use saihai_delivery::{MissingTrees, RunTrees, is_changed_by_run};
 use saihai_model::{ExitStatus, RoundPosition, SubjectFile, SubjectOmission};
 use saihai_review::subject::changes_between;
 use serde::Serialize;
@@ -167,14 +164,11 @@ pub(crate) struct RunDiff {
 
 impl RunDiff {
     pub(crate) fn of(run: &LoadedRun, project: &Project) -> Result<Self, CommandError> {
-        let compared = ComparedTrees::of(run, project)?;
+        let compared =
+            RunTrees::of(&run.view, &project.places.root).map_err(|missing| no_trees(&missing, run))?;
         let mut files = changes_between(&compared.root, &compared.from, compared.to.as_deref())
             .map_err(|error| CommandError::unavailable(sentence(&error)))?;
-        // The run did not change a file that differed before and was not written since.
-        let uncommitted = &run.view.start.uncommitted;
-        files.retain(|file| {
-            !uncommitted.contains(&file.path) || was_written_since(&compared.root.join(&file.path), run)
-        });
+        files.retain(|file| is_changed_by_run(&run.view, &compared.root, &file.path));
         Ok(Self { files, from: compared.from, is_of_files: compared.to.is_none() })
     }
 
@@ -203,53 +197,20 @@ impl RunDiff {
     }
 }
 
-/// The two states to compare.
-struct ComparedTrees {
-    root: PathBuf,
-    from: String,
-    /// Commit to compare with instead of the files, if the worktree is gone.
-    to: Option<String>,
-}
-
-impl ComparedTrees {
-    fn of(run: &LoadedRun, project: &Project) -> Result<Self, CommandError> {
-        let start = &run.view.start;
-        let root = PathBuf::from(&start.directory);
-        let from = match Placement::of(start) {
-            Some(Placement::Issue(assignment)) => Some(assignment.base.commit.clone()),
-            Some(Placement::Own { own_tree }) => Some(own_tree.commit),
-            None => start.head.clone(),
-        };
-        let Some(from) = from else {
+fn no_trees(missing: &MissingTrees, run: &LoadedRun) -> CommandError {
+    let error = match missing {
+        MissingTrees::NoCommit => {
             let id = run.directory.id();
             let error = CommandError::usage(format!("run `{id}` did not record the commit it started from"));
-            return Err(error
-                .hint(
-                    "it ran outside a git repository, as a rehearsal, as a review, or with an older version",
-                )
-                .hint("`saihai diff STAGE` prints the recorded edits of a stage"));
-        };
-        if root.is_dir() {
-            return Ok(Self { root, from, to: None });
+            error.hint(
+                "it ran outside a git repository, as a rehearsal, as a review, or with an older version",
+            )
         }
-        let delivered = IssueRun::read(&run.directory)?.and_then(|run| run.commit().map(str::to_owned));
-        match delivered {
-            Some(commit) => Ok(Self { root: project.places.root.clone(), from, to: Some(commit) }),
-            None => Err(gone(&root)),
+        MissingTrees::DirectoryGone(root) => {
+            CommandError::usage(format!("the directory of the run is gone: `{}`", root.display()))
         }
-    }
-}
-
-/// Returns true if a file was written after the run started. A missing file does not tell.
-fn was_written_since(file: &Path, run: &LoadedRun) -> bool {
-    let written = std::fs::symlink_metadata(file).and_then(|metadata| metadata.modified()).ok();
-    let written = written.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-    written.is_none_or(|written| written.as_millis() >= u128::from(run.view.started.0))
-}
-
-fn gone(root: &Path) -> CommandError {
-    CommandError::usage(format!("the directory of the run is gone: `{}`", root.display()))
-        .hint("`saihai diff STAGE` prints the recorded edits of a stage")
+    };
+    error.hint("`saihai diff STAGE` prints the recorded edits of a stage")
 }
 
 /// Formats the edits of a turn like a diff. Line numbers are not known.

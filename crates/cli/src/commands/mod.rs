@@ -27,7 +27,7 @@ pub(crate) mod review;
 mod run;
 mod runs;
 mod scaffold;
-mod serve;
+pub(crate) mod serve;
 pub(crate) mod show_stage;
 mod top;
 mod trust;
@@ -135,7 +135,7 @@ pub(crate) const GROUPS: [(&str, &[(&str, &str)]); 5] = [
         "Inspect",
         &[
             ("runs", "List the runs of this project, newest first, or delete old ones"),
-            ("top", "Watch all runs of this project on one screen, and answer them"),
+            ("top", "Watch all runs on one screen, and answer them"),
             ("serve", "Show all runs in the browser: watch, answer and steer them"),
             ("show", "Show the state of a run, or the prompts and replies of a stage"),
             ("log", "Show the events of a run in words"),

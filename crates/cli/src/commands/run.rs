@@ -169,6 +169,7 @@ impl RunCommand {
                     Err(error)
                 }
                 Ok((outside, _of_the_branch)) => {
+                    project.remember();
                     if is_first {
                         hide_directories_if_possible(&project, &settings, streams);
                     }

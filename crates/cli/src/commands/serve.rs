@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::driving::block_on;
 use crate::error::CommandError;
+use crate::known_projects::KnownProjects;
 use crate::page::{PageOptions, serve};
 use crate::project::Project;
 use crate::terminal::Streams;
@@ -22,6 +23,7 @@ Only browsers on this machine can open it, unless `--host` says otherwise.
 
 Examples:
   saihai serve --open
+  saihai serve --all
   saihai serve --projects ~/work/api ~/work/web
   saihai serve --port 8080 --read-only")]
 pub(crate) struct ServeCommand {
@@ -36,6 +38,10 @@ pub(crate) struct ServeCommand {
     /// Show the runs of these projects instead of this one
     #[arg(long, value_name = "DIR", num_args = 1..)]
     projects: Vec<PathBuf>,
+
+    /// Show the runs of all projects on this machine
+    #[arg(long, conflicts_with = "projects")]
+    all: bool,
 
     /// Only show runs: refuse answers, notes and other requests
     #[arg(long)]
@@ -66,15 +72,16 @@ impl ServeCommand {
         if !self.host.is_loopback() {
             streams.warning("the page is not encrypted: everybody who listens on the network can read it");
         }
-        block_on(serve(options, |link| {
+        block_on(serve(options, |links| {
+            let link = links.new_link()?;
             if self.json {
-                streams.out.json("serving", ServingObject { url: link })?;
+                streams.out.json("serving", ServingObject { url: &link })?;
             } else {
-                streams.out.data(link)?;
+                streams.out.data(&link)?;
                 streams.note("open this link in a browser; press Ctrl-C to stop the page, not the runs");
             }
             streams.out.flush()?;
-            if self.open && !open(link) {
+            if self.open && !open_browser(&link) {
                 streams.warning("no browser could be started");
             }
             Ok(())
@@ -82,6 +89,10 @@ impl ServeCommand {
     }
 
     fn found_projects(&self) -> Result<Vec<Project>, CommandError> {
+        if self.all {
+            let roots = KnownProjects::of_user_or_error()?.roots();
+            return roots.iter().map(|root| Project::find_at(root)).collect();
+        }
         if self.projects.is_empty() {
             return Ok(vec![Project::find()?]);
         }
@@ -97,7 +108,7 @@ impl ServeCommand {
 }
 
 /// Opens the link in the user's browser.
-fn open(link: &str) -> bool {
+pub(crate) fn open_browser(link: &str) -> bool {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
     command.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

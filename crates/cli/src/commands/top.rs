@@ -6,11 +6,12 @@ use saihai_model::ExitStatus;
 
 use crate::driving::{Conclusion, show_result};
 use crate::error::CommandError;
-use crate::project::Project;
+use crate::known_projects::KnownProjects;
+use crate::project::{Project, insist_on_person_anywhere};
 use crate::terminal::Streams;
-use crate::top::{ScreenRun, show};
+use crate::top::{ScreenRun, TopScope, show};
 
-/// Watch all runs of this project on one screen, and answer them
+/// Watch all runs on one screen, and answer them
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Shows the runs of all processes: those that wait for you first, then running ones, then the rest.
@@ -19,18 +20,30 @@ Leaving the screen stops no run. `saihai runs` and `saihai log -f` print lines i
 
 Examples:
   saihai top
+  saihai top --all
   saihai -C ../other-project top")]
-pub(crate) struct TopCommand {}
+pub(crate) struct TopCommand {
+    /// Show the runs of all projects on this machine
+    #[arg(long)]
+    all: bool,
+}
 
 impl TopCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
-        let project = Project::find()?;
-        project.insist_on_person("`saihai top` is for a person")?;
+        let rule = "`saihai top` is for a person";
+        let scope = if self.all {
+            insist_on_person_anywhere(rule)?;
+            TopScope::Machine(KnownProjects::of_user_or_error()?)
+        } else {
+            let project = Project::find()?;
+            project.insist_on_person(rule)?;
+            TopScope::Project(project)
+        };
         if !can_draw(streams) {
             let error = CommandError::usage("`saihai top` needs a terminal that it can draw on");
             return Err(error.hint("`saihai runs` prints the list, `saihai log -f` follows one run"));
         }
-        show(&project, streams.out.is_styled(), None)
+        show(scope, streams.out.is_styled(), None)
     }
 }
 
@@ -47,7 +60,7 @@ pub(crate) fn run_on_screen(project: &Project, streams: &mut Streams) -> Result<
     }
     let arguments: Vec<OsString> =
         std::env::args_os().skip(1).filter(|argument| argument != "--tui").collect();
-    let mut driven = match ScreenRun::start(&arguments)? {
+    let mut driven = match ScreenRun::start(project, &arguments)? {
         Ok(driven) => driven,
         Err((status, said)) => {
             streams.err.raw(said.as_bytes())?;
@@ -56,10 +69,11 @@ pub(crate) fn run_on_screen(project: &Project, streams: &mut Streams) -> Result<
             return Ok(code.unwrap_or(ExitStatus::Failed));
         }
     };
-    show(project, streams.out.is_styled(), Some(&mut driven))?;
-    let directory = project.runs().find(&driven.run)?;
+    let run = driven.run.clone();
+    show(TopScope::Project(Project::find_at(&run.root)?), streams.out.is_styled(), Some(&mut driven))?;
+    let (_, directory) = run.find()?;
     if driven.is_running() {
-        streams.note(&format!("run `{}` continues; `saihai top` shows it", driven.run));
+        streams.note(&format!("run `{}` continues; `saihai top` shows it", run.id));
         return Ok(ExitStatus::Done);
     }
     let run = LoadedRun::read(&directory)?;

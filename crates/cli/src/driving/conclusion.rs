@@ -8,7 +8,8 @@ use saihai::views::{RunOutcome, UnmatchedTurn};
 use saihai::{LoadedRun, RunDirectory};
 use saihai_config::Language;
 use saihai_model::{
-    By, Ending, ExitStatus, Hold, Label, LimitReason, Millis, ProviderName, Usage, Usd, Wants,
+    By, Ending, ExitStatus, FileChangeCounts, Hold, Label, LimitReason, Millis, ProviderName, Usage, Usd,
+    Wants,
 };
 use saihai_review::{ReviewPlan, ReviewReport, saved_report};
 use saihai_view::RunState;
@@ -16,11 +17,12 @@ use saihai_view::{OpenGateView, RunSpending};
 use serde::Serialize;
 
 use crate::commands::review::ReportOutput;
-use crate::driving::file_changes::FileChanges;
 use crate::driving::{DifferenceObject, RunKeeping, ScriptDifferences};
 use crate::error::CommandError;
 use crate::quantities;
-use crate::quantities::{SpendingObject, count, over_budget_words, raised_budget, tokens, total_cost};
+use crate::quantities::{
+    SpendingObject, count, file_change_words, over_budget_words, raised_budget, tokens, total_cost,
+};
 use crate::reason_words::error_words;
 use crate::report::{
     RunNames, TransitionReason, ending_words, parked_words, transition_lines, transition_reasons,
@@ -51,7 +53,7 @@ pub(crate) struct Conclusion {
     language: Language,
     /// Active time of the run.
     elapsed: Millis,
-    changes: Option<FileChanges>,
+    changes: Option<FileChangeCounts>,
     /// True if this process drove the run to this state.
     is_driven: bool,
     /// The name to type for the run.
@@ -100,7 +102,7 @@ impl Conclusion {
             review: saved_report(directory)?,
             language: ReviewPlan::of(&run.workflow).unwrap_or_default().language(),
             elapsed: run.view.driven,
-            changes: None,
+            changes: run.view.file_changes,
             is_driven: false,
             name: directory.short_name(),
             keeping: RunKeeping::Kept,
@@ -133,9 +135,9 @@ impl Conclusion {
         Self { unexpected: unexpected.clone(), exit, ..self }
     }
 
-    /// Marks the end of driving, with the files that the run has changed.
-    pub(super) fn driven(self, changes: Option<FileChanges>) -> Self {
-        Self { changes, is_driven: true, ..self }
+    /// Marks the end of driving.
+    pub(super) fn driven(self) -> Self {
+        Self { is_driven: true, ..self }
     }
 
     /// Returns the budget and spending, if the run has a budget.
@@ -354,7 +356,7 @@ impl Conclusion {
         ];
         figures.extend(tokens(&outcome.usage));
         figures.extend(total_cost(outcome.cost, &outcome.unpriced));
-        figures.extend(self.changes.map(FileChanges::words));
+        figures.extend(self.changes.map(file_change_words));
         figures.join(", ")
     }
 }

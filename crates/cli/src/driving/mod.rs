@@ -1,7 +1,6 @@
 //! Driving a run for a person, for a program, or unattended.
 
 mod conclusion;
-mod file_changes;
 mod input;
 mod live_telemetry;
 mod notification;
@@ -10,8 +9,8 @@ mod watch;
 use std::future::Future;
 
 use saihai::{DriveOptions, DriveOutcome, Driver, DriverEvent, LoadedRun};
-use saihai_delivery::Placement;
-use saihai_model::{Difference, ExitStatus, Expectation, Fact, RecordEntry, StageId, Workflow};
+use saihai_delivery::{Placement, RunChangeCounter};
+use saihai_model::{Difference, ExitStatus, Expectation, StageId, Workflow};
 use saihai_view::RunView;
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -19,14 +18,13 @@ use tokio::sync::mpsc;
 use crate::commands::review;
 use crate::error::CommandError;
 use crate::quantities::count;
-use crate::terminal::{Streams, visible_line};
+use crate::terminal::Streams;
 
 pub(crate) use conclusion::{
     Conclusion, LATE, ResultObject, is_late, resume_flags, show_result, state_style, state_words,
 };
-use file_changes::{FileChanges, FilesBefore};
 pub(crate) use input::{Keyboard, Signals, StartupSignals, TypedLine, parse_answer};
-use live_telemetry::LiveTelemetry;
+pub(crate) use live_telemetry::LiveTelemetry;
 use notification::notify_end;
 pub(crate) use watch::EventObject;
 use watch::{RunWatch, WatchEnd, WatchEvent};
@@ -71,17 +69,14 @@ pub(crate) async fn drive(
     streams: &mut Streams,
 ) -> Result<ExitStatus, CommandError> {
     let directory = driver.directory().clone();
-    // Telemetry never stops a run.
-    let telemetry = match showing.otel.then(|| LiveTelemetry::start(directory.clone())) {
-        Some(Err(error)) => {
-            streams.warning(&format!("no telemetry: {}", visible_line(error.message())));
-            None
-        }
-        started => started.transpose()?,
-    };
-    let DrivenRun { end, view, was_over, before } = watched(driver, workflow, showing, streams).await?;
-    if let Some(warning) = telemetry.and_then(LiveTelemetry::finish) {
-        streams.warning(&visible_line(&warning));
+    let driver = RunChangeCounter::attach(driver);
+    let telemetry = LiveTelemetry::start_if(showing.otel, streams);
+    if let Some(telemetry) = &telemetry {
+        telemetry.follow(directory.clone());
+    }
+    let DrivenRun { end, view, was_over } = watched(driver, workflow, showing, streams).await?;
+    if let Some(telemetry) = telemetry {
+        telemetry.finish(streams);
     }
     let run = view.map(|view| LoadedRun::of_view(&directory, workflow, view));
     if let Some(run) = run.as_ref().filter(|_| !was_over) {
@@ -103,8 +98,7 @@ pub(crate) async fn drive(
                     ExitStatus::Done => showing.completed,
                     status => status,
                 };
-                let changes = before.as_ref().and_then(FilesBefore::changes);
-                let print = EndOfRun { finish: &finish, differences: &differences, status, changes };
+                let print = EndOfRun { finish: &finish, differences: &differences, status };
                 print.show(run.as_ref(), showing, streams)
             };
             // Delete the checkout of an ended run, even if its result could not be printed.
@@ -138,7 +132,6 @@ struct EndOfRun<'a> {
     finish: &'a DriveOutcome,
     differences: &'a ScriptDifferences,
     status: ExitStatus,
-    changes: Option<FileChanges>,
 }
 
 impl EndOfRun<'_> {
@@ -160,7 +153,7 @@ impl EndOfRun<'_> {
         if let (Some(why), Some(hold)) = (&self.finish.storage, &self.finish.hold) {
             conclusion = conclusion.cut_short(hold.clone(), why);
         }
-        let conclusion = conclusion.driven(self.changes).compared(self.differences, self.status);
+        let conclusion = conclusion.driven().compared(self.differences, self.status);
         show_result(&conclusion, showing.json, streams)?;
         Ok(self.status)
     }
@@ -172,8 +165,6 @@ struct DrivenRun {
     view: Option<RunView>,
     /// True if the run had ended before.
     was_over: bool,
-    /// The files before a run that started here.
-    before: Option<FilesBefore>,
 }
 
 enum DriveEnd {
@@ -206,7 +197,6 @@ async fn watched(
     }
     let was_over = watch.is_over();
     let (tell, hear) = mpsc::unbounded_channel();
-    let before = std::cell::OnceCell::new();
     let driving = async {
         let going = DriveOptions { stay_at_gates: showing.interactive, auto: showing.auto, when_told: false };
         let say = |seen: WatchEvent| tell.send(seen).unwrap_or(());
@@ -215,13 +205,6 @@ async fn watched(
                 (DriverEvent::Recorded(record), Some(untouched)) => untouched.hear(record),
                 _ => None,
             };
-            if let DriverEvent::Recorded(record) = &observed
-                && let RecordEntry::Fact(Fact::Started(start)) = &record.entry
-                && !start.rehearsal
-                && !showing.json
-            {
-                before.get_or_init(|| FilesBefore::of(start));
-            }
             say(WatchEvent::from(observed));
             changed.into_iter().for_each(|changed| say(WatchEvent::Warning(changed)));
         };
@@ -258,7 +241,7 @@ async fn watched(
         (Ok(finish), Some(CommandError::ClosedPipe)) => DriveEnd::Unheard(finish?),
         (Ok(finish), Some(error)) => return finish.map_err(CommandError::from).and(Err(error)),
     };
-    Ok(DrivenRun { end, view, was_over, before: before.into_inner().flatten() })
+    Ok(DrivenRun { end, view, was_over })
 }
 
 /// Unmet expectations and unused replies of a script.

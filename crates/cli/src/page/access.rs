@@ -2,7 +2,7 @@
 //!
 //! Other web sites cannot: their requests have a foreign `Host` (DNS rebinding) or `Origin`, and lack the cookie.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
@@ -12,8 +12,8 @@ pub(super) struct PageAccess {
     /// Values of `Host` that mean this server.
     hosts: Vec<String>,
     cookie: String,
-    token: String,
-    is_token_used: AtomicBool,
+    /// The token of the last link, until a browser has opened it.
+    token: Mutex<Option<String>>,
     session: String,
 }
 
@@ -56,23 +56,24 @@ impl PageAccess {
             hosts: hosts.iter().map(|host| format!("{host}:{port}")).collect(),
             // Cookies ignore ports: two servers on one machine need two names.
             cookie: format!("saihai-{port}"),
-            token: secret()?,
-            is_token_used: AtomicBool::new(false),
+            token: Mutex::new(None),
             session: secret()?,
         })
     }
 
-    /// Returns the link for the person at the terminal.
-    pub(super) fn link(&self) -> String {
+    /// Makes a link for the person at the terminal. It works once, and replaces the link before it.
+    pub(super) fn new_link(&self) -> Result<String, getrandom::Error> {
         let host = self.hosts.first().map(String::as_str).unwrap_or_default();
-        format!("http://{host}/?token={}", self.token)
+        let token = secret()?;
+        let link = format!("http://{host}/?token={token}");
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        Ok(link)
     }
 
     /// Takes the token of the link. Returns the cookie to set; a token works once.
     pub(super) fn redeem(&self, token: &str) -> Option<String> {
-        if !is_equal(token, &self.token) || self.is_token_used.swap(true, Ordering::SeqCst) {
-            return None;
-        }
+        let mut known = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        known.take_if(|known| is_equal(token, known))?;
         Some(format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie, self.session))
     }
 
@@ -129,7 +130,8 @@ fn is_equal(left: &str, right: &str) -> bool {
 }
 
 fn secret() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 24];
+    // 128 bits; a longer link would not fit on one line of a terminal.
+    let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -168,11 +170,16 @@ mod tests {
     #[test]
     fn a_token_works_once_and_becomes_a_cookie() {
         let access = PageAccess::new(&["127.0.0.1"], 4711).unwrap();
-        let link = access.link();
+        assert_eq!(access.redeem(""), None);
+        let link = access.new_link().unwrap();
         let token = link.strip_prefix("http://127.0.0.1:4711/?token=").expect("a link");
         assert_eq!(access.redeem("wrong"), None);
         let cookie = access.redeem(token).expect("a cookie");
         assert_eq!(access.redeem(token), None);
+        let (old, new) = (access.new_link().unwrap(), access.new_link().unwrap());
+        let token_of = |link: &str| link.split_once("?token=").map(|(_, token)| token.to_owned()).unwrap();
+        assert_eq!(access.redeem(&token_of(&old)), None);
+        assert_eq!(access.redeem(&token_of(&new)).as_ref(), Some(&cookie));
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
         assert!(!cookie.contains(token));
         let pair = cookie.split(';').next().unwrap().to_owned();

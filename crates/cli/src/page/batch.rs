@@ -9,16 +9,18 @@ use saihai_model::{Issue, IssueState, WorkOutcome};
 use saihai_view::RunState;
 
 use super::model::{BatchColumn, BatchIssue, BatchPage};
+use super::projects::ServedProjects;
+use crate::commands::work::{ListedIssue, last_listed_issues};
 use crate::driving::state_words;
 use crate::error::CommandError;
 use crate::project::Project;
 
 impl BatchPage {
-    /// Takes the newest run of each issue, and the issues of the project's folder that no run has begun. A forge is
-    /// not asked; `saihai work --list` does that.
-    pub(super) fn of(projects: &[Project]) -> Result<Self, CommandError> {
+    /// Takes the newest run of each issue, and the issues that no run has begun: those of the project's folder, and those
+    /// that the last `saihai work` has listed. A forge is not asked: looking at a page needs no token.
+    pub(super) fn of(projects: &ServedProjects) -> Result<Self, CommandError> {
         let mut issues = Vec::new();
-        for (index, project) in projects.iter().enumerate() {
+        for (index, project) in projects.all().iter().enumerate() {
             let mut found: BTreeMap<u32, BatchIssue> = BTreeMap::new();
             for directory in project.runs().list()? {
                 let Some(Placement::Issue(assignment)) = directory.start().ok().and_then(Placement::of)
@@ -31,11 +33,18 @@ impl BatchPage {
                 }
                 // One broken run does not hide the others.
                 let Ok(Some(run)) = IssueRun::read(&directory) else { continue };
-                found.insert(number, begun(index, &run));
+                let address = projects.address(index, run.id());
+                found.insert(number, begun(index, address, &run));
             }
             for issue in folder_issues(project) {
                 let one = found.entry(issue.number.get()).or_insert_with(|| not_begun(index, &issue));
                 one.depends_on = issue.depends_on.iter().map(ToString::to_string).collect();
+            }
+            for issue in last_listed_issues(project) {
+                let one = found.entry(issue.number).or_insert_with(|| listed(index, &issue));
+                if one.depends_on.is_empty() {
+                    one.depends_on = issue.depends_on.iter().map(|number| format!("#{number}")).collect();
+                }
             }
             issues.extend(found.into_values());
         }
@@ -57,12 +66,21 @@ fn not_begun(project: usize, issue: &Issue) -> BatchIssue {
         IssueState::Open => (BatchColumn::Waiting, "not begun"),
         IssueState::Closed => (BatchColumn::Merged, "closed"),
     };
+    let (id, title) = (issue.number.to_string(), issue.title.clone());
+    BatchIssue { column, words: words.to_owned(), ..waiting(project, id, title) }
+}
+
+fn listed(project: usize, issue: &ListedIssue) -> BatchIssue {
+    waiting(project, format!("#{}", issue.number), issue.title.clone())
+}
+
+fn waiting(project: usize, id: String, title: String) -> BatchIssue {
     BatchIssue {
         project,
-        id: issue.number.to_string(),
-        title: issue.title.clone(),
-        column,
-        words: words.to_owned(),
+        id,
+        title,
+        column: BatchColumn::Waiting,
+        words: "not begun".to_owned(),
         run: None,
         branch: None,
         pull_request: None,
@@ -71,7 +89,7 @@ fn not_begun(project: usize, issue: &Issue) -> BatchIssue {
     }
 }
 
-fn begun(project: usize, run: &IssueRun) -> BatchIssue {
+fn begun(project: usize, address: String, run: &IssueRun) -> BatchIssue {
     let is_at_gate = run.is_at_gate() || matches!(run.state, RunState::Running { gate: Some(_), .. });
     let column = match run.outcome() {
         _ if is_at_gate => BatchColumn::AtGate,
@@ -96,7 +114,7 @@ fn begun(project: usize, run: &IssueRun) -> BatchIssue {
         title: run.assignment.title.clone(),
         column,
         words: state_words(&run.state),
-        run: Some(run.id().to_owned()),
+        run: Some(address),
         branch: Some(run.assignment.branch.clone()),
         pull_request: run.outputs.text(stage::PULL_REQUEST, "url").map(str::to_owned),
         depends_on: Vec::new(),

@@ -5,11 +5,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use saihai::Runs;
 use tokio::sync::{oneshot, watch};
 
 use super::model::PageRow;
+use super::projects::ServedProjects;
 use crate::error::CommandError;
+use crate::project::Project;
 use crate::quantities;
 use crate::watching::FollowedRuns;
 
@@ -31,12 +32,12 @@ pub(super) struct HomeFollower {
 }
 
 impl HomeFollower {
-    pub(super) fn start(projects: Vec<Runs>) -> Result<Self, CommandError> {
+    pub(super) fn start(projects: Arc<ServedProjects>) -> Result<Self, CommandError> {
         let (requests, asked) = channel();
         let follow = move || {
-            let projects = projects.into_iter().map(FollowedRuns::new).collect();
+            let runs = FollowedRuns::new(projects.all().iter().map(Project::runs).collect());
             let (published, _) = watch::channel(Arc::default());
-            HomeThread { projects, published }.follow(&asked);
+            HomeThread { projects, runs, published, errors: Vec::new() }.follow(&asked);
         };
         let started = thread::Builder::new().name("runs".to_owned()).spawn(follow);
         started.map_err(|error| CommandError::unavailable(format!("cannot start a thread: {error}")))?;
@@ -53,8 +54,11 @@ impl HomeFollower {
 }
 
 struct HomeThread {
-    projects: Vec<FollowedRuns<PageRow>>,
+    projects: Arc<ServedProjects>,
+    runs: FollowedRuns<PageRow>,
     published: watch::Sender<Arc<HomeRows>>,
+    /// Projects that the last listing could not read.
+    errors: Vec<String>,
 }
 
 impl HomeThread {
@@ -84,17 +88,13 @@ impl HomeThread {
     }
 
     fn look(&mut self, at_all: bool) {
-        let mut home = HomeRows::default();
-        for (index, project) in self.projects.iter_mut().enumerate() {
-            if at_all && let Err(error) = project.list() {
-                home.errors.push(error.message().to_owned());
-            }
-            project.look(at_all, quantities::now(), |_| {});
-            home.rows.extend(project.rows().map(|row| PageRow { project: index, ..row.clone() }));
+        if at_all {
+            let errors = self.runs.list();
+            self.errors = errors.iter().map(|error| error.message().to_owned()).collect();
         }
-        if self.projects.len() > 1 {
-            home.rows.sort_by_key(|row| std::cmp::Reverse(row.started));
-        }
+        self.runs.look(at_all, quantities::now(), |_| {});
+        let rows = self.runs.rows().map(|(project, row)| row.clone().located(&self.projects, project));
+        let mut home = HomeRows { rows: rows.collect(), errors: self.errors.clone() };
         // A stable sort: within a rank, the newest run stays first.
         home.rows.sort_by_key(PageRow::rank);
         self.published.send_if_modified(|known| {

@@ -12,6 +12,7 @@ mod batch;
 mod home;
 mod metrics;
 pub(crate) mod model;
+mod projects;
 mod row;
 mod run_page;
 mod saved;
@@ -24,4 +25,4 @@ mod texts;
 mod tests;
 
 pub(crate) use saved::{SavedPageOptions, saved_page};
-pub(crate) use server::{PageOptions, serve};
+pub(crate) use server::{PageLinks, PageOptions, serve};

@@ -34,7 +34,10 @@ pub(crate) struct ProjectName {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct PageRow {
+    /// Address of the run on this page. With several projects it differs from `run`.
     pub(crate) id: String,
+    /// Id of the run in its project, for commands.
+    pub(crate) run: String,
     pub(crate) project: usize,
     pub(crate) state: PageState,
     /// The state in words, for example `parked: the budget is spent`.
@@ -68,6 +71,8 @@ pub(crate) struct PageRow {
     /// Providers with turns of unknown cost, which `cost` lacks.
     pub(crate) unpriced: Vec<String>,
     pub(crate) budget: Vec<BudgetUse>,
+    /// Changed files and lines when the run last stopped; absent without git, and in older journals.
+    pub(crate) changes: Option<PageChangeCounts>,
     pub(crate) providers: Vec<String>,
     pub(crate) is_rehearsal: bool,
     pub(crate) forked_from: Option<String>,
@@ -91,6 +96,14 @@ pub(crate) enum PageState {
     Cancelled,
     /// The journal cannot be read; `words` says why.
     Broken,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct PageChangeCounts {
+    pub(crate) files: u64,
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
 }
 
 /// One limit of a budget and what is used of it.
@@ -429,6 +442,7 @@ pub(crate) struct SearchPage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct SearchHit {
+    /// Address of the run.
     pub(crate) run: String,
     pub(crate) definition: String,
     pub(crate) started: u64,
@@ -488,7 +502,7 @@ pub(crate) struct PageReply {
     pub(crate) is_done: bool,
     /// The effect, or the reason for a refusal.
     pub(crate) words: String,
-    /// A new run, after a fork.
+    /// Address of the new run, after a fork.
     pub(crate) run: Option<String>,
 }
 

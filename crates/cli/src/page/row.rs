@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use saihai::RunDirectory;
 use saihai_delivery::Placement;
-use saihai_model::{Millis, Start, Usd};
+use saihai_model::{FileChangeCounts, Millis, Start, Usd};
 use saihai_view::{AttemptResult, RunSpending, RunState, RunView};
 
-use super::model::{BudgetUse, PageRow, PageState};
+use super::model::{BudgetUse, PageChangeCounts, PageRow, PageState};
+use super::projects::ServedProjects;
 use crate::quantities::{count, grouped, length};
 use crate::watching::{FollowedRow, RunStanding, SeenRun, StandingKind};
 
@@ -22,6 +24,7 @@ impl FollowedRow for PageRow {
         let spending = run.workflow.and_then(|workflow| view.spending(workflow));
         Self {
             id: run.directory.id().to_owned(),
+            run: run.directory.id().to_owned(),
             project: 0,
             state: standing.kind.into(),
             words: standing.words,
@@ -44,15 +47,21 @@ impl FollowedRow for PageRow {
             cost: view.cost.map(Usd::dollars),
             unpriced: view.unpriced.iter().map(ToString::to_string).collect(),
             budget: spending.as_ref().map(budget_uses).unwrap_or_default(),
+            changes: view.file_changes.map(|FileChangeCounts { files, added, removed }| PageChangeCounts {
+                files,
+                added,
+                removed,
+            }),
             providers: providers(view),
             is_rehearsal: view.start.rehearsal,
             forked_from: view.start.forked_from.clone(),
         }
     }
 
-    fn broken(id: &str, error: &str) -> Self {
+    fn broken(run: &RunDirectory, error: &str) -> Self {
         Self {
-            id: id.to_owned(),
+            id: run.id().to_owned(),
+            run: run.id().to_owned(),
             project: 0,
             state: PageState::Broken,
             words: format!("cannot be read: {error}"),
@@ -75,6 +84,7 @@ impl FollowedRow for PageRow {
             cost: None,
             unpriced: Vec::new(),
             budget: Vec::new(),
+            changes: None,
             providers: Vec::new(),
             is_rehearsal: false,
             forked_from: None,
@@ -94,6 +104,11 @@ impl FollowedRow for PageRow {
 }
 
 impl PageRow {
+    /// Says where the run is on this page.
+    pub(super) fn located(self, projects: &ServedProjects, project: usize) -> Self {
+        Self { id: projects.address(project, &self.run), project, ..self }
+    }
+
     /// Returns the place in the list: what waits for a person first.
     pub(super) fn rank(&self) -> u8 {
         match self.state {

@@ -14,6 +14,7 @@ use super::model::{
     PageNote, PagePause, PageReport, PageReportVersion, PageRow, PageStage, PageVisit, RunPage, StageKind,
     TokenCounts, TurnLabel,
 };
+use super::projects::ServedProjects;
 use crate::commands::explain::timeless_transition;
 use crate::driving::Conclusion;
 use crate::error::CommandError;
@@ -61,6 +62,11 @@ impl RunPage {
             findings: findings(run)?,
             relatives: view.start.forked_from.iter().cloned().collect(),
         })
+    }
+
+    /// Says where the run is on a page.
+    pub(super) fn located(self, projects: &ServedProjects, project: usize) -> Self {
+        Self { row: self.row.located(projects, project), ..self }
     }
 
     /// Leaves out what has not changed after an event.

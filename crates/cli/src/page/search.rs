@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use saihai::{LoadedRun, Runs};
+use saihai::LoadedRun;
 use saihai_model::CallId;
 
 use super::model::{SearchHit, SearchPage};
+use super::projects::ServedProjects;
 use crate::commands::show_stage::report_text;
 use crate::error::CommandError;
 
@@ -17,17 +18,18 @@ const AROUND: usize = 80;
 
 impl SearchPage {
     /// Searches from the newest run on, without regard to letter case.
-    pub(super) fn of(projects: impl Iterator<Item = Runs>, query: &str) -> Result<Self, CommandError> {
+    pub(super) fn of(projects: &ServedProjects, query: &str) -> Result<Self, CommandError> {
         let query = query.trim().to_lowercase();
-        let mut found =
-            Search { query, began: Instant::now(), page: Self { hits: Vec::new(), has_more: false } };
+        let page = Self { hits: Vec::new(), has_more: false };
+        let mut found = Search { query, address: String::new(), began: Instant::now(), page };
         if found.query.is_empty() {
             return Ok(found.page);
         }
-        for runs in projects {
-            for directory in runs.list()? {
+        for (index, project) in projects.all().iter().enumerate() {
+            for directory in project.runs().list()? {
                 // One broken run does not hide the others.
                 let Ok(run) = LoadedRun::read(&directory) else { continue };
+                found.address = projects.address(index, directory.id());
                 found.search_run(&run);
                 if found.is_over() {
                     found.page.has_more = true;
@@ -41,6 +43,8 @@ impl SearchPage {
 
 struct Search {
     query: String,
+    /// Address of the run.
+    address: String,
     began: Instant,
     page: SearchPage,
 }
@@ -77,7 +81,7 @@ impl Search {
             return;
         }
         self.page.hits.push(SearchHit {
-            run: run.directory.id().to_owned(),
+            run: self.address.clone(),
             definition: run.view.start.definition.clone(),
             started: run.view.started.0,
             call: call.map(ToString::to_string),

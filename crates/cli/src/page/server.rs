@@ -22,17 +22,18 @@ use tokio::net::TcpListener;
 
 use super::access::{PageAccess, Refusal};
 use super::home::{HomeFollower, HomeRows};
+use super::metrics;
 use super::model::{
-    BatchPage, CallTexts, HomePage, PAGE_VERSION, PageReply, ProjectName, ReportText, RunChanges, RunPage,
-    SearchPage,
+    BatchPage, CallTexts, HomePage, PAGE_VERSION, PageReply, ReportText, RunChanges, RunPage, SearchPage,
 };
+use super::projects::ServedProjects;
+use super::stream::{self, StreamedRun};
 use super::texts::{find_call, saved_report_text};
-use super::{metrics, stream};
 use crate::driving::Signals;
 use crate::error::CommandError;
 use crate::project::Project;
 use crate::quantities;
-use crate::watching::{WatchedRun, steering};
+use crate::watching::{ProjectRun, WatchedRun, steering};
 
 pub(super) const SCRIPT: &str = include_str!("../../page/dist/app.js");
 pub(super) const STYLES: &str = include_str!("../../page/dist/app.css");
@@ -54,29 +55,47 @@ const USUAL_PORT: u16 = 7247;
 
 struct PageServer {
     access: PageAccess,
-    projects: Vec<Project>,
+    projects: Arc<ServedProjects>,
     home: HomeFollower,
     read_only: bool,
 }
 
 type Server = State<Arc<PageServer>>;
 
-/// Serves the page until a signal asks to stop. Calls `ready` with the link.
+/// Makes links to a page while it is served.
+pub(crate) struct PageLinks(Arc<PageServer>);
+
+impl PageLinks {
+    /// Makes a link that works once. The link before it works no more.
+    pub(crate) fn new_link(&self) -> Result<String, CommandError> {
+        self.0.access.new_link().map_err(|error| no_secrets(&error))
+    }
+
+    /// Returns the part of a link that opens a run of a project.
+    pub(crate) fn fragment(&self, run: &ProjectRun) -> String {
+        let roots = self.0.projects.all().iter().map(|project| &project.places.root);
+        let project = roots.into_iter().position(|root| *root == run.root).unwrap_or(usize::MAX);
+        format!("#/run/{}", self.0.projects.address(project, &run.id))
+    }
+}
+
+/// Serves the page until a signal asks to stop. Calls `ready` when it can be opened.
 pub(crate) async fn serve(
     options: PageOptions,
-    ready: impl FnOnce(&str) -> Result<(), CommandError>,
+    ready: impl FnOnce(PageLinks) -> Result<(), CommandError>,
 ) -> Result<ExitStatus, CommandError> {
     let mut signals = Signals::listen()?;
     let listener = listen(options.host, options.port).await?;
     let address = listener.local_addr()?;
-    let server = PageServer {
+    let projects = Arc::new(ServedProjects::new(options.projects));
+    let server = Arc::new(PageServer {
         access: access(address)?,
-        home: HomeFollower::start(options.projects.iter().map(Project::runs).collect())?,
-        projects: options.projects,
+        home: HomeFollower::start(Arc::clone(&projects))?,
+        projects,
         read_only: options.read_only,
-    };
-    ready(&server.access.link())?;
-    let routes = routes(Arc::new(server));
+    });
+    ready(PageLinks(Arc::clone(&server)))?;
+    let routes = routes(server);
     tokio::select! {
         ended = axum::serve(listener, routes) => {
             ended.map_err(|error| CommandError::unavailable(format!("the page cannot be served: {error}")))?;
@@ -112,7 +131,11 @@ fn access(address: SocketAddr) -> Result<PageAccess, CommandError> {
         hosts.push("localhost");
     }
     let made = PageAccess::new(&hosts, address.port());
-    made.map_err(|error| CommandError::unavailable(format!("no random numbers for the link: {error}")))
+    made.map_err(|error| no_secrets(&error))
+}
+
+fn no_secrets(error: &getrandom::Error) -> CommandError {
+    CommandError::unavailable(format!("no random numbers for the link: {error}"))
 }
 
 fn routes(server: Arc<PageServer>) -> Router {
@@ -221,14 +244,8 @@ async fn index(State(server): Server, Query(query): Query<IndexQuery>, headers: 
 impl PageServer {
     /// Finds a run, with the project that it belongs to.
     fn find(&self, run: &str) -> Result<(&Project, RunDirectory), CommandError> {
-        let mut last = CommandError::usage("no project");
-        for project in &self.projects {
-            match project.runs().find(run) {
-                Ok(directory) => return Ok((project, directory)),
-                Err(error) => last = error.into(),
-            }
-        }
-        Err(last)
+        let (project, directory) = self.projects.find(run)?;
+        Ok((&self.projects.all()[project], directory))
     }
 
     async fn home_rows(&self) -> Result<Arc<HomeRows>, CommandError> {
@@ -243,14 +260,9 @@ async fn home(State(server): Server) -> Response {
         Ok(home) => home,
         Err(error) => return refused(StatusCode::SERVICE_UNAVAILABLE, error.message()),
     };
-    let projects = server.projects.iter().map(|project| {
-        let root = &project.places.root;
-        let name = root.file_name().unwrap_or(root.as_os_str());
-        ProjectName { name: name.to_string_lossy().into_owned(), path: root.display().to_string() }
-    });
     let page = HomePage {
         version: PAGE_VERSION,
-        projects: projects.collect(),
+        projects: server.projects.names(),
         read_only: server.read_only,
         runs: home.rows.clone(),
         errors: home.errors.clone(),
@@ -277,18 +289,16 @@ struct SearchQuery {
 }
 
 async fn search(State(server): Server, Query(query): Query<SearchQuery>) -> Response {
-    blocking(StatusCode::SERVICE_UNAVAILABLE, move || {
-        let runs = server.projects.iter().map(Project::runs);
-        SearchPage::of(runs, &query.q)
-    })
-    .await
+    blocking(StatusCode::SERVICE_UNAVAILABLE, move || SearchPage::of(&server.projects, &query.q)).await
 }
 
 async fn run(State(server): Server, Path(run): Path<String>) -> Response {
     blocking(StatusCode::NOT_FOUND, move || {
-        let mut watched = WatchedRun::open(&server.find(&run)?.1)?;
+        let (project, directory) = server.projects.find(&run)?;
+        let mut watched = WatchedRun::open(&directory)?;
         let question = watched.question().cloned();
-        RunPage::of(&watched.run, question.as_ref(), quantities::now())
+        let page = RunPage::of(&watched.run, question.as_ref(), quantities::now())?;
+        Ok(page.located(&server.projects, project))
     })
     .await
 }
@@ -342,8 +352,11 @@ async fn events(State(server): Server, Query(query): Query<EventsQuery>, headers
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let run = match query.run {
         None => None,
-        Some(run) => match server.find(&run) {
-            Ok((_, directory)) => Some((directory, last.unwrap_or(query.since))),
+        Some(run) => match server.projects.find(&run) {
+            Ok((project, directory)) => {
+                let projects = Arc::clone(&server.projects);
+                Some(StreamedRun { directory, projects, project, since: last.unwrap_or(query.since) })
+            }
             Err(error) => return refused(StatusCode::NOT_FOUND, error.message()),
         },
     };
@@ -360,8 +373,9 @@ where
         return refused(StatusCode::FORBIDDEN, "the page was started with `--read-only`");
     }
     blocking(StatusCode::CONFLICT, move || {
-        let (project, directory) = server.find(&run)?;
-        let (words, run) = action(project, &directory)?;
+        let (index, directory) = server.projects.find(&run)?;
+        let (words, new) = action(&server.projects.all()[index], &directory)?;
+        let run = new.map(|new| server.projects.address(index, &new));
         Ok(PageReply { is_done: true, words, run })
     })
     .await

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::home::HomeRows;
 use super::model::{PageEvent, PageRow, RunPage};
+use super::projects::ServedProjects;
 use super::texts::live_end;
 use crate::error::CommandError;
 use crate::quantities;
@@ -25,15 +26,25 @@ const LOOK: Duration = Duration::from_millis(150);
 /// Messages that wait for a slow browser.
 const QUEUE: usize = 32;
 
+/// The run that a browser shows.
+pub(super) struct StreamedRun {
+    pub(super) directory: RunDirectory,
+    pub(super) projects: Arc<ServedProjects>,
+    /// Index of its project.
+    pub(super) project: usize,
+    /// The last event that the browser has.
+    pub(super) since: u64,
+}
+
 /// Starts to follow the list and, if given, a run. The events end when the browser is gone.
 pub(super) fn follow(
     home: watch::Receiver<Arc<HomeRows>>,
-    run: Option<(RunDirectory, u64)>,
+    run: Option<StreamedRun>,
 ) -> impl futures_util::Stream<Item = Result<Event, Infallible>> {
     let (events, queue) = channel(QUEUE);
     tokio::spawn(follow_rows(home, events.clone()));
-    if let Some((directory, since)) = run {
-        tokio::spawn(follow_run(directory, since, events));
+    if let Some(run) = run {
+        tokio::spawn(follow_run(run, events));
     }
     futures_util::stream::unfold(queue, |mut queue| async {
         let event = queue.recv().await?;
@@ -81,9 +92,9 @@ fn row_news(sent: Option<&HomeRows>, now: &HomeRows) -> Option<PageEvent> {
     (!rows.is_empty() || !gone.is_empty()).then_some(PageEvent::Rows { is_whole: false, rows, gone })
 }
 
-async fn follow_run(directory: RunDirectory, since: u64, events: Sender<Event>) {
-    let mut look =
-        RunLook { directory, watched: None, sent: Sent { seq: since, row: None }, news: Vec::new() };
+async fn follow_run(run: StreamedRun, events: Sender<Event>) {
+    let sent = Sent { seq: run.since, row: None };
+    let mut look = RunLook { run, watched: None, sent, news: Vec::new() };
     loop {
         let done = tokio::task::spawn_blocking(move || {
             look.news = look.look().unwrap_or_else(|error| {
@@ -115,7 +126,7 @@ async fn follow_run(directory: RunDirectory, since: u64, events: Sender<Event>) 
 
 /// The watched run, and what the browser has of it.
 struct RunLook {
-    directory: RunDirectory,
+    run: StreamedRun,
     watched: Option<WatchedRun>,
     sent: Sent,
     news: Vec<PageEvent>,
@@ -130,7 +141,7 @@ impl RunLook {
     fn look(&mut self) -> Result<Vec<PageEvent>, CommandError> {
         let watched = match &mut self.watched {
             Some(watched) => watched,
-            empty => empty.insert(WatchedRun::open(&self.directory)?),
+            empty => empty.insert(WatchedRun::open(&self.run.directory)?),
         };
         let news = watched.look()?;
         let outputs = news.output.iter().filter_map(|call| {
@@ -145,7 +156,7 @@ impl RunLook {
         if news.has_records || has_new_state || watched.run.view.last_seq > self.sent.seq {
             let question = watched.question().cloned();
             let page = RunPage::of(&watched.run, question.as_ref(), quantities::now())?;
-            let page = page.after(self.sent.seq);
+            let page = page.located(&self.run.projects, self.run.project).after(self.sent.seq);
             self.sent = Sent { seq: page.last_seq, row: Some(page.row.clone()) };
             events.push(PageEvent::Run { page: Box::new(page) });
         }

@@ -77,6 +77,7 @@ fn the_types_of_the_page_are_those_of_the_server() {
         PageRow,
         PageState,
         BudgetUse,
+        PageChangeCounts,
         RunPage,
         PageStage,
         StageKind,

@@ -19,7 +19,7 @@ use saihai_model::{
 
 use crate::quantities;
 pub(crate) use crate::quantities::count;
-use crate::quantities::{cost, grouped, tokens};
+use crate::quantities::{cost, file_change_words, grouped, tokens};
 use crate::terminal::{Stream, style, visible_line, wrapped};
 
 pub(crate) use delivery_words::{delivery_hold_words, outside_words};
@@ -195,6 +195,7 @@ fn fact_lines(fact: &Fact, at: Moment, names: &RunNames<'_>) -> Vec<ReportLine> 
         }
         Fact::Cancelled { by } => vec![ReportLine::step(format!("cancelled by {}", visible_line(by)))],
         Fact::Told(note) => vec![ReportLine::step(note_words(note))],
+        Fact::FilesCounted(changes) => vec![ReportLine::detail(file_change_words(*changes))],
         Fact::Withdrawn { note } => vec![ReportLine::step(format!("note {note} is withdrawn"))],
     }
 }

@@ -27,7 +27,7 @@ const HELP: [&str; 25] = [
     "f          fork: create a new run from this one",
     "r          resume the run in a process of its own",
     "b          resume it with a larger budget",
-    "w          show how to open the page in the browser",
+    "w          open the run in the browser",
     "e          save the run as a page in one file",
     "y          show the id and commands to copy",
     "",
@@ -88,7 +88,7 @@ impl TopView<'_> {
                         "Create a new run from this one, up to its last stage? Files stay as they are.",
                     ),
                 };
-                let mut text = wrap(run);
+                let mut text = wrap(&run.id);
                 text.extend(wrap(question));
                 text.extend([String::new(), "y yes   any other key no".to_owned()]);
                 self.draw_box(title, &text, area, buffer);
@@ -104,14 +104,14 @@ impl TopView<'_> {
                 self.draw_box("Leave", &text, area, buffer);
             }
             TopDialog::Resume { run, input } => {
-                let mut text = wrap(run);
+                let mut text = wrap(&run.id);
                 text.extend(wrap(
                     "Continue this run in a process of its own, with these flags of `saihai resume`.",
                 ));
                 self.draw_question("Resume", text, input, area, buffer);
             }
             TopDialog::Tell { run, input } => {
-                let mut text = wrap(run);
+                let mut text = wrap(&run.id);
                 text.extend(wrap("The next prompt of the current stage shows your note."));
                 self.draw_question("Tell", text, input, area, buffer);
             }

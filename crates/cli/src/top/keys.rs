@@ -1,6 +1,7 @@
 //! Keys: the changes of the state and the requests that they cause.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use saihai_model::typed_command;
 
 use super::boxes::{help_height, help_lines};
 use super::layout::text_width;
@@ -10,6 +11,7 @@ use super::model::{
 };
 use super::text_input::TextInput;
 use crate::driving::parse_answer;
+use crate::terminal::visible_line;
 
 impl TopModel {
     pub(super) fn paste(&mut self, text: &str) {
@@ -21,7 +23,11 @@ impl TopModel {
     /// Returns the input line, if there is one.
     fn input(&mut self) -> Option<&mut TextInput> {
         match &mut self.dialog {
-            Some(TopDialog::Answer { input, .. } | TopDialog::Tell { input, .. }) => Some(input),
+            Some(
+                TopDialog::Answer { input, .. }
+                | TopDialog::Tell { input, .. }
+                | TopDialog::Resume { input, .. },
+            ) => Some(input),
             Some(_) => None,
             None => {
                 let search = self.opened.as_mut()?.search.as_mut()?;
@@ -70,7 +76,7 @@ impl TopModel {
     fn leave(&mut self) -> Vec<TopRequest> {
         // Before its first row is read, the run has just been started.
         let works = self.driven.as_ref().is_some_and(|driven| {
-            let row = self.rows.iter().find(|row| row.id == *driven);
+            let row = self.rows.iter().find(|row| row.run == *driven);
             row.is_none_or(|row| row.rank == RowRank::Running)
         });
         if works && !matches!(self.dialog, Some(TopDialog::Leave)) {
@@ -98,7 +104,7 @@ impl TopModel {
 
     pub(super) fn select(&mut self, index: usize) {
         let index = index.min(self.rows.len().saturating_sub(1));
-        self.selected = self.rows.get(index).map(|row| row.id.clone());
+        self.selected = self.rows.get(index).map(|row| row.run.clone());
     }
 
     fn open(&mut self) -> Vec<TopRequest> {
@@ -107,7 +113,7 @@ impl TopModel {
             self.notice = Some(TopNotice { text: row.words.clone(), is_error: true });
             return Vec::new();
         }
-        let run = row.id.clone();
+        let run = row.run.clone();
         self.selected = Some(run.clone());
         self.opened = Some(OpenedRun::new(run.clone()));
         vec![TopRequest::Watch(Some(WatchedNode { run, node: None }))]
@@ -186,7 +192,8 @@ impl TopModel {
     /// Starts an action on the selected or opened run.
     fn press_action(&mut self, code: KeyCode) -> Vec<TopRequest> {
         let Some(row) = self.row() else { return Vec::new() };
-        let (run, kind, rank, resume) = (row.id.clone(), row.kind, row.rank, row.resume.clone());
+        let (run, kind, rank, resume) = (row.run.clone(), row.kind, row.rank, row.resume.clone());
+        let root = row.root.clone();
         let refusal = match (code, kind) {
             (KeyCode::Char('y' | 'w'), _) => None,
             (_, RowKind::Broken) => Some("this run cannot be read"),
@@ -212,10 +219,7 @@ impl TopModel {
                 self.dialog = Some(TopDialog::Confirm { run, action: ConfirmedAction::Fork });
             }
             KeyCode::Char('e') => return vec![TopRequest::Export { run }],
-            KeyCode::Char('w') => {
-                let lines = vec!["saihai serve --open".to_owned(), format!("#/run/{run}")];
-                self.dialog = Some(TopDialog::Commands { title: "Open the page in another terminal", lines });
-            }
+            KeyCode::Char('w') => return vec![TopRequest::OpenPage { run }],
             KeyCode::Char('b') => {
                 let flags = resume.unwrap_or_default();
                 let flags = if flags.is_empty() { "--budget usd=".to_owned() } else { flags };
@@ -226,8 +230,10 @@ impl TopModel {
                 self.dialog = Some(TopDialog::Resume { run, input });
             }
             _ => {
-                let mut lines =
-                    vec![run.clone(), format!("saihai show {run}"), format!("saihai log {run} -f")];
+                let elsewhere = (!root.is_empty()).then(|| typed_command(&["cd".to_owned(), root]));
+                let run = visible_line(&run.id).into_owned();
+                let mut lines: Vec<String> = elsewhere.into_iter().collect();
+                lines.extend([run.clone(), format!("saihai show {run}"), format!("saihai log {run} -f")]);
                 lines.push(match (rank, resume) {
                     (RowRank::WaitsForPerson, _) => format!("saihai answer {run}"),
                     (_, Some(flags)) => format!("saihai resume {run} {flags}").trim_end().to_owned(),

@@ -7,6 +7,7 @@ use crate::terminal::{cut, pad, width};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListColumn {
     State,
+    Project,
     Run,
     Definition,
     Stage,
@@ -23,8 +24,9 @@ pub(super) const GAP: usize = 2;
 
 impl ListColumn {
     /// The columns of the list, from left to right.
-    const ORDER: [Self; 10] = [
+    const ORDER: [Self; 11] = [
         Self::State,
+        Self::Project,
         Self::Run,
         Self::Definition,
         Self::Stage,
@@ -37,8 +39,9 @@ impl ListColumn {
     ];
 
     /// The order in which columns get room.
-    const IMPORTANCE: [Self; 10] = [
+    const IMPORTANCE: [Self; 11] = [
         Self::State,
+        Self::Project,
         Self::Definition,
         Self::Stage,
         Self::Time,
@@ -53,6 +56,7 @@ impl ListColumn {
     fn head(self) -> &'static str {
         match self {
             Self::State => "STATE",
+            Self::Project => "PROJECT",
             Self::Run => "RUN",
             Self::Definition => "DEFINITION",
             Self::Stage => "STAGE",
@@ -68,6 +72,7 @@ impl ListColumn {
     pub(super) fn cell(self, row: &RunRow) -> &str {
         match self {
             Self::State => &row.state,
+            Self::Project => &row.project,
             Self::Run => &row.id,
             Self::Definition => &row.definition,
             Self::Stage => &row.stage,
@@ -84,7 +89,7 @@ impl ListColumn {
     fn most(self) -> usize {
         match self {
             Self::State | Self::Time | Self::Turns | Self::Spark => 12,
-            Self::Definition | Self::Cost => 16,
+            Self::Project | Self::Definition | Self::Cost => 16,
             Self::Stage => 22,
             Self::Left => 24,
             Self::Run => 40,
@@ -95,7 +100,7 @@ impl ListColumn {
     /// Returns the narrowest that makes sense.
     fn least(self, wanted: usize) -> usize {
         match self {
-            Self::Definition | Self::Stage => wanted.min(8),
+            Self::Project | Self::Definition | Self::Stage => wanted.min(8),
             Self::WaitsFor => wanted.min(14),
             Self::Run => wanted.min(24),
             Self::State | Self::Time | Self::Turns | Self::Cost | Self::Spark | Self::Left => wanted,
@@ -114,14 +119,16 @@ impl ListColumns {
         let mut room = columns.saturating_sub(2);
         let mut shown: Vec<(ListColumn, usize)> = Vec::new();
         // The last three get only the room that the others leave.
-        let (needed, extra) = ListColumn::IMPORTANCE.split_at(7);
+        let (needed, extra) = ListColumn::IMPORTANCE.split_at(8);
         for group in [needed, extra] {
             let begin = shown.len();
             let mut lacking = Vec::new();
             for column in group {
                 let widest = rows.iter().map(|row| width(column.cell(row))).max().unwrap_or(0);
-                let is_optional =
-                    matches!(column, ListColumn::Left | ListColumn::Spark | ListColumn::WaitsFor);
+                let is_optional = matches!(
+                    column,
+                    ListColumn::Project | ListColumn::Left | ListColumn::Spark | ListColumn::WaitsFor
+                );
                 let is_empty = widest == 0 && is_optional;
                 let wanted = widest.max(width(column.head())).min(column.most());
                 let least = column.least(wanted);

@@ -1,4 +1,4 @@
-//! `saihai top`: all runs of a project on one screen.
+//! `saihai top`: all runs of a project, or of the machine, on one screen.
 //!
 //! Three parts that know little of each other. [`model`] is the state, changed by keys and news; it is pure and returns
 //! requests as values. [`view`] draws the state; it is pure too. This file is the only loop: it waits for an event,
@@ -22,6 +22,8 @@ mod tests;
 mod text_input;
 mod view;
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -29,33 +31,37 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyEventKind};
 use saihai_model::ExitStatus;
 
+use crate::commands::serve::open_browser;
 use crate::driving::{Signals, block_on};
 use crate::error::CommandError;
+use crate::page::{PageLinks, PageOptions, serve};
 use crate::project::Project;
+use crate::watching::ProjectRun;
 use model::{TopEvent, TopModel, TopRequest, WatchedNode};
 use screen::{Screen, terminal_area};
 pub(crate) use screen_run::ScreenRun;
 use source::RunSource;
+pub(crate) use source::TopScope;
 
 /// Least time between two drawings.
 const FRAME: Duration = Duration::from_millis(50);
 
-/// Shows the runs of a project until the person leaves. A run that was started with the screen is open, and is parked
-/// on request.
+/// Shows runs until the person leaves. A run that was started with the screen is open, and is parked on request.
 pub(crate) fn show(
-    project: &Project,
+    scope: TopScope,
     has_colors: bool,
     mut driven: Option<&mut ScreenRun>,
 ) -> Result<ExitStatus, CommandError> {
     let (events, news) = mpsc::channel();
     let (watch, requests) = mpsc::channel();
-    let source = RunSource::new(project.runs(), events.clone());
+    let scope = Arc::new(scope);
+    let source = RunSource::new(Arc::clone(&scope), events.clone());
     let mut model = TopModel::new(terminal_area());
     let mut screen = Screen::open(has_colors)?;
     spawn("keys", &events, read_keys)?;
     spawn("signals", &events, |events| hear_signals(&events))?;
     spawn("runs", &events, move |_| source.follow(&requests))?;
-    let mut top = Top { events, watch, actions: Vec::new(), parks: false };
+    let mut top = Top { scope, events, watch, page: None, actions: Vec::new(), parks: false };
     if let Some(driven) = &driven
         && let TopRequest::Watch(watched) = model.open_driven(driven.run.clone())
     {
@@ -75,6 +81,9 @@ pub(crate) fn show(
 
 /// The ends of the channels, and the actions under way.
 struct Top {
+    scope: Arc<TopScope>,
+    /// The page, once the person has asked for it.
+    page: Option<PageLinks>,
     events: Sender<TopEvent>,
     watch: Sender<Option<WatchedNode>>,
     actions: Vec<JoinHandle<()>>,
@@ -125,10 +134,26 @@ impl Top {
                     }
                     TopRequest::Redraw => screen.resize(terminal_area())?,
                     TopRequest::Watch(watched) => self.watch.send(watched).unwrap_or(()),
+                    TopRequest::OpenPage { run } => {
+                        let opened = self.open_page(&run).unwrap_or_else(|error| TopEvent::error(&error));
+                        model.update(opened);
+                    }
                     action => self.act(action)?,
                 }
             }
         }
+    }
+
+    /// Opens a run in the browser. The page is served by a thread of this process, so it ends with the screen.
+    fn open_page(&mut self, run: &ProjectRun) -> Result<TopEvent, CommandError> {
+        let page = match self.page.take() {
+            Some(page) => page,
+            None => serve_page(&self.scope, &self.events)?,
+        };
+        let (link, fragment) = (page.new_link()?, page.fragment(run));
+        self.page = Some(page);
+        let is_opened = has_display() && open_browser(&format!("{link}{fragment}"));
+        Ok(TopEvent::Page { link, is_opened })
     }
 
     /// Performs an action on its own thread, because the owner of a run may take its time.
@@ -142,6 +167,32 @@ impl Top {
         self.actions.push(action);
         Ok(())
     }
+}
+
+/// Serves the page of the shown projects on its own thread.
+fn serve_page(scope: &TopScope, events: &Sender<TopEvent>) -> Result<PageLinks, CommandError> {
+    let roots = scope.roots();
+    let projects = roots.iter().map(|root| Project::find_at(root)).collect::<Result<Vec<_>, _>>()?;
+    let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let options = PageOptions { projects, host, port: None, read_only: false };
+    let (ready, answer) = mpsc::channel();
+    spawn("page", events, move |_| {
+        let started = ready.clone();
+        let served = block_on(serve(options, |links| {
+            started.send(Ok(links)).unwrap_or(());
+            Ok(())
+        }));
+        if let Err(error) = served {
+            ready.send(Err(error)).unwrap_or(());
+        }
+    })?;
+    answer.recv().map_err(|_| CommandError::unavailable("the page cannot be served"))?
+}
+
+/// Returns true if a graphical browser can appear. One that draws on this terminal would tear the screen.
+fn has_display() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(is_set)
 }
 
 /// Starts a thread. If it panics, the screen closes.

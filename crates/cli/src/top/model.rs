@@ -6,12 +6,17 @@ use saihai_model::{CallId, Wants};
 
 use super::layout::{ScreenSize, text_width, wrap_text};
 use super::text_input::TextInput;
-use crate::watching::CallMark;
+use crate::watching::{CallMark, ProjectRun};
 
 /// One run in the list. All texts are safe to show.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RunRow {
+    pub(super) run: ProjectRun,
     pub(super) id: String,
+    /// Directory name of its project, if the list shows several.
+    pub(super) project: String,
+    /// Path of its project, if the list shows several.
+    pub(super) root: String,
     pub(super) rank: RowRank,
     pub(super) state: String,
     pub(super) style: anstyle::Style,
@@ -52,7 +57,7 @@ pub(super) enum RowKind {
 /// The opened run, as its files show it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RunDetail {
-    pub(super) run: String,
+    pub(super) run: ProjectRun,
     pub(super) nodes: Vec<TreeNode>,
     /// The node whose texts follow.
     pub(super) shown: Option<NodeKey>,
@@ -146,10 +151,15 @@ pub(super) enum TopEvent {
     Runs(Vec<RunRow>),
     Detail(Box<RunDetail>),
     Gate {
-        run: String,
+        run: ProjectRun,
         gate: AskedGate,
     },
     Notice(TopNotice),
+    /// The page is served under this link, which works once.
+    Page {
+        link: String,
+        is_opened: bool,
+    },
     /// A signal, or the end of the keyboard.
     Stop,
     /// A thread of ours panicked.
@@ -166,30 +176,34 @@ pub(super) enum TopRequest {
     Watch(Option<WatchedNode>),
     /// Read the question of a run's gate.
     Ask {
-        run: String,
+        run: ProjectRun,
     },
     Answer {
-        run: String,
+        run: ProjectRun,
         call: CallId,
         answer: GateAnswer,
     },
     Tell {
-        run: String,
+        run: ProjectRun,
         text: String,
     },
     Cancel {
-        run: String,
+        run: ProjectRun,
     },
     Fork {
-        run: String,
+        run: ProjectRun,
     },
     Resume {
-        run: String,
+        run: ProjectRun,
         flags: Vec<String>,
     },
     /// Save the page of a run as a file.
     Export {
-        run: String,
+        run: ProjectRun,
+    },
+    /// Open a run in the browser.
+    OpenPage {
+        run: ProjectRun,
     },
     /// Stop the run that was started with this screen, and leave.
     Park,
@@ -197,7 +211,7 @@ pub(super) enum TopRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WatchedNode {
-    pub(super) run: String,
+    pub(super) run: ProjectRun,
     /// `None`: always the newest.
     pub(super) node: Option<NodeKey>,
 }
@@ -209,24 +223,24 @@ pub(super) enum TopDialog {
         top: usize,
     },
     Answer {
-        run: String,
+        run: ProjectRun,
         gate: AskedGate,
         input: TextInput,
         problem: Option<String>,
     },
     Tell {
-        run: String,
+        run: ProjectRun,
         input: TextInput,
     },
     /// The flags of `saihai resume`, to change or to confirm.
     Resume {
-        run: String,
+        run: ProjectRun,
         input: TextInput,
     },
     /// Leaving while the run that was started with this screen still works.
     Leave,
     Confirm {
-        run: String,
+        run: ProjectRun,
         action: ConfirmedAction,
     },
     /// Commands to copy.
@@ -261,7 +275,7 @@ pub(super) struct TextSearch {
 /// The screen of one run.
 #[derive(Debug)]
 pub(super) struct OpenedRun {
-    pub(super) run: String,
+    pub(super) run: ProjectRun,
     pub(super) nodes: Vec<TreeNode>,
     pub(super) selected: Option<NodeKey>,
     pub(super) tree_top: usize,
@@ -281,13 +295,13 @@ pub(super) struct TopModel {
     pub(super) rows: Vec<RunRow>,
     /// False until the runs were read for the first time.
     pub(super) is_loaded: bool,
-    pub(super) selected: Option<String>,
+    pub(super) selected: Option<ProjectRun>,
     pub(super) list_top: usize,
     pub(super) opened: Option<OpenedRun>,
     pub(super) dialog: Option<TopDialog>,
     pub(super) notice: Option<TopNotice>,
     /// The run that was started with this screen.
-    pub(super) driven: Option<String>,
+    pub(super) driven: Option<ProjectRun>,
 }
 
 impl TopModel {
@@ -306,7 +320,7 @@ impl TopModel {
     }
 
     /// Opens the run that was started with this screen.
-    pub(super) fn open_driven(&mut self, run: String) -> TopRequest {
+    pub(super) fn open_driven(&mut self, run: ProjectRun) -> TopRequest {
         (self.selected, self.driven) = (Some(run.clone()), Some(run.clone()));
         self.opened = Some(OpenedRun { follow: true, ..OpenedRun::new(run.clone()) });
         TopRequest::Watch(Some(WatchedNode { run, node: None }))
@@ -343,6 +357,14 @@ impl TopModel {
                 self.notice = Some(notice);
                 Vec::new()
             }
+            TopEvent::Page { link, is_opened } => {
+                let way =
+                    if is_opened { "The browser opens this link" } else { "Open this link in a browser" };
+                let words = format!("{way}. It works once. The page ends when you leave this screen.");
+                let lines = vec![link, String::new(), words];
+                self.dialog = Some(TopDialog::Commands { title: "The page", lines });
+                Vec::new()
+            }
             TopEvent::Stop | TopEvent::Bug => vec![TopRequest::Quit],
         };
         self.scroll_into_view();
@@ -352,21 +374,21 @@ impl TopModel {
     /// Returns the selected run of the list, or the opened one.
     pub(super) fn row(&self) -> Option<&RunRow> {
         match &self.opened {
-            Some(opened) => self.rows.iter().find(|row| row.id == opened.run),
+            Some(opened) => self.rows.iter().find(|row| row.run == opened.run),
             None => self.rows.get(self.selected_index()),
         }
     }
 
     pub(super) fn selected_index(&self) -> usize {
         let selected = self.selected.as_ref();
-        selected.and_then(|id| self.rows.iter().position(|row| row.id == *id)).unwrap_or(0)
+        selected.and_then(|run| self.rows.iter().position(|row| row.run == *run)).unwrap_or(0)
     }
 
     fn take_rows(&mut self, rows: Vec<RunRow>) {
         let index = self.selected_index();
         self.rows = rows;
         self.is_loaded = true;
-        let is_gone = |id: &String| !self.rows.iter().any(|row| row.id == *id);
+        let is_gone = |run: &ProjectRun| !self.rows.iter().any(|row| row.run == *run);
         // If the selected run was deleted, its neighbour is selected.
         if self.selected.as_ref().is_some_and(is_gone) {
             self.select(index);
@@ -420,7 +442,7 @@ impl TopModel {
 }
 
 impl OpenedRun {
-    pub(super) fn new(run: String) -> Self {
+    pub(super) fn new(run: ProjectRun) -> Self {
         Self {
             run,
             nodes: Vec::new(),

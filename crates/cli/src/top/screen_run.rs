@@ -11,11 +11,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
 use crate::error::CommandError;
+use crate::project::Project;
+use crate::watching::ProjectRun;
 
 /// The process of a run that was started with this screen.
 pub(crate) struct ScreenRun {
-    /// Id of the run.
-    pub(crate) run: String,
+    pub(crate) run: ProjectRun,
     child: Child,
 }
 
@@ -31,7 +32,10 @@ const PARKING: Duration = Duration::from_secs(20);
 impl ScreenRun {
     /// Starts `saihai` with these arguments, and waits until its run exists. Returns the output of a process that
     /// ended before.
-    pub(crate) fn start(arguments: &[OsString]) -> Result<Result<Self, (ChildStatus, String)>, CommandError> {
+    pub(crate) fn start(
+        project: &Project,
+        arguments: &[OsString],
+    ) -> Result<Result<Self, (ChildStatus, String)>, CommandError> {
         let unavailable = |error: io::Error| {
             CommandError::unavailable(format!("cannot start a process for the run: {error}"))
         };
@@ -54,6 +58,7 @@ impl ScreenRun {
             Ok(FirstEvent { run }) => {
                 // A full pipe would stop the run.
                 thread::spawn(move || io::copy(&mut output, &mut io::sink()).is_ok());
+                let run = ProjectRun { root: project.places.root.clone(), id: run };
                 Ok(Ok(Self { run, child }))
             }
             Err(_) => {

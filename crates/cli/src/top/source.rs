@@ -1,5 +1,7 @@
 //! Reads the runs of a project for the screen, on a thread of its own. It sends only changes.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -13,10 +15,13 @@ use super::model::{
 use super::run_texts::{pane_texts, tree_nodes};
 use crate::driving::{resume_flags, state_style};
 use crate::error::CommandError;
+use crate::known_projects::KnownProjects;
+use crate::project::Project;
 use crate::quantities::{self, budget_left_words};
 use crate::terminal::{style, visible_line};
 use crate::watching::{
-    CallMark, FollowedRow, FollowedRuns, RunStanding, SeenRun, StandingKind, WatchedRun, stage_name,
+    CallMark, FollowedRow, FollowedRuns, ProjectRun, RunStanding, SeenRun, StandingKind, WatchedRun,
+    stage_name,
 };
 
 /// Interval between two looks at unfinished runs. An owner that dies is noticed after this time.
@@ -26,8 +31,26 @@ const LIST: Duration = Duration::from_secs(1);
 /// While many journals are read, the list is sent this often.
 const PARTIAL: Duration = Duration::from_millis(300);
 
-/// Follows the runs of a project, and the opened run in detail.
+/// The projects whose runs a screen shows.
+pub(crate) enum TopScope {
+    Project(Project),
+    /// All projects of this machine. New ones appear while the screen is open.
+    Machine(KnownProjects),
+}
+
+impl TopScope {
+    pub(super) fn roots(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Project(project) => vec![project.places.root.clone()],
+            Self::Machine(known) => known.roots(),
+        }
+    }
+}
+
+/// Follows the runs of one or all projects, and the opened run in detail.
 pub(super) struct RunSource {
+    scope: Arc<TopScope>,
+    roots: Vec<PathBuf>,
     followed: FollowedRuns<RunRow>,
     outlet: RowOutlet,
     opened: Option<OpenedSource>,
@@ -37,13 +60,16 @@ pub(super) struct RunSource {
 /// Sends rows to the screen if they have changed.
 struct RowOutlet {
     events: Sender<TopEvent>,
+    names_projects: bool,
     sent: Option<Vec<RunRow>>,
 }
 
 impl RunSource {
-    pub(super) fn new(runs: Runs, events: Sender<TopEvent>) -> Self {
-        let outlet = RowOutlet { events, sent: None };
-        Self { followed: FollowedRuns::new(runs), outlet, opened: None, last_error: None }
+    pub(super) fn new(scope: Arc<TopScope>, events: Sender<TopEvent>) -> Self {
+        let names_projects = matches!(*scope, TopScope::Machine(_));
+        let outlet = RowOutlet { events, names_projects, sent: None };
+        let followed = FollowedRuns::new(Vec::new());
+        Self { scope, roots: Vec::new(), followed, outlet, opened: None, last_error: None }
     }
 
     /// Follows the runs until the screen is gone.
@@ -52,9 +78,7 @@ impl RunSource {
         loop {
             let is_due = listed.is_none_or(|at| at.elapsed() >= LIST);
             if is_due {
-                if let Err(error) = self.followed.list() {
-                    self.say_error(error.message());
-                }
+                self.list();
                 listed = Some(Instant::now());
             }
             self.look(is_due);
@@ -68,6 +92,18 @@ impl RunSource {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+        }
+    }
+
+    /// Finds projects and runs.
+    fn list(&mut self) {
+        let roots = self.scope.roots();
+        if roots != self.roots {
+            self.followed.follow_projects(roots.iter().map(|root| Runs::of_project(root)).collect());
+            self.roots = roots;
+        }
+        for error in self.followed.list() {
+            self.say_error(error.message());
         }
     }
 
@@ -89,10 +125,10 @@ impl RunSource {
             return;
         };
         match &mut self.opened {
-            Some(opened) if opened.watched.run.directory.id() == watched.run => opened.watch(watched.node),
+            Some(opened) if opened.run == watched.run => opened.watch(watched.node),
             _ => {
-                let opened = self.followed.runs().find(&watched.run).map_err(CommandError::from);
-                match opened.and_then(|directory| OpenedSource::open(&directory, watched.node)) {
+                let found = watched.run.find();
+                match found.and_then(|(_, directory)| OpenedSource::open(&directory, watched)) {
                     Ok(opened) => self.opened = Some(opened),
                     Err(error) => self.say_error(error.message()),
                 }
@@ -128,8 +164,20 @@ impl RunSource {
 }
 
 impl RowOutlet {
+    /// Adds the project to a row, if the list shows several.
+    fn located(&self, row: RunRow) -> RunRow {
+        if !self.names_projects {
+            return row;
+        }
+        let path = &row.run.root;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let project = visible_line(&name).into_owned();
+        let root = visible_line(&path.to_string_lossy()).into_owned();
+        RunRow { project, root, ..row }
+    }
+
     fn send_rows(&mut self, followed: &FollowedRuns<RunRow>) {
-        let mut rows: Vec<RunRow> = followed.rows().cloned().collect();
+        let mut rows: Vec<RunRow> = followed.rows().map(|(_, row)| self.located(row.clone())).collect();
         // A stable sort: within a rank, the newest run stays first.
         rows.sort_by_key(|row| row.rank);
         if self.sent.as_ref() != Some(&rows) {
@@ -157,7 +205,10 @@ impl FollowedRow for RunRow {
         let task = view.start.task.inline().unwrap_or_default();
         let line = |text: &str| visible_line(text).into_owned();
         Self {
+            run: ProjectRun::of(run.directory),
             id: line(run.directory.id()),
+            project: String::new(),
+            root: String::new(),
             rank,
             state: word.to_owned(),
             style: state_style(state),
@@ -180,8 +231,8 @@ impl FollowedRow for RunRow {
         }
     }
 
-    fn broken(id: &str, error: &str) -> Self {
-        broken_row(id, error)
+    fn broken(run: &RunDirectory, error: &str) -> Self {
+        broken_row(run, error)
     }
 
     fn is_settled(&self) -> bool {
@@ -227,9 +278,12 @@ fn cost_cell(view: &RunView) -> String {
     }
 }
 
-fn broken_row(id: &str, error: &str) -> RunRow {
+fn broken_row(run: &RunDirectory, error: &str) -> RunRow {
     RunRow {
-        id: visible_line(id).into_owned(),
+        run: ProjectRun::of(run),
+        id: visible_line(run.id()).into_owned(),
+        project: String::new(),
+        root: String::new(),
         rank: RowRank::Rest,
         state: "broken".to_owned(),
         style: style::ERROR,
@@ -259,6 +313,7 @@ fn newest_node(nodes: &[TreeNode]) -> Option<&TreeNode> {
 
 /// The opened run, with the texts of one of its nodes.
 struct OpenedSource {
+    run: ProjectRun,
     watched: WatchedRun,
     /// The node to show; `None` is the newest.
     node: Option<NodeKey>,
@@ -270,10 +325,11 @@ struct OpenedSource {
 }
 
 impl OpenedSource {
-    fn open(directory: &RunDirectory, node: Option<NodeKey>) -> Result<Self, CommandError> {
+    fn open(directory: &RunDirectory, wanted: WatchedNode) -> Result<Self, CommandError> {
         Ok(Self {
+            run: wanted.run,
             watched: WatchedRun::open(directory)?,
-            node,
+            node: wanted.node,
             texts: PaneTexts::default(),
             shown: None,
             is_stale: true,
@@ -304,7 +360,7 @@ impl OpenedSource {
             self.shown = shown;
             self.is_stale = false;
         }
-        let run = self.watched.run.directory.id().to_owned();
+        let run = self.run.clone();
         let detail = RunDetail { run, nodes, shown: self.shown.clone(), texts: self.texts.clone() };
         if self.sent.as_ref() == Some(&detail) {
             return Ok(None);

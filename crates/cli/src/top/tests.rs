@@ -15,11 +15,18 @@ use super::run_texts::{pane_texts, tree_nodes};
 
 use super::view::TopView;
 use crate::terminal::style;
-use crate::watching::{CallMark, FollowedRow, LiveTexts, SeenRun};
+use crate::watching::{CallMark, FollowedRow, LiveTexts, ProjectRun, SeenRun};
+
+fn named(id: &str) -> ProjectRun {
+    ProjectRun { root: "/work/api".into(), id: id.to_owned() }
+}
 
 fn row(id: &str, rank: RowRank, state: &str) -> RunRow {
     RunRow {
+        run: named(id),
         id: id.to_owned(),
+        project: String::new(),
+        root: String::new(),
         rank,
         state: state.to_owned(),
         style: style::RUNNING,
@@ -125,7 +132,7 @@ fn golden_detail(run: &LoadedRun, node: Option<NodeKey>) -> RunDetail {
     let nodes = tree_nodes(run, run.view.last_at);
     let shown = node.or_else(|| nodes.last().map(|node| node.key.clone()));
     let texts = pane_texts(run, shown.as_ref().unwrap(), &LiveTexts::new(), None).unwrap();
-    RunDetail { run: "run".to_owned(), nodes, shown, texts }
+    RunDetail { run: ProjectRun::of(&run.directory), nodes, shown, texts }
 }
 
 /// A screen that has opened the golden run, with one of its nodes selected.
@@ -346,19 +353,19 @@ fn call() -> CallId {
 
 fn gate(wants: Wants) -> TopEvent {
     let gate = AskedGate { call: call(), question: "Which page? \u{1b}[31m".to_owned(), wants };
-    TopEvent::Gate { run: "20260206-085600-a-page-is-blank".to_owned(), gate }
+    TopEvent::Gate { run: named("20260206-085600-a-page-is-blank"), gate }
 }
 
 // V-16
 #[test]
 fn a_gate_is_answered_in_a_line() {
     let mut model = model(80, 16);
-    let run = model.row().unwrap().id.clone();
+    let run = model.row().unwrap().run.clone();
     assert_eq!(press(&mut model, KeyCode::Char('a')), [TopRequest::Ask { run: run.clone() }]);
     let mut reordered = rows();
     reordered.swap(0, 1);
     model.update(TopEvent::Runs(reordered));
-    assert_eq!(model.row().unwrap().id, run, "the run stays selected");
+    assert_eq!(model.row().unwrap().run, run, "the run stays selected");
     model.update(TopEvent::Runs(rows()));
     model.update(gate(Wants::Text { max_chars: 20 }));
     assert_eq!(press(&mut model, KeyCode::Enter), []);
@@ -413,7 +420,7 @@ fn a_note_is_typed_or_pasted() {
     assert_eq!(press(&mut model, KeyCode::Enter), [], "an empty note is not sent");
     model.update(TopEvent::Pasted("use\ntabs".to_owned()));
     type_text(&mut model, "!");
-    let run = model.row().unwrap().id.clone();
+    let run = model.row().unwrap().run.clone();
     assert_eq!(press(&mut model, KeyCode::Enter), [TopRequest::Tell { run, text: "use tabs!".to_owned() }]);
 }
 
@@ -429,8 +436,8 @@ fn pasted_text_without_an_input_line_does_nothing() {
 #[test]
 fn cancel_and_fork_are_confirmed() {
     for (key, request) in [
-        ('c', TopRequest::Cancel { run: "20260206-085600-a-page-is-blank".to_owned() }),
-        ('f', TopRequest::Fork { run: "20260206-085600-a-page-is-blank".to_owned() }),
+        ('c', TopRequest::Cancel { run: named("20260206-085600-a-page-is-blank") }),
+        ('f', TopRequest::Fork { run: named("20260206-085600-a-page-is-blank") }),
     ] {
         let mut model = model(80, 16);
         press(&mut model, KeyCode::Char(key));
@@ -469,6 +476,106 @@ fn commands_to_copy_are_shown() {
     press(&mut model, KeyCode::Enter);
 }
 
+// V-15: two projects can have runs with the same id
+#[test]
+fn the_list_of_all_projects_names_them() {
+    let of = |root: &str, row: RunRow| RunRow {
+        run: ProjectRun { root: root.into(), id: row.id.clone() },
+        project: root.rsplit('/').next().unwrap().to_owned(),
+        root: root.to_owned(),
+        ..row
+    };
+    let mut all = Vec::new();
+    for (index, row) in rows().into_iter().enumerate() {
+        let other = RunRow { state: "completed".to_owned(), kind: RowKind::Ended, ..row.clone() };
+        all.push(of("/work/api", row));
+        if index == 0 {
+            all.push(of("/home/me/the web", RunRow { rank: RowRank::Rest, ..other }));
+        }
+    }
+    let mut model = TopModel::new(ScreenSize { columns: 80, rows: 13 });
+    model.update(TopEvent::Runs(all));
+    press(&mut model, KeyCode::Down);
+    insta::assert_snapshot!(shown(&model), @"
+    saihai top                                    6 runs, 1 waits for you, 1 running
+      STATE      PROJECT  DEFINITI…  STAGE     TIME   TURNS  COST     WAITS FOR
+      waiting    api      default    repair/…  12:40  7      $0.1250  you
+    > completed  the web  default    repair/…  12:40  7      $0.1250  you
+      running    api      default    impleme…  12:40  7      $0.1250
+      parked     api      default    impleme…  12:40  7      $0.1250  waiting until…
+      completed  api      default    impleme…  12:40  7      $0.1250
+      broken  api  20260203-100000-old
+
+    ────────────────────────────────────────────────────────────────────────────────
+    20260206-085600-a-page-is-blank  /home/me/the web  fix the login
+    waiting for you at `repair/input[1]`
+    Enter open  ? help  a answer  t tell  c cancel  r resume  f fork  y copy  q quit
+    ");
+    let id = "20260206-085600-a-page-is-blank";
+    let run = ProjectRun { root: "/home/me/the web".into(), id: id.to_owned() };
+    assert_eq!(press(&mut model, KeyCode::Char('w')), [TopRequest::OpenPage { run: run.clone() }]);
+    let opened = press(&mut model, KeyCode::Enter);
+    assert_eq!(opened, [TopRequest::Watch(Some(WatchedNode { run, node: None }))]);
+    press(&mut model, KeyCode::Char('y'));
+    insta::assert_snapshot!(shown(&model), @"
+    20260206-085600-a-page-is-blank                 default  12:40  7 turns  $0.1250
+    waiting for you at `repair/input[1]`
+    Turns          ┌ Id and commands to copy ───────────────────────┐
+    no stage entere│ cd '/home/me/the web'                          │
+                   │ 20260206-085600-a-page-is-blank                │
+                   │ saihai show 20260206-085600-a-page-is-blank    │
+                   │ saihai log 20260206-085600-a-page-is-blank -f  │
+                   │ saihai explain 20260206-085600-a-page-is-blank │
+                   │                                                │
+                   │ any key closes this                            │
+                   └────────────────────────────────────────────────┘
+                            │
+    Esc back  ? help  Tab pane  ←→ tab  / search  F follow  a answer  t tell  q quit
+    ");
+    model.size = ScreenSize { columns: 40, rows: 10 };
+    press(&mut model, KeyCode::Esc);
+    press(&mut model, KeyCode::Esc);
+    insta::assert_snapshot!(shown(&model), @"
+    6 runs, 1 waits for you, 1 running
+      STATE      PROJECT  DEFINIT…  STAGE
+      waiting    api      default   repair/…
+    > completed  the web  default   repair/…
+      running    api      default   impleme…
+      parked     api      default   impleme…
+      completed  api      default   impleme…
+      broken  api  20260203-100000-old
+    waiting for you at `repair/input[1]`
+    Enter open  ? help  a answer  t tell
+    ");
+}
+
+// V-16
+#[test]
+fn the_link_of_the_page_is_shown_whole() {
+    let mut model = model(80, 16);
+    let link = format!("http://127.0.0.1:65535/?token={}", "0".repeat(32));
+    model.update(TopEvent::Page { link: link.clone(), is_opened: false });
+    assert!(shown(&model).contains(&link), "{}", shown(&model));
+    insta::assert_snapshot!(shown(&model), @"
+    saihai top                                    5 runs, 1 waits for you, 1 running
+      STATE      DEFINITION  STAGE            TIME   TURNS  COST     WAITS FOR
+    > waiting    default     repair/input[1]  12:40  7      $0.1250  you
+      running    default     implement (2)    12:40  7      $0.1250
+      ┌ The page ────────────────────────────────────────────────────────────────┐ …
+      │ http://127.0.0.1:65535/?token=00000000000000000000000000000000           │
+      │ Open this link in a browser. It works once. The page ends when you leave │
+      │ this screen.                                                             │
+      │                                                                          │
+      │ any key closes this                                                      │
+      └──────────────────────────────────────────────────────────────────────────┘
+
+    ────────────────────────────────────────────────────────────────────────────────
+    20260206-085600-a-page-is-blank  fix the login
+    waiting for you at `repair/input[1]`
+    Enter open  ? help  a answer  t tell  c cancel  r resume  f fork  y copy  q quit
+    ");
+}
+
 // V-16: `r` continues a run in its own process, with the limit that has to be raised
 #[test]
 fn a_run_is_resumed_with_the_limit_to_raise() {
@@ -480,7 +587,7 @@ fn a_run_is_resumed_with_the_limit_to_raise() {
     press(&mut model, KeyCode::Char('r'));
     assert!(shown(&model).contains(flags), "{}", shown(&model));
     let flags = vec!["--budget".to_owned(), "usd=2".to_owned()];
-    assert_eq!(press(&mut model, KeyCode::Enter), [TopRequest::Resume { run: id.to_owned(), flags }]);
+    assert_eq!(press(&mut model, KeyCode::Enter), [TopRequest::Resume { run: named(id), flags }]);
     press(&mut model, KeyCode::Down);
     assert_eq!(press(&mut model, KeyCode::Char('r')), []);
     assert!(shown(&model).contains("a process drives this run already"));
@@ -508,7 +615,7 @@ fn the_help_lists_the_keys() {
          │ f          fork: create a new run from this one                    │
          │ r          resume the run in a process of its own                  │
          │ b          resume it with a larger budget                          │
-         │ w          show how to open the page in the browser                │
+         │ w          open the run in the browser                             │
          │ e          save the run as a page in one file                      │
          │ y          show the id and commands to copy                        │
          │                                                                    │
@@ -562,7 +669,7 @@ fn long_detail(lines: usize) -> RunDetail {
         label: format!("stage-{index}"),
         note: String::new(),
     };
-    let run = rows()[0].id.clone();
+    let run = rows()[0].run.clone();
     RunDetail { run, nodes: vec![node(0), node(1)], shown: Some(NodeKey::Visit(1)), texts }
 }
 

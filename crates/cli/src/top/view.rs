@@ -138,7 +138,12 @@ impl TopView<'_> {
         let Some(line) = line else { return };
         put(buffer, Some(line), if is_selected { "> " } else { "  " }, Style::new());
         if row.kind == RowKind::Broken {
-            put(buffer, shifted(line, 2), &joined(&[&row.state, &row.id]), self.style(row.style));
+            put(
+                buffer,
+                shifted(line, 2),
+                &joined(&[&row.state, &row.project, &row.id]),
+                self.style(row.style),
+            );
         }
         let mut x = 2;
         for (column, width) in columns.shown.iter().filter(|_| row.kind != RowKind::Broken) {
@@ -161,7 +166,7 @@ impl TopView<'_> {
                 let rule = lines.next();
                 let dashes = "─".repeat(rule.map_or(0, |rule| usize::from(rule.width)));
                 put(buffer, rule, &dashes, self.style(style::QUIET));
-                put(buffer, lines.next(), &joined(&[&row.id, &row.task]), Style::new());
+                put(buffer, lines.next(), &joined(&[&row.id, &row.root, &row.task]), Style::new());
                 put(buffer, lines.next(), &row.words, self.style(row.style));
             }
         }
@@ -244,7 +249,8 @@ impl TopView<'_> {
         let mut lines = Lines::new(area);
         let row = self.model.row();
         let figures = row.map(figures).unwrap_or_default();
-        self.draw_title(&cut(&opened.run, usize::from(area.width)), &figures, lines.next(), buffer);
+        let id = visible_line(&opened.run.id);
+        self.draw_title(&cut(&id, usize::from(area.width)), &figures, lines.next(), buffer);
         let (words, words_style) =
             row.map_or(("", Style::new()), |row| (row.words.as_str(), self.style(row.style)));
         put(buffer, lines.next(), words, words_style);

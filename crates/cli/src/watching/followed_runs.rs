@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use saihai::{FollowedRun, RunDirectory, Runs};
 use saihai_model::{Moment, Workflow};
@@ -6,9 +7,9 @@ use saihai_view::{RunState, RunView};
 
 use crate::error::{CommandError, sentence};
 
-/// The runs of a project, newest first, each as a row of a screen.
+/// The runs of one or several projects, newest first, each as a row of a screen.
 pub(crate) struct FollowedRuns<R> {
-    runs: Runs,
+    projects: Vec<Runs>,
     listed: Vec<ListedRow<R>>,
 }
 
@@ -17,7 +18,7 @@ pub(crate) trait FollowedRow: Clone {
     fn of(run: &SeenRun<'_>) -> Self;
 
     /// Makes the row of a run that cannot be read.
-    fn broken(id: &str, error: &str) -> Self;
+    fn broken(run: &RunDirectory, error: &str) -> Self;
 
     /// Returns true if only a changed journal can change the row.
     fn is_settled(&self) -> bool;
@@ -34,6 +35,8 @@ pub(crate) struct SeenRun<'a> {
 }
 
 struct ListedRow<R> {
+    /// Index of its project.
+    project: usize,
     run: FollowedRun,
     /// Read once, for the budget and the gate of an unfinished run.
     workflow: Option<Workflow>,
@@ -41,24 +44,42 @@ struct ListedRow<R> {
 }
 
 impl<R: FollowedRow> FollowedRuns<R> {
-    pub(crate) fn new(runs: Runs) -> Self {
-        Self { runs, listed: Vec::new() }
+    pub(crate) fn new(projects: Vec<Runs>) -> Self {
+        Self { projects, listed: Vec::new() }
     }
 
-    pub(crate) fn runs(&self) -> &Runs {
-        &self.runs
+    /// Replaces the projects. The next listing keeps what is known of their runs.
+    pub(crate) fn follow_projects(&mut self, projects: Vec<Runs>) {
+        self.projects = projects;
     }
 
-    /// Finds the directories of the runs. Opens no journal.
-    pub(crate) fn list(&mut self) -> Result<(), CommandError> {
-        let directories = self.runs.list()?;
-        let known = self.listed.drain(..).map(|listed| (listed.run.directory().id().to_owned(), listed));
-        let mut known: HashMap<String, ListedRow<R>> = known.collect();
-        let listed = directories
-            .into_iter()
-            .map(|directory| known.remove(directory.id()).unwrap_or_else(|| ListedRow::new(directory)));
-        self.listed = listed.collect();
-        Ok(())
+    /// Finds the directories of the runs. Opens no journal. A project that cannot be listed does not hide the others.
+    pub(crate) fn list(&mut self) -> Vec<CommandError> {
+        let known = self.listed.drain(..).map(|listed| (listed.run.directory().path().to_owned(), listed));
+        let mut known: HashMap<PathBuf, ListedRow<R>> = known.collect();
+        let mut errors = Vec::new();
+        for (project, runs) in self.projects.iter().enumerate() {
+            match runs.list() {
+                Ok(directories) => {
+                    let listed =
+                        directories.into_iter().map(|directory| match known.remove(directory.path()) {
+                            Some(known) => ListedRow { project, ..known },
+                            None => ListedRow::new(project, directory),
+                        });
+                    self.listed.extend(listed);
+                }
+                Err(error) => {
+                    errors.push(error.into());
+                    let kept = known.extract_if(|path, _| path.starts_with(runs.directory()));
+                    self.listed.extend(kept.map(|(_, known)| ListedRow { project, ..known }));
+                }
+            }
+        }
+        if self.projects.len() > 1 {
+            // An id begins with the time of its run.
+            self.listed.sort_by(|one, other| other.run.directory().id().cmp(one.run.directory().id()));
+        }
+        errors
     }
 
     /// Looks at all runs, or only at unsettled ones. Calls `pause` after each look.
@@ -72,20 +93,20 @@ impl<R: FollowedRow> FollowedRuns<R> {
         }
     }
 
-    /// Returns the rows of all runs that were looked at.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &R> {
-        self.listed.iter().filter_map(|listed| listed.row.as_ref())
+    /// Returns the rows of all runs that were looked at, each with the index of its project.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (usize, &R)> {
+        self.listed.iter().filter_map(|listed| Some((listed.project, listed.row.as_ref()?)))
     }
 }
 
 impl<R: FollowedRow> ListedRow<R> {
-    fn new(directory: RunDirectory) -> Self {
-        Self { run: FollowedRun::new(directory), workflow: None, row: None }
+    fn new(project: usize, directory: RunDirectory) -> Self {
+        Self { project, run: FollowedRun::new(directory), workflow: None, row: None }
     }
 
     fn look(&mut self, now: Moment) {
         if let Err(error) = self.run.look() {
-            self.row = Some(R::broken(self.run.directory().id(), &sentence(&error)));
+            self.row = Some(R::broken(self.run.directory(), &sentence(&error)));
             return;
         }
         // Without a view, the run has ended or is broken, and its journal is unchanged.

@@ -10,4 +10,4 @@ mod watched_run;
 pub(crate) use calls::{CallMark, call_mark, call_name, call_results, is_gate, visit_calls};
 pub(crate) use followed_runs::{FollowedRow, FollowedRuns, SeenRun};
 pub(crate) use standing::{RunStanding, StandingKind, stage_name, state_sentence};
-pub(crate) use watched_run::{LiveTexts, WatchedRun};
+pub(crate) use watched_run::{LiveTexts, ProjectRun, WatchedRun};

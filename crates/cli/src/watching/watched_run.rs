@@ -1,10 +1,31 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use saihai::{Glimpse, Glimpses, JournalReader, LoadedRun, RunDirectory};
 use saihai_model::CallId;
 use saihai_view::RunView;
 
 use crate::error::CommandError;
+use crate::project::Project;
+
+/// A run and the project that it belongs to. Runs of two projects can have the same id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProjectRun {
+    pub(crate) root: PathBuf,
+    pub(crate) id: String,
+}
+
+impl ProjectRun {
+    pub(crate) fn of(directory: &RunDirectory) -> Self {
+        Self { root: directory.project_root().to_owned(), id: directory.id().to_owned() }
+    }
+
+    pub(crate) fn find(&self) -> Result<(Project, RunDirectory), CommandError> {
+        let project = Project::find_at(&self.root)?;
+        let directory = project.runs().find(&self.id)?;
+        Ok((project, directory))
+    }
+}
 
 /// Output of running turns so far.
 pub(crate) type LiveTexts = BTreeMap<CallId, String>;

@@ -356,6 +356,16 @@ impl Variables {
         own.or_else(|| self.home().map(|home| home.join(".config"))).map(|directory| directory.join("saihai"))
     }
 
+    /// Returns the directory for Saihai's own notes: `$XDG_STATE_HOME/saihai`, else `~/.local/state/saihai`.
+    pub fn state_directory(&self) -> Option<PathBuf> {
+        if cfg!(windows) {
+            return self.get("LOCALAPPDATA").map(|directory| Path::new(directory).join("saihai"));
+        }
+        let own = self.get("XDG_STATE_HOME").map(PathBuf::from).filter(|directory| directory.is_absolute());
+        own.or_else(|| self.home().map(|home| home.join(".local/state")))
+            .map(|directory| directory.join("saihai"))
+    }
+
     /// Returns the message locale, such as `ja_JP.UTF-8`.
     pub fn locale(&self) -> Option<&str> {
         ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| self.get(name))

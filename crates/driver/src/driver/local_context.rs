@@ -28,6 +28,9 @@ pub(super) struct LocalContext<'a> {
     settled_request: Option<PathBuf>,
     /// Calls that had come back when the second Ctrl-C arrived.
     drained: Option<VecDeque<EndedCall>>,
+    /// True if the fact settled last is the result of an ask. Only then may a session have ended: a session that a
+    /// running call has just opened is not in the run yet.
+    ask_ended: bool,
 }
 
 /// A prepared effect of this machine.
@@ -64,7 +67,16 @@ impl<'a> LocalContext<'a> {
         polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         // Requests to an owner that died must not wait for the first poll.
         let requests = driver.inbox.look().unwrap_or_default().into();
-        Self { driver, options, observer, polls, requests, settled_request: None, drained: None }
+        Self {
+            driver,
+            options,
+            observer,
+            polls,
+            requests,
+            settled_request: None,
+            drained: None,
+            ask_ended: false,
+        }
     }
 
     fn run(&self) -> &Run {
@@ -216,6 +228,7 @@ impl<'a> LocalContext<'a> {
             EndedCall::Ask { about, came } => {
                 driver.live.end(&about.call);
                 driver.shown.end(&about.call);
+                self.ask_ended = true;
                 driver.services.reply(driver.session.held(), *about, came)
             }
         }
@@ -292,6 +305,7 @@ impl DurableContext for LocalContext<'_> {
             self.driver.services.note_record(record);
             (self.observer)(DriverEvent::Recorded(record));
         }
+        self.driver.has_settled = true;
         // Every fact tells the engine the time, so a wake-up in the past is done.
         self.driver.wake = self.driver.wake.filter(|at| *at > self.run().now());
         Ok(())
@@ -327,7 +341,9 @@ impl DurableContext for LocalContext<'_> {
         }
         loop {
             let driver = &mut *self.driver;
-            driver.services.forget_ended(driver.session.held());
+            if std::mem::take(&mut self.ask_ended) {
+                driver.services.forget_ended(driver.session.held());
+            }
             // The second Ctrl-C keeps replies that have already arrived and waits for nothing else.
             if driver.interrupts > 1 {
                 let drained = self.drained.get_or_insert_with(|| driver.calls.drain().into());

@@ -12,7 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saihai_connect::ScriptAccounts;
-use saihai_model::{Answer, AnsweredBy, CallId, Ending, Hold, Label, Moment, PersonNote, exit_code};
+use saihai_model::{
+    Answer, AnsweredBy, CallId, Ending, Fact, FileChangeCounts, Hold, Label, Moment, PersonNote, RecordEntry,
+    Start, exit_code,
+};
+use saihai_view::RunView;
 use tokio::sync::mpsc;
 
 use crate::live::Live;
@@ -109,7 +113,13 @@ pub struct Driver {
     is_released: bool,
     interrupts: u32,
     warnings: Vec<DriverWarning>,
+    count_files: Option<FileCounter>,
+    /// True once this driver has recorded a fact.
+    has_settled: bool,
 }
+
+/// Compares the files of a run with those at its start. Returns `None` if they cannot be compared.
+pub type FileCounter = Box<dyn FnOnce(&RunView) -> Option<FileChangeCounts> + Send>;
 
 /// Options for driving a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -159,6 +169,17 @@ impl Driver {
         self
     }
 
+    /// Sets the function that counts the changed files when driving stops. The journal keeps the result.
+    #[must_use]
+    pub fn counting_files(self, count: FileCounter) -> Self {
+        Self { count_files: Some(count), ..self }
+    }
+
+    /// Returns the start of the run, also before it is recorded.
+    pub fn start_of_run(&self) -> &Start {
+        self.session.held().start()
+    }
+
     /// Drives the run until it ends or parks.
     pub async fn drive(
         mut self,
@@ -178,6 +199,9 @@ impl Driver {
         if self.interrupts <= 1 {
             self.services.providers.close().await;
         }
+        if driven.is_ok() && self.interrupts <= 1 {
+            self.count_files(observer);
+        }
         match driven {
             Ok(()) => Ok(self.finish()),
             Err(SessionFailure::Error(error)) => Err(error),
@@ -185,6 +209,18 @@ impl Driver {
                 let hold = Some(Hold::Storage(failed.path.display().to_string()));
                 Ok(DriveOutcome { ending: None, hold, storage: Some(failed.to_string()), ..self.finish() })
             }
+        }
+    }
+
+    /// Records how many files differ from the start, if driving recorded anything. The run has stopped already, so a
+    /// failure costs only this figure.
+    fn count_files(&mut self, observer: &mut dyn FnMut(DriverEvent<'_>)) {
+        let Some(count) = self.count_files.take().filter(|_| self.has_settled) else { return };
+        let Some(counts) = self.session.held().view().and_then(count) else { return };
+        let now = self.session.held().clock().now();
+        let entry = RecordEntry::Fact(Fact::FilesCounted(counts));
+        if let Ok(records) = self.session.append(vec![(now, entry)]) {
+            records.iter().for_each(|record| observer(DriverEvent::Recorded(record)));
         }
     }
 

@@ -179,6 +179,8 @@ impl Driver {
             is_released: false,
             interrupts: 0,
             warnings: Vec::new(),
+            count_files: None,
+            has_settled: false,
             session,
             services,
             first,

@@ -42,6 +42,7 @@ enum Move {
         now: bool,
     },
     Storage,
+    Count,
     Cancel,
 }
 
@@ -59,6 +60,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         1 => Just(Move::Interrupt),
         2 => (prop::option::of(1..30_u32), any::<bool>()).prop_map(|(rounds, now)| Move::Resume { rounds, now }),
         1 => Just(Move::Storage),
+        1 => Just(Move::Count),
         1 => prop_oneof![9 => Just(Move::Pass { ms: 1 }), 1 => Just(Move::Cancel)],
     ];
     vec(one, 1..60)
@@ -173,6 +175,11 @@ fn play(sim: &mut Sim, one: &Move) {
         Move::Storage => {
             let call = sim.performs.pop().map(|performance| performance.call);
             sim.fact(Fact::StorageFailed { call, path: "/x".to_owned(), message: "full".to_owned() });
+        }
+        Move::Count => {
+            let before = sim.run.clone();
+            sim.fact(Fact::FilesCounted(FileChangeCounts::default()));
+            assert_eq!(sim.run, before, "counted files change nothing");
         }
         Move::Cancel => sim.fact(Fact::Cancelled { by: "test".to_owned() }),
         Move::Reply { .. } | Move::Fail { .. } | Move::Perform { .. } | Move::Answer { .. } => {}

@@ -63,7 +63,7 @@ fn the_help_lists_every_command_and_exit_code() {
 
     Inspect:
       runs         List the runs of this project, newest first, or delete old ones
-      top          Watch all runs of this project on one screen, and answer them
+      top          Watch all runs on one screen, and answer them
       serve        Show all runs in the browser: watch, answer and steer them
       show         Show the state of a run, or the prompts and replies of a stage
       log          Show the events of a run in words

@@ -26,6 +26,7 @@ mod local;
 mod locations;
 mod obstacles;
 mod other_clones;
+mod page_board;
 mod person_only;
 mod refusals;
 mod requirements;

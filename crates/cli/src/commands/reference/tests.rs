@@ -3,9 +3,9 @@ use std::path::Path;
 
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Fact, Failure,
-    FailureClass, Hold, Meter, Millis, Moment, Outcome, PersonNote, PublishedEvent, Purpose, Raise, Reading,
-    RecordEntry, Remark, Replied, ReportClue, ReportLocation, RoundPosition, Start, Tag, Text, TextFile,
-    TextSource, ToolUsed, TurnLimit, Usage, Usd, Verdict,
+    FailureClass, FileChangeCounts, Hold, Meter, Millis, Moment, Outcome, PersonNote, PublishedEvent,
+    Purpose, Raise, Reading, RecordEntry, Remark, Replied, ReportClue, ReportLocation, RoundPosition, Start,
+    Tag, Text, TextFile, TextSource, ToolUsed, TurnLimit, Usage, Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -264,6 +264,7 @@ fn facts() -> Vec<Fact> {
         Fact::StorageFailed { call: Some(call()), path: "p".into(), message: "m".into() },
         Fact::Cancelled { by: "me".into() },
         Fact::Told(PersonNote { heading: "h".into(), text: "t".into(), to: Some("plan".into()), now: true }),
+        Fact::FilesCounted(FileChangeCounts { files: 1, added: 2, removed: 3 }),
         Fact::Withdrawn { note: 1 },
     ]
 }
@@ -350,6 +351,7 @@ fn fact_name(fact: &Fact) -> &'static str {
         Fact::StorageFailed { .. } => "storage_failed",
         Fact::Cancelled { .. } => "cancelled",
         Fact::Told(_) => "told",
+        Fact::FilesCounted(_) => "files_counted",
         Fact::Withdrawn { .. } => "withdrawn",
     }
 }

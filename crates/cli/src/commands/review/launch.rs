@@ -95,6 +95,7 @@ impl ReviewLaunch<'_> {
             if is_first {
                 hide_directories_if_possible(self.project, self.settings, streams);
             }
+            self.project.remember();
             // From here on the run owns the directory.
             place.keep();
             drive(driver, &workflow, showing, streams).await

@@ -34,6 +34,7 @@ use crate::project::Project;
 use crate::terminal::{Streams, Verbosity};
 use plan::IssuePlans;
 use preparation::Ground;
+pub(crate) use results::{ListedIssue, last_listed_issues};
 use screen::WorkScreen;
 use words::note_words;
 
@@ -240,6 +241,7 @@ impl Work {
         if self.watch {
             planned.remember_definitions(&ground, self);
         }
+        ground.project.remember();
         WorkScreen::new(ground, self, selection, planned, streams).work(listing, unbegun).await
     }
 

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use saihai::{Clock, open_gate, replace_below};
 use saihai_config::issues::{cut, inert, inert_excerpt};
-use saihai_delivery::{IssueEnd, IssueReason, IssueResult, IssueRun, RunSummary, is_adoptable, stage};
+use saihai_delivery::{
+    IssueEnd, IssueReason, IssueResult, IssueRun, Listing, RunSummary, is_adoptable, stage,
+};
 use saihai_model::{
     Budget, Cost, DeliveryHold, Hold, IssueNumber, Millis, OutsideReason, WorkOutcome, work_exit_code,
 };
 use saihai_view::RunState;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::words::reason_words;
 use crate::driving::{Conclusion, LATE};
@@ -423,11 +425,47 @@ impl BatchFiles {
         self.replace("result.md", &markdown(results))
     }
 
+    /// Writes the listed issues, for a board that shows those that no run has begun.
+    pub(super) fn write_issues(&self, listing: &Listing) -> io::Result<()> {
+        let issues = listing.plan.items.iter().filter_map(|item| listing.issues.get(&item.number));
+        let issues: Vec<ListedIssue> = issues
+            .map(|issue| ListedIssue {
+                number: issue.number.get(),
+                title: issue.title.clone(),
+                depends_on: issue.depends_on.iter().map(|number| number.get()).collect(),
+            })
+            .collect();
+        self.replace(ISSUES, &serde_json::to_string(&issues).unwrap_or_default())
+    }
+
     /// Replaces a file atomically, so that a reader never sees a partial file.
     fn replace(&self, name: &str, text: &str) -> io::Result<()> {
         std::fs::create_dir_all(&self.home)?;
         replace_below(&self.home, &format!("batches/{}/{name}", self.id), text.as_bytes())
     }
+}
+
+/// The file of a batch with its issues.
+const ISSUES: &str = "issues.json";
+
+/// An issue of a batch, as it was listed last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ListedIssue {
+    pub(crate) number: u32,
+    pub(crate) title: String,
+    pub(crate) depends_on: Vec<u32>,
+}
+
+/// Reads the issues that the last `saihai work` of a project has listed. There are none before the first one.
+pub(crate) fn last_listed_issues(project: &Project) -> Vec<ListedIssue> {
+    let Ok(batches) = std::fs::read_dir(project.places.root.join(".saihai/batches")) else {
+        return Vec::new();
+    };
+    let mut batches: Vec<PathBuf> = batches.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    // Names begin with the time.
+    batches.sort();
+    let texts = batches.iter().rev().filter_map(|batch| std::fs::read(batch.join(ISSUES)).ok());
+    texts.filter_map(|text| serde_json::from_slice(&text).ok()).next().unwrap_or_default()
 }
 
 /// Formats the page of an issue's run.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use saihai::{Clock, GateAnswer, open_gate};
+use saihai::{Clock, Disk, GateAnswer, RunDirectory, open_gate};
 use saihai_connect::SHORTEST_SECRET;
 use saihai_delivery::{
     BatchStep, IssueActivity, IssueAssignment, IssueEnd, IssueEvent, IssueReason, IssueResult, IssueRun,
@@ -27,7 +27,7 @@ use super::results::{self, BatchFiles, ItemResult, MergeBranch, show_in_actions}
 use super::words::{activity_words, refused_by_git};
 use crate::checkout::insist_on_own_root;
 use crate::driving;
-use crate::driving::{Keyboard, Signals, StartupSignals, TypedLine};
+use crate::driving::{Keyboard, LiveTelemetry, Signals, StartupSignals, TypedLine};
 use crate::error::CommandError;
 use crate::quantities;
 use crate::report::{LiveFrame, count};
@@ -61,6 +61,7 @@ pub(super) struct WorkScreen<'a> {
     interrupts: u8,
     /// Output held back while a question is open.
     held: Vec<String>,
+    telemetry: Option<LiveTelemetry>,
 }
 
 enum ScreenEvent {
@@ -95,6 +96,7 @@ impl<'a> WorkScreen<'a> {
         let files = BatchFiles::new(&ground.project);
         let notices = ground.notices.attach();
         let context = Arc::clone(&ground.context);
+        let telemetry = LiveTelemetry::start_if(flags.flags.otel || ground.settings.otel, streams);
         Self {
             labeller: Labeller::start(&context),
             batch: WorkBatch::new(context, files.id.clone(), selection, flags.adopt, poll, sender),
@@ -115,6 +117,7 @@ impl<'a> WorkScreen<'a> {
             yes: BTreeSet::new(),
             interrupts: 0,
             held: Vec::new(),
+            telemetry,
         }
     }
 
@@ -199,6 +202,8 @@ impl<'a> WorkScreen<'a> {
     }
 
     async fn take_in(&mut self, listing: Listing) {
+        // Only a board in the browser lacks it.
+        self.files.write_issues(&listing).unwrap_or(());
         for item in &listing.plan.items {
             if let Some(issue) = listing.issues.get(&item.number) {
                 self.board.add(item.number, &issue.title);
@@ -290,6 +295,11 @@ impl<'a> WorkScreen<'a> {
     async fn issue_event(&mut self, number: IssueNumber, event: IssueEvent) {
         match event {
             IssueEvent::Begun { run, control } => {
+                if let Some(telemetry) = &self.telemetry {
+                    // Its journal may still be empty, so it cannot be found by name.
+                    let runs = self.ground.runs.directory();
+                    telemetry.follow(RunDirectory::new(runs, run.clone(), &Disk::new()));
+                }
                 if self.batch.begun(number, &run, control) {
                     self.say(&format!("{number} run {run}"));
                 }
@@ -436,6 +446,9 @@ impl<'a> WorkScreen<'a> {
     /// Prints all results and returns the exit code.
     fn finish(mut self) -> Result<ExitStatus, CommandError> {
         self.take_frame_away();
+        if let Some(telemetry) = self.telemetry.take() {
+            telemetry.finish(self.streams);
+        }
         let order: Vec<IssueNumber> = self.batch.plan.items.iter().map(|item| item.number).collect();
         let place = |number: IssueNumber| order.iter().position(|one| *one == number).unwrap_or(usize::MAX);
         self.results.sort_by_key(|result| (place(result.issue), result.issue));
