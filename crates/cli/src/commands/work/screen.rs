@@ -472,11 +472,10 @@ impl<'a> WorkScreen<'a> {
         } else {
             results::print(&self.results, code, &mut self.streams.out)?;
         }
-        let is_old = |result: &ItemResult| result.reported_before || result.word == WorkOutcome::Closed;
         if self.interrupts > 0 {
             self.streams.note(&format!("paused, {RUN_AGAIN}"));
-        } else if self.results.iter().all(is_old) {
-            self.streams.note("nothing to do");
+        } else if self.results.iter().all(ItemResult::is_old) {
+            self.streams.note("nothing to do: these issues were done or closed earlier");
         }
         Ok(ExitStatus::of_code(code).unwrap_or(ExitStatus::Bug))
     }
