@@ -329,7 +329,8 @@ impl IssuePlans {
     /// Returns name, value and source: of the definitions and bases of the issues, of the settings for all issues, and of
     /// the settings that a definition overrides.
     fn setting_rows(&self, ground: &Ground, flags: &Work) -> Vec<[String; 3]> {
-        let row = |key: &str, value: &str, origin: &str| [key.to_owned(), value.to_owned(), origin.to_owned()];
+        let row =
+            |key: &str, value: &str, origin: &str| [key.to_owned(), value.to_owned(), origin.to_owned()];
         let items = || self.items.values();
         let definitions: BTreeSet<_> =
             items().map(|item| row("definition", &item.definition, &item.by)).collect();

@@ -22,7 +22,7 @@ use super::Work;
 use super::board::IssueBoard;
 use super::plan::IssuePlans;
 use super::preparation::Ground;
-use super::questions::GateQuestion;
+use super::questions::{GateOffer, GateQuestion};
 use super::results::{self, BatchFiles, ItemResult, MergeBranch, show_in_actions};
 use super::words::{activity_words, refused_by_git};
 use crate::checkout::insist_on_own_root;
@@ -341,8 +341,9 @@ impl<'a> WorkScreen<'a> {
                     self.board.state(number, "waiting for you");
                     let timeout = self.planned.ready(number).and_then(|(_, ready)| ready.work.gate_timeout);
                     let expires = timeout.map(|timeout| quantities::now().plus(timeout));
-                    let gate = call.stage;
-                    self.questions.push_back(GateQuestion { number, directory, gate, text, wants, expires });
+                    let (gate, offer) = (call.stage, GateOffer::of(end.run.as_ref()));
+                    let question = GateQuestion { number, directory, gate, text, wants, expires, offer };
+                    self.questions.push_back(question);
                     return self.ask_next();
                 }
                 Hold::Until(at, class) => {
