@@ -84,7 +84,7 @@ fn a_merged_pull_request_of_another_clone_is_done_and_what_depends_on_it_goes_on
     });
     let outcome = scene.work(&ONE).exits(0);
     assert_eq!(outcomes(&outcome), ["#9 no-changes", "#7 merged"], "{outcome}");
-    assert!(outcome.stderr.contains("#7 merged (before)"), "{outcome}");
+    assert!(outcome.stderr.contains("#7 merged (done earlier)"), "{outcome}");
     let row = outcome.stdout.lines().find(|line| line.starts_with("#7")).expect("its row");
     assert!(row.contains(" feature/issue-7 ") && row.contains("https://github.com/me/tool/pull/8"), "{row}");
     let told = scene.work(&["--issues", "7", "--json"]).exits(0).json();
@@ -111,7 +111,7 @@ fn a_pull_request_that_was_merged_into_another_base_is_not_done() {
     forget(&scene);
     scene.server.change(|state| state.issues.get_mut(&7).expect("it").closed = false);
     let there = scene.work(&[&ONE[..], &["--base", "other"]].concat()).exits(0);
-    assert!(there.stderr.contains("#7 merged (before)"), "{there}");
+    assert!(there.stderr.contains("#7 merged (done earlier)"), "{there}");
     let here = scene.work(&ONE).exits(0);
     assert_eq!(outcomes(&here), ["#7 pr-created"], "{here}");
     let requests = scene.server.state().pull_requests;

@@ -83,7 +83,7 @@ fn a_question_at_the_terminal_is_given_up_in_time() {
     project.write(".saihai/issues/7.md", "# Login fails\n");
     commit(&project);
     let mut terminal = Terminal::start(work(&project, &[]));
-    terminal.wait_for("[y]es [n]o [a]ll [d]iff [o]pen > ");
+    terminal.wait_for("[y]es [n]o [a]ll > ");
     terminal.wait_for("the gate timed out and counts as declined");
     let (code, text) = terminal.finish();
     assert_eq!(code, Some(3), "{text}");
@@ -97,7 +97,7 @@ fn the_end_of_what_is_typed_parks_whatever_is_asked() {
     project.write(".saihai/issues/7.md", "# Login fails\n");
     commit(&project);
     let mut terminal = Terminal::start(work(&project, &[]));
-    terminal.wait_for("[y]es [n]o [a]ll [d]iff [o]pen > ");
+    terminal.wait_for("[y]es [n]o [a]ll > ");
     terminal.press("\u{4}");
     let (code, text) = terminal.finish();
     assert_eq!(code, Some(6), "{text}");
@@ -113,14 +113,15 @@ fn a_person_at_the_terminal_is_asked_and_understood() {
     project.write(".saihai/issues/8.md", "# Another\n");
     commit(&project);
     let mut terminal = Terminal::start(work(&project, &[]));
-    terminal.wait_for("[y]es [n]o [a]ll [d]iff [o]pen > ");
+    terminal.wait_for("[y]es [n]o [a]ll > ");
     terminal.press("maybe\n");
-    terminal.wait_for("[y]es [n]o [a]ll [d]iff [o]pen > ");
+    terminal.wait_for("y = yes, n = no, a = yes to this gate of every issue");
     terminal.press(" YES \n");
     // Meanwhile the other issue has reached its first gate.
     terminal.wait_for("? #8 pre-loop");
     terminal.press("n\n");
     terminal.wait_for("? #7 post-completion");
+    terminal.wait_for("[y]es [n]o [a]ll [d]iff [o]pen > ");
     // U-19
     terminal.press("d\n");
     terminal.wait_for("+fixed.txt");

@@ -21,7 +21,7 @@ use super::words::{base_source_words, obstacle_words, refused_by_git};
 use crate::definitions::insist_on_providers;
 use crate::error::CommandError;
 use crate::project::Project;
-use crate::report::{budget_words, count};
+use crate::report::budget_words;
 use crate::terminal::{Stream, Streams, Table, visible_line};
 
 /// Most characters of a title in its column, on a wide and on a narrow terminal.
@@ -240,11 +240,14 @@ impl IssuePlans {
         out.flush()
     }
 
-    /// Prints the settings of the plan with their sources (I-9).
+    /// Prints the settings of the plan with their sources, one row for each (I-9).
     pub(super) fn print_settings(&self, ground: &Ground, flags: &Work, out: &mut Stream) -> io::Result<()> {
-        for line in self.settings(ground, flags) {
-            out.data(&line)?;
+        let mut table = Table::new(&["SETTING", "VALUE", "FROM"]);
+        for row in self.setting_rows(ground, flags) {
+            table.row(row.iter().map(|cell| visible_line(cell).into_owned()).collect());
         }
+        out.data("")?;
+        out.lines(&table.lines_for(out))?;
         out.flush()
     }
 
@@ -323,71 +326,28 @@ impl IssuePlans {
         Ok(())
     }
 
-    /// Lists the other settings that apply to all items, with their sources.
-    fn settings(&self, ground: &Ground, flags: &Work) -> Vec<String> {
-        let work = &ground.work;
-        let flagged = [
-            ("source", flags.from.is_some() || flags.names_github()),
-            ("merge", flags.merge),
-            ("jobs", flags.jobs.is_some()),
-        ];
-        let origin = |key: &str| {
-            if flagged.contains(&(key, true)) {
-                return if key == "source" { "flags".to_owned() } else { format!("`--{key}`") };
-            }
-            let found =
-                ground.settings.find(&format!("work.{key}")).ok().and_then(|found| found.into_iter().next());
-            found.map_or_else(|| "default".to_owned(), |found| found.origin.to_string())
-        };
-        let forge = match ground.forge {
-            ForgeKind::Local => "branches of this repository",
-            ForgeKind::Github => "github",
-        };
-        let source = format!("issues from: {} ({})", ground.source.name(), origin("source"));
-        let merge = if work.merge { "merged" } else { "not merged" };
-        let mut lines = vec![
-            source,
-            format!("results to: {forge} ({}), {merge} ({})", origin("forge"), origin("merge")),
-            format!("at the same time: {} ({})", count(u64::from(work.jobs), "issue"), origin("jobs")),
-        ];
-        lines.extend(self.definition_lines());
-        lines.extend(self.bases());
+    /// Returns name, value and source: of the definitions and bases of the issues, of the settings for all issues, and of
+    /// the settings that a definition overrides.
+    fn setting_rows(&self, ground: &Ground, flags: &Work) -> Vec<[String; 3]> {
+        let row =
+            |key: &str, value: &str, origin: &str| [key.to_owned(), value.to_owned(), origin.to_owned()];
+        let items = || self.items.values();
+        let definitions: BTreeSet<_> =
+            items().map(|item| row("definition", &item.definition, &item.by)).collect();
+        let bases: BTreeSet<_> =
+            items().map(|item| row("base", &item.base.branch, base_source_words(item.base.by))).collect();
+        let own: BTreeSet<_> = items().flat_map(|item| own_settings(item, ground, flags)).collect();
         let all = effective_settings(ground, flags, &Wishes::default());
-        lines.extend(setting_lines(&all, &["source", "forge", "merge", "jobs"]));
-        lines.extend(self.own_words(ground, flags));
-        lines
+        let all = all.iter().map(|said| row(said.key, &said.value.to_string(), &said.origin));
+        definitions.into_iter().chain(bases).chain(all).chain(own).collect()
     }
 }
 
-impl IssuePlans {
-    /// Returns the distinct base branches.
-    fn bases(&self) -> BTreeSet<String> {
-        let bases = self.items.values().map(|item| &item.base);
-        bases
-            .map(|base| {
-                format!("base branch: `{}` ({})", visible_line(&base.branch), base_source_words(base.by))
-            })
-            .collect()
-    }
-
-    /// Returns the distinct definitions, each with the source of its name.
-    fn definition_lines(&self) -> BTreeSet<String> {
-        let items = self.items.values();
-        items.map(|item| format!("definition: `{}` ({})", visible_line(&item.definition), item.by)).collect()
-    }
-
-    /// Lists the definitions' own settings.
-    fn own_words(&self, ground: &Ground, flags: &Work) -> BTreeSet<String> {
-        let mut words = BTreeSet::new();
-        for item in self.items.values() {
-            let mut said = effective_settings(ground, flags, &item.ready.wishes);
-            said.retain(|said| said.origin == DEFINITION);
-            let name = format!("`{}`", visible_line(&item.definition));
-            said.iter_mut().for_each(|said| said.origin.clone_from(&name));
-            words.extend(setting_lines(&said, &[]));
-        }
-        words
-    }
+/// Returns the rows of the settings that a definition overrides.
+fn own_settings(item: &IssuePlan, ground: &Ground, flags: &Work) -> Vec<[String; 3]> {
+    let said = effective_settings(ground, flags, &item.ready.wishes).into_iter();
+    let own = said.filter(|said| said.origin == DEFINITION);
+    own.map(|said| [said.key.to_owned(), said.value.to_string(), format!("`{}`", item.definition)]).collect()
 }
 
 /// Decides the work on an issue from its last run. With an unreadable run there is none.
@@ -537,21 +497,4 @@ fn found(key: &str, ground: &Ground) -> Option<(Json, &'static str)> {
         }
         _ => None,
     }
-}
-
-/// Formats the settings with one line for each source. Defaults come last.
-fn setting_lines(all: &[EffectiveSetting], leave_out: &[&str]) -> Vec<String> {
-    let mut origins: Vec<&str> = Vec::new();
-    let shown = || all.iter().filter(|said| !leave_out.contains(&said.key));
-    for said in shown() {
-        if !origins.contains(&said.origin.as_str()) {
-            origins.push(&said.origin);
-        }
-    }
-    origins.sort_by_key(|origin| *origin == "default");
-    let of = |origin: &str| {
-        let pairs = shown().filter(|said| said.origin == origin);
-        pairs.map(|said| format!("{} = {}", said.key, said.value)).collect::<Vec<_>>().join(", ")
-    };
-    origins.iter().map(|origin| format!("{origin}: {}", of(origin))).collect()
 }

@@ -50,24 +50,23 @@ impl WorkScreen<'_> {
         };
         let Some(question) = self.questions.front() else { return Ok(()) };
         let again = question.ask_again();
-        let given = match understood(question.wants, &line) {
+        let given = match question.understood(&line) {
             TypedAnswer::Given(given) => given,
             TypedAnswer::YesToAll => {
                 self.yes.insert(question.gate.clone());
                 GateAnswer::Yes(None)
             }
-            TypedAnswer::Diff => {
-                let shown = diff(self.ground.repository.root(), &question.directory);
+            TypedAnswer::Diff(changes) => {
+                let shown = changes.diff(self.ground.repository.root());
                 self.streams.err.send(&format!("{shown}{again}"));
                 return Ok(());
             }
-            TypedAnswer::Open => {
-                let said = open(&question.directory);
-                self.streams.err.send(&format!("  {}\n{again}", visible_line(&said)));
+            TypedAnswer::Open(target) => {
+                self.streams.err.send(&format!("  {}\n{again}", visible_line(&open(target))));
                 return Ok(());
             }
-            TypedAnswer::Unclear => {
-                self.streams.err.send(again);
+            TypedAnswer::Unclear(help) => {
+                self.streams.err.send(&format!("  {help}\n{again}"));
                 return Ok(());
             }
         };
@@ -126,6 +125,35 @@ pub(super) struct GateQuestion {
     pub(super) wants: Wants,
     /// The timeout of the gate.
     pub(super) expires: Option<Moment>,
+    pub(super) offer: GateOffer,
+}
+
+/// The work of a run at its gate, as far as it exists: a person can look at it before the answer.
+#[derive(Default)]
+pub(super) struct GateOffer {
+    changes: Option<IssueChanges>,
+    /// The address of the pull request, or the path of the worktree.
+    target: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct IssueChanges {
+    base: String,
+    commit: String,
+}
+
+impl GateOffer {
+    pub(super) fn of(run: Option<&IssueRun>) -> Self {
+        let Some(run) = run else { return Self::default() };
+        let (base, commit) = (run.assignment.base.commit.clone(), run.commit().map(str::to_owned));
+        let commit = commit.filter(|commit| *commit != base);
+        let worktree = Some(&run.assignment.worktree).filter(|worktree| worktree.is_dir());
+        let request = run.outputs.text(stage::PULL_REQUEST, "url").map(str::to_owned);
+        Self {
+            changes: commit.map(|commit| IssueChanges { base, commit }),
+            target: request.or_else(|| worktree.map(|worktree| worktree.display().to_string())),
+        }
+    }
 }
 
 impl GateQuestion {
@@ -136,61 +164,75 @@ impl GateQuestion {
         for line in visible_text(self.text.trim()).lines() {
             text.push_str(&format!("  {line}\n"));
         }
-        text.push_str(self.ask_again());
+        text.push_str(&self.ask_again());
         text
     }
 
     /// Returns the input prompt for a repeated question.
-    fn ask_again(&self) -> &'static str {
+    fn ask_again(&self) -> String {
         match self.wants {
-            Wants::YesNo => "[y]es [n]o [a]ll [d]iff [o]pen > ",
-            Wants::Text { .. } => "Your answer in one line > ",
+            Wants::YesNo => {
+                let diff = self.offer.changes.as_ref().map_or("", |_| " [d]iff");
+                let open = self.offer.target.as_ref().map_or("", |_| " [o]pen");
+                format!("[y]es [n]o [a]ll{diff}{open} > ")
+            }
+            Wants::Text { .. } => "Your answer in one line > ".to_owned(),
         }
+    }
+
+    /// Parses a typed line as an answer of the wanted kind.
+    fn understood(&self, line: &str) -> TypedAnswer<'_> {
+        let line = line.trim();
+        if let Wants::Text { max_chars } = self.wants {
+            return match line.chars().count() {
+                length if length > 0 && length <= max_chars as usize => {
+                    TypedAnswer::Given(GateAnswer::Text(line.to_owned()))
+                }
+                _ => TypedAnswer::Unclear(format!("an answer has 1 to {max_chars} characters")),
+            };
+        }
+        let (changes, target) = (self.offer.changes.as_ref(), self.offer.target.as_deref());
+        match (line.to_lowercase().as_str(), changes, target) {
+            ("" | "y" | "yes", ..) => TypedAnswer::Given(GateAnswer::Yes(None)),
+            ("n" | "no" | "q", ..) => TypedAnswer::Given(GateAnswer::No(None)),
+            ("a" | "all", ..) => TypedAnswer::YesToAll,
+            ("d" | "diff", Some(changes), _) => TypedAnswer::Diff(changes),
+            ("o" | "open", _, Some(target)) => TypedAnswer::Open(target),
+            _ => TypedAnswer::Unclear(self.keys()),
+        }
+    }
+
+    /// Explains the keys of a question for yes or no.
+    fn keys(&self) -> String {
+        let diff = self.offer.changes.as_ref().map_or("", |_| ", d = show the changes");
+        let open = self.offer.target.as_ref().map_or("", |_| ", o = open the work");
+        format!("y = yes, n = no, a = yes to this gate of every issue{diff}{open}")
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum TypedAnswer {
+enum TypedAnswer<'a> {
     Given(GateAnswer),
     /// Yes, and yes to the same gate of all other issues.
     YesToAll,
     /// Show the changes, then repeat the question.
-    Diff,
+    Diff(&'a IssueChanges),
     /// Open the pull request or the worktree, then repeat the question.
-    Open,
-    /// Not understood, so the question is repeated.
-    Unclear,
+    Open(&'a str),
+    /// Not understood: print this help, then repeat the question.
+    Unclear(String),
 }
 
-/// Parses a typed line as an answer of the wanted kind.
-fn understood(wants: Wants, line: &str) -> TypedAnswer {
-    let line = line.trim();
-    match (wants, line.to_lowercase().as_str()) {
-        (Wants::Text { .. }, "") => TypedAnswer::Unclear,
-        (Wants::Text { max_chars }, _) if line.chars().count() > max_chars as usize => TypedAnswer::Unclear,
-        (Wants::Text { .. }, _) => TypedAnswer::Given(GateAnswer::Text(line.to_owned())),
-        (Wants::YesNo, "" | "y" | "yes") => TypedAnswer::Given(GateAnswer::Yes(None)),
-        (Wants::YesNo, "n" | "no" | "q") => TypedAnswer::Given(GateAnswer::No(None)),
-        (Wants::YesNo, "a" | "all") => TypedAnswer::YesToAll,
-        (Wants::YesNo, "d" | "diff") => TypedAnswer::Diff,
-        (Wants::YesNo, "o" | "open") => TypedAnswer::Open,
-        (Wants::YesNo, _) => TypedAnswer::Unclear,
-    }
-}
-
-/// Formats the changes of an issue's work for the screen.
-fn diff(root: &Path, directory: &RunDirectory) -> String {
-    let run = IssueRun::read(directory).ok().flatten();
-    let Some((base, commit)) =
-        run.as_ref().and_then(|run| Some((run.assignment.base.commit.clone(), run.commit()?.to_owned())))
-    else {
-        return "  no changes yet\n".to_owned();
-    };
-    let changed = Git::open(root).and_then(|git| git.map(|git| git.changed(&[&base, &commit])).transpose());
-    match changed {
-        Ok(Some(files)) => diff_text(&files, &format!("git diff {base} {commit}")),
-        Ok(None) => "  no repository here\n".to_owned(),
-        Err(error) => format!("  cannot show the changes: {}\n", visible_line(&error.to_string())),
+impl IssueChanges {
+    /// Formats the changes of an issue's work for the screen.
+    fn diff(&self, root: &Path) -> String {
+        let Self { base, commit } = self;
+        let changed = Git::open(root).and_then(|git| git.map(|git| git.changed(&[base, commit])).transpose());
+        match changed {
+            Ok(Some(files)) => diff_text(&files, &format!("git diff {base} {commit}")),
+            Ok(None) => "  no repository here\n".to_owned(),
+            Err(error) => format!("  cannot show the changes: {}\n", visible_line(&error.to_string())),
+        }
     }
 }
 
@@ -220,23 +262,17 @@ fn diff_text(files: &[ChangedFile], command: &str) -> String {
 
 /// Opens the pull request or the worktree of a run with the program of the desktop, and says where it is. The path
 /// also helps on a machine without a desktop.
-fn open(directory: &RunDirectory) -> String {
-    let Ok(Some(run)) = IssueRun::read(directory) else { return "nothing to open yet".to_owned() };
-    let worktree = Some(&run.assignment.worktree).filter(|worktree| worktree.is_dir());
-    let request = run.outputs.text(stage::PULL_REQUEST, "url").map(str::to_owned);
-    let Some(target) = request.or_else(|| worktree.map(|worktree| worktree.display().to_string())) else {
-        return "nothing to open yet: the work has not started".to_owned();
-    };
+fn open(target: &str) -> String {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(opener);
-    command.arg(&target).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(target).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         Ok(mut opened) => {
             // A desktop program can stay open for hours, and nothing depends on its end.
             std::thread::spawn(move || drop(opened.wait()));
             format!("opened {target}")
         }
-        Err(_) => target,
+        Err(_) => target.to_owned(),
     }
 }
 
@@ -244,24 +280,51 @@ fn open(directory: &RunDirectory) -> String {
 mod tests {
     use super::*;
 
+    fn question(wants: Wants, offer: GateOffer) -> GateQuestion {
+        let directory = RunDirectory::new(Path::new("runs"), "r".to_owned(), &saihai::Disk::default());
+        let number = IssueNumber::new(7).expect("a number");
+        let gate = StageId::from("deliver/pre-loop");
+        GateQuestion { number, directory, gate, text: "Start?".to_owned(), wants, expires: None, offer }
+    }
+
     // I-41, U-19, case 18
     #[test]
     fn an_answer_is_understood_in_any_spelling_and_asked_for_again_otherwise() {
+        let changes = || IssueChanges { base: "1".to_owned(), commit: "2".to_owned() };
+        let offer = GateOffer { changes: Some(changes()), target: Some("/w".to_owned()) };
+        let gate = question(Wants::YesNo, offer);
         for yes in ["", "  \n", "y", " YES \n", "Yes"] {
-            assert_eq!(understood(Wants::YesNo, yes), TypedAnswer::Given(GateAnswer::Yes(None)), "{yes:?}");
+            assert_eq!(gate.understood(yes), TypedAnswer::Given(GateAnswer::Yes(None)), "{yes:?}");
         }
         for no in ["n", "No", " q "] {
-            assert_eq!(understood(Wants::YesNo, no), TypedAnswer::Given(GateAnswer::No(None)), "{no:?}");
+            assert_eq!(gate.understood(no), TypedAnswer::Given(GateAnswer::No(None)), "{no:?}");
         }
-        assert_eq!(understood(Wants::YesNo, "A"), TypedAnswer::YesToAll);
-        assert_eq!(understood(Wants::YesNo, "d"), TypedAnswer::Diff);
-        assert_eq!(understood(Wants::YesNo, "open"), TypedAnswer::Open);
+        assert_eq!(gate.understood("A"), TypedAnswer::YesToAll);
+        assert_eq!(gate.understood("d"), TypedAnswer::Diff(&changes()));
+        assert_eq!(gate.understood("open"), TypedAnswer::Open("/w"));
         for unclear in ["maybe", "yess", "0", "はい"] {
-            assert_eq!(understood(Wants::YesNo, unclear), TypedAnswer::Unclear, "{unclear:?}");
+            assert!(matches!(gate.understood(unclear), TypedAnswer::Unclear(_)), "{unclear:?}");
         }
-        let text = Wants::Text { max_chars: 3 };
-        assert_eq!(understood(text, " abc "), TypedAnswer::Given(GateAnswer::Text("abc".to_owned())));
-        assert_eq!(understood(text, "d"), TypedAnswer::Given(GateAnswer::Text("d".to_owned())));
-        assert_eq!(understood(text, "abcd"), TypedAnswer::Unclear);
+        insta::assert_snapshot!(gate.ask(), @r"
+        ? #7 pre-loop
+          Start?
+        [y]es [n]o [a]ll [d]iff [o]pen >
+        ");
+        let text = question(Wants::Text { max_chars: 3 }, GateOffer::default());
+        let given = |text: &str| TypedAnswer::Given(GateAnswer::Text(text.to_owned()));
+        assert_eq!(text.understood(" abc "), given("abc"));
+        assert_eq!(text.understood("d"), given("d"));
+        let unclear = TypedAnswer::Unclear("an answer has 1 to 3 characters".to_owned());
+        assert_eq!(text.understood("abcd"), unclear);
+    }
+
+    // U-19
+    #[test]
+    fn before_the_work_there_is_nothing_to_show_or_to_open() {
+        let gate = question(Wants::YesNo, GateOffer::default());
+        assert_eq!(gate.ask_again(), "[y]es [n]o [a]ll > ");
+        let keys = || TypedAnswer::Unclear("y = yes, n = no, a = yes to this gate of every issue".to_owned());
+        assert_eq!(gate.understood("d"), keys());
+        assert_eq!(gate.understood("open"), keys());
     }
 }

@@ -91,6 +91,11 @@ impl ItemResult {
             && (&self.run, self.turns) == (&other.run, other.turns)
     }
 
+    /// Returns true if this invocation had nothing to do for the issue.
+    pub(super) fn is_old(&self) -> bool {
+        self.reported_before || self.word == WorkOutcome::Closed
+    }
+
     /// Returns the pull request, or otherwise the branch.
     pub(super) fn place(&self) -> Option<String> {
         self.pull_request.clone().or_else(|| self.branch.clone())
@@ -319,7 +324,8 @@ pub(super) fn print(results: &[ItemResult], exit: u8, out: &mut Stream) -> io::R
         }
     }
     let is_done = |result: &ItemResult| result.exit == 0 && result.word != WorkOutcome::Elsewhere;
-    if exit == 0 && results.iter().all(is_done) && !results.is_empty() {
+    // For issues that were done earlier, a note says that there was nothing to do.
+    if exit == 0 && results.iter().all(is_done) && !results.iter().all(ItemResult::is_old) {
         out.data("all done")?;
     }
     // A checked-out base never moves by itself, so the user gets the merge command (I-62).

@@ -22,7 +22,7 @@ use super::Work;
 use super::board::IssueBoard;
 use super::plan::IssuePlans;
 use super::preparation::Ground;
-use super::questions::GateQuestion;
+use super::questions::{GateOffer, GateQuestion};
 use super::results::{self, BatchFiles, ItemResult, MergeBranch, show_in_actions};
 use super::words::{activity_words, refused_by_git};
 use crate::checkout::insist_on_own_root;
@@ -351,8 +351,9 @@ impl<'a> WorkScreen<'a> {
                     self.board.state(number, "waiting for you");
                     let timeout = self.planned.ready(number).and_then(|(_, ready)| ready.work.gate_timeout);
                     let expires = timeout.map(|timeout| quantities::now().plus(timeout));
-                    let gate = call.stage;
-                    self.questions.push_back(GateQuestion { number, directory, gate, text, wants, expires });
+                    let (gate, offer) = (call.stage, GateOffer::of(end.run.as_ref()));
+                    let question = GateQuestion { number, directory, gate, text, wants, expires, offer };
+                    self.questions.push_back(question);
                     return self.ask_next();
                 }
                 Hold::Until(at, class) => {
@@ -485,11 +486,10 @@ impl<'a> WorkScreen<'a> {
         } else {
             results::print(&self.results, code, &mut self.streams.out)?;
         }
-        let is_old = |result: &ItemResult| result.reported_before || result.word == WorkOutcome::Closed;
         if self.interrupts > 0 {
             self.streams.note(&format!("paused, {RUN_AGAIN}"));
-        } else if self.results.iter().all(is_old) {
-            self.streams.note("nothing to do");
+        } else if self.results.iter().all(ItemResult::is_old) {
+            self.streams.note("nothing to do: these issues were done or closed earlier");
         }
         Ok(ExitStatus::of_code(code).unwrap_or(ExitStatus::Bug))
     }

@@ -15,7 +15,7 @@ use crate::terminal::visible_line;
 /// Explains a result, as tables and `--json` show it.
 pub(super) fn reason_words(reason: &IssueReason) -> String {
     match reason {
-        IssueReason::Before => "before".to_owned(),
+        IssueReason::Before => "done earlier".to_owned(),
         IssueReason::OtherProcess { process, run } => {
             let who = process.map_or_else(String::new, |process| format!("process {process}"));
             let run = run.as_ref().map(|run| format!(", run {run}")).unwrap_or_default();
