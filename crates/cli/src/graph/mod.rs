@@ -141,6 +141,8 @@ impl WorkflowGraph {
                 time.0 = time.0.saturating_add(exit.at.since(since).0);
                 since = exit.at;
             }
+            let time = times.entry(stage).or_default();
+            time.0 = time.0.saturating_sub(visit.waited.0);
         }
         for node in self.nodes.iter_mut().filter(|node| node.visits > 0) {
             let time = times.get(node.id.as_str()).copied().unwrap_or_default();

@@ -25,7 +25,7 @@ pub(super) fn tree_nodes(run: &LoadedRun, now: Moment) -> Vec<TreeNode> {
             key: NodeKey::Visit(index),
             mark: if is_current { current_mark(run, &marks) } else { CallMark::Done },
             label: stage_name(visit.stage.as_str(), visit.visit),
-            note: visit.left.map(|left| quantities::stopwatch(left.since(visit.entered))).unwrap_or_default(),
+            note: visit.active_time().map(quantities::stopwatch).unwrap_or_default(),
         });
         let has_rounds = visit.rounds.len() > 1;
         for ((round, call), mark) in calls.into_iter().zip(marks) {
