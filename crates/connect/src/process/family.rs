@@ -1,8 +1,10 @@
 //! A program that we started, and its descendants.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -63,8 +65,7 @@ impl ProcessTree {
         streams: ProcessStreams,
     ) -> io::Result<(Self, Option<ProcessPipes>)> {
         let cgroup = start.launcher.as_ref().and_then(|_| ControlGroup::create());
-        let temporary = start.sandbox.as_ref().map(|_| tempfile::Builder::new().prefix("saihai-").tempdir());
-        let temporary = temporary.transpose()?;
+        let temporary = start.sandbox.as_ref().map(|_| private_directory()).transpose()?;
         let mut command = match (&start.sandbox, &temporary) {
             (Some(sandbox), Some(temporary)) => {
                 let inside =
@@ -160,6 +161,11 @@ impl Drop for ProcessTree {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Creates a directory for temporary files that only the user can open.
+fn private_directory() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix("saihai-").permissions(Permissions::from_mode(0o700)).tempdir()
 }
 
 fn command(
