@@ -31,6 +31,12 @@ macro_rules! each_drives {
                 sandbox::a_turn_that_edits_inside(agent(), "landlock");
             }
 
+            // B-2, B-3
+            #[test]
+            fn works_inside_bwrap() {
+                sandbox::a_turn_that_edits_inside(agent(), "bwrap");
+            }
+
             // C-20, C-24, C-27
             #[test]
             fn answers_a_plain_turn() {
