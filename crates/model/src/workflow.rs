@@ -307,6 +307,9 @@ pub struct Turn {
     /// Permission in the definition, if a ceiling lowered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_permission: Option<Permission>,
+    /// True if it must run in a sandbox (B-1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sandbox_required: bool,
     /// Visible tools; absent: the provider's default; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,

@@ -176,6 +176,7 @@ impl<'a> PieceLowering<'a> {
             role: Some(assignment.role.clone()),
             permission,
             asked_permission: (permission != assignment.permission).then_some(assignment.permission),
+            sandbox_required: movement.sandbox_required,
             tools: assignment.tools.clone().or_else(|| plan.answerer.tools.clone()),
             session: plan.session,
             reads: Reads {
@@ -284,6 +285,7 @@ impl<'a> PieceLowering<'a> {
             model: answerer.model,
             permission: Permission::ReadOnly,
             asked_permission: None,
+            sandbox_required: false,
             tools: answerer.tools,
             session: SessionPolicy::Fresh,
             timeout: answerer.timeout,

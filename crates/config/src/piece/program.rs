@@ -228,6 +228,7 @@ impl PieceLowering<'_> {
             model: None,
             permission: Permission::Full,
             asked_permission: None,
+            sandbox_required: movement.sandbox_required,
             tools: None,
             session: SessionPolicy::Fresh,
             timeout: Some(assignment.timeout),

@@ -170,6 +170,7 @@ pub(super) struct Movement {
     pub(super) name: Located<String>,
     pub(super) description: Option<String>,
     pub(super) work: MovementWork,
+    pub(super) sandbox_required: bool,
     pub(super) rules: Vec<MovementRule>,
     /// False if the movement has errors. Findings about it would then be noise.
     pub(super) sound: bool,
@@ -259,7 +260,8 @@ impl Movement {
             (MovementLevel::Top, false, true) => RuleOwner::Reviewer,
             (MovementLevel::Top, false, false) => RuleOwner::Movement,
         };
-        let work = if fields.has("parallel") {
+        let sandbox_required = fields.text("sandbox").is_some();
+        let mut work = if fields.has("parallel") {
             MovementWork::Parallel(read_parallel(&fields, level, reader))
         } else if runs_program {
             MovementWork::Program(Box::new(ProgramAssignment::read(&fields, reader)))
@@ -270,6 +272,9 @@ impl Movement {
             }
             MovementWork::One(Box::new(TurnAssignment::read(&fields, shown, reader)))
         };
+        if let MovementWork::Parallel(subs) = &mut work {
+            subs.iter_mut().for_each(|sub| sub.sandbox_required |= sandbox_required);
+        }
         let rules = fields.list("rules");
         if level == MovementLevel::Top
             && rules.is_empty()
@@ -285,6 +290,7 @@ impl Movement {
             name: name?,
             description,
             work,
+            sandbox_required,
             rules,
             sound: is_sound_since(&reader.diagnostics, before),
         })

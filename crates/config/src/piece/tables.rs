@@ -54,6 +54,8 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("permission_mode", ValueKind::OneOf(&["readonly", "edit", "full"]))
             .aliases(&["required_permission_mode"])
             .about("detailed permission; absent: from `edit`"),
+        Field::new("sandbox", ValueKind::OneOf(&["required"]))
+            .about("refuse to run the movement outside a sandbox; absent: as the settings say"),
         // The reader checks the value itself, because newer versions allow a list.
         Field::new("instruction_template", ValueKind::Any)
             .form(ValueKind::Text)
