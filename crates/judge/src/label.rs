@@ -49,6 +49,11 @@ pub fn label(choice: &Choice, reading: &Reading, answer: Option<&Option<Label>>)
                     return LabelOutcome::Found(found, By::ExitCode);
                 }
             }
+            Method::Only => {
+                if let [offer] = choice.options.as_slice() {
+                    return LabelOutcome::Found(offer.label.clone(), By::Only);
+                }
+            }
             Method::Ask(_) => {
                 return match answer {
                     None => LabelOutcome::Ask,

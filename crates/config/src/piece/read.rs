@@ -8,6 +8,7 @@ use super::assignment::{ReportContract, TurnAssignment, read_template, refuse_du
 use super::program::{ProgramAssignment, refuse_without_program};
 use super::rule::{MovementRule, RuleOwner};
 use super::tables;
+use super::takt_keys::{PieceDefaults, note_idle_keys};
 use super::template::{PieceTemplate, TemplateSpeaker};
 use super::texts::{Facet, PieceReader};
 use crate::{Cursor, Diagnostic, Diagnostics, Document, Fields, Located, Location, Severity, Value, quoted};
@@ -26,6 +27,8 @@ pub(super) struct Piece {
     pub(super) initial: Option<Located<String>>,
     pub(super) movements: Vec<Movement>,
     pub(super) monitors: Vec<LoopMonitor>,
+    /// True if a text mentions the report directory, so that prompts name it.
+    pub(super) names_report_directory: bool,
 }
 
 impl Piece {
@@ -39,7 +42,8 @@ impl Piece {
                 }
             }
         }
-        let piece = Self {
+        let defaults = PieceDefaults::read(&fields, reader);
+        let mut piece = Self {
             name: read_name(&fields, &mut reader.diagnostics),
             description: fields.text("description").map(|text| text.value),
             language: fields.text("language").map(|text| text.value),
@@ -51,7 +55,11 @@ impl Piece {
                 .iter()
                 .filter_map(|item| LoopMonitor::read(item, reader))
                 .collect(),
+            names_report_directory: false,
         };
+        for (_, assignment) in piece.movements.iter_mut().flat_map(Movement::assignments_mut) {
+            defaults.apply(assignment);
+        }
         piece.check_names(&mut reader.diagnostics);
         piece.check_monitors(&mut reader.diagnostics);
         let unused: Vec<Diagnostic> = reader.unused().collect();
@@ -259,6 +267,7 @@ impl Movement {
             (MovementLevel::Top, false, true) => RuleOwner::Reviewer,
             (MovementLevel::Top, false, false) => RuleOwner::Movement,
         };
+        note_idle_keys(&fields, shown, reader);
         let work = if fields.has("parallel") {
             MovementWork::Parallel(read_parallel(&fields, level, reader))
         } else if runs_program {
@@ -342,7 +351,11 @@ fn read_parallel(fields: &Fields<'_>, level: MovementLevel, reader: &mut PieceRe
         let spelling = fields.spelling(key).unwrap_or(key);
         let message =
             format!("`{spelling}` has no effect on a movement with `parallel`: it asks no agent itself");
-        reader.diagnostics.push(place.error("no-effect", message).hint("put it into the sub-movements"));
+        let diagnostic = match tables::IDLE_PARALLEL_KEYS.contains(&key) {
+            true => place.warning("no-effect", message),
+            false => place.error("no-effect", message),
+        };
+        reader.diagnostics.push(diagnostic.hint("put it into the sub-movements"));
     }
     match &value.node().value {
         Value::Map(_) => {
