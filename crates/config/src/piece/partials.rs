@@ -65,7 +65,8 @@ impl PieceReader<'_> {
             let inner = self.partial(facet, &reference, &value)?;
             text.push_str(self.expanded(facet, &inner, depth + 1)?.trim_end_matches('\n'));
             if text.len() as u64 > LARGEST_FILE {
-                let message = format!("the text is larger than {} KiB with its includes", LARGEST_FILE / 1024);
+                let message =
+                    format!("the text is larger than {} KiB with its includes", LARGEST_FILE / 1024);
                 self.diagnostics.push(value.error("too-large", message));
                 return None;
             }
@@ -106,8 +107,7 @@ impl PieceReader<'_> {
         directories: &[std::path::PathBuf],
     ) -> Diagnostic {
         let message = format!("{} names no text", quoted(reference.written));
-        let looked: Vec<String> =
-            directories.iter().map(|path| quoted_path(&self.shown(path))).collect();
+        let looked: Vec<String> = directories.iter().map(|path| quoted_path(&self.shown(path))).collect();
         let hint = format!("put `{}.md` into {}", reference.name, looked.join(" or "));
         value.error("missing-file", message).label("no such text").hint(hint)
     }
@@ -143,7 +143,10 @@ mod tests {
     #[test]
     fn references_are_found_in_order() {
         let found = |text| next_reference(text).map(|found| (found.written, found.folder, found.name));
-        assert_eq!(found("a {{include:partials/x}} b"), Some(("{{include:partials/x}}", Some("partials"), "x")));
+        assert_eq!(
+            found("a {{include:partials/x}} b"),
+            Some(("{{include:partials/x}}", Some("partials"), "x"))
+        );
         assert_eq!(found("{extends:base}\n{{include:k/x}}"), Some(("{extends:base}", None, "base")));
         assert_eq!(found("{include:x} {{include:x\n}}"), None);
     }

@@ -300,7 +300,8 @@ impl MovementCondition {
     pub(crate) fn parse(text: &str) -> Result<Self, ConditionError> {
         let text = text.trim();
         // X-25: newer files write `label && when(true)`. Other predicates need outputs that Saihai refuses.
-        let joined = text.rsplit_once("&&").filter(|(_, predicate)| predicate.trim_start().starts_with("when("));
+        let joined =
+            text.rsplit_once("&&").filter(|(_, predicate)| predicate.trim_start().starts_with("when("));
         if let Some((label, predicate)) = joined {
             refuse_other_than_true(predicate.trim())?;
             return Self::parse(unquoted(label.trim()));
@@ -367,9 +368,12 @@ impl MovementCondition {
     pub(crate) fn is_of_findings(&self) -> bool {
         match self {
             Self::Findings(_) | Self::NoFindings(_) => true,
-            Self::Plain(_) | Self::Always | Self::All(_) | Self::Any(_) | Self::Exit(_) | Self::Json { .. } => {
-                false
-            }
+            Self::Plain(_)
+            | Self::Always
+            | Self::All(_)
+            | Self::Any(_)
+            | Self::Exit(_)
+            | Self::Json { .. } => false,
         }
     }
 
@@ -542,7 +546,7 @@ mod tests {
             r#"any("a" "b")"#,
             "the condition `any(…)` cannot be read: `)` or `,` is missing after an argument",
         );
-        check(r#"any("a",)"#, "the condition `any(…)` cannot be read: its argument must be in double quotes");
+        check(r#"any("a",)"#, "the condition `any(…)` cannot be read: an argument is empty");
         check(r#"any(" ")"#, "the condition `any(…)` cannot be read: an argument is empty");
         check(
             r#"any("a\n")"#,

@@ -41,7 +41,7 @@ pub static PIECE: Object = Object {
 pub(super) static PIECE_CONFIG: Object = Object {
     title: "`piece_config`",
     fields: &[
-        Field::new("provider_options", PROVIDER_OPTIONS)
+        Field::new("provider_options", ValueKind::Any)
             .about("options by provider; only `allowed_tools` has an effect"),
         Field::refused_because("runtime", "is not supported; prepare the tools before the run"),
     ],
@@ -51,8 +51,6 @@ pub(super) static ALL_STEPS: Object = Object {
     title: "`all_steps`",
     fields: &[Field::new("rules", ValueKind::Text).about("text or file that every prompt contains")],
 };
-
-const PROVIDER_OPTIONS: ValueKind = ValueKind::Map(&ValueKind::Any);
 
 const TEXTS_BY_NAME: ValueKind = ValueKind::Map(&ValueKind::Text);
 
@@ -119,7 +117,7 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("env", ValueKind::Map(&ValueKind::Text)).about("environment variables of the program"),
         Field::new("cwd", ValueKind::Path)
             .about("directory of the program below the working directory; absent: the working directory"),
-        Field::new("provider_options", PROVIDER_OPTIONS)
+        Field::new("provider_options", ValueKind::Any)
             .about("options by provider; only `allowed_tools` has an effect"),
         Field::new("quality_gates", ValueKind::List(&ValueKind::Any))
             .form(ValueKind::List(&ValueKind::Text))
@@ -160,8 +158,7 @@ pub(super) const PROGRAM_KEYS: [&str; 10] =
     ["name", "description", "run", "shell", "timeout", "env", "cwd", "report", "output_contracts", "rules"];
 
 /// Keys of a movement with sub-movements (P-15).
-pub(super) const PARALLEL_KEYS: [&str; 6] =
-    ["name", "description", "parallel", "rules", "tags", "companion"];
+pub(super) const PARALLEL_KEYS: [&str; 6] = ["name", "description", "parallel", "rules", "tags", "companion"];
 
 /// Keys that TAKT ignores on a movement with sub-movements, and its users write.
 pub(super) const IDLE_PARALLEL_KEYS: [&str; 2] = ["edit", "session"];
@@ -185,7 +182,8 @@ pub(super) static REPORT: Object = Object {
         Field::new("format", ValueKind::Text).about("required form: a text or a file"),
         Field::new("order", ValueKind::Text)
             .about("text or file that replaces the sentence which asks for the report"),
-        Field::new("use_judge", ValueKind::Bool).about("accepted without effect: reports come with the reply"),
+        Field::new("use_judge", ValueKind::Bool)
+            .about("accepted without effect: reports come with the reply"),
     ],
 };
 

@@ -78,6 +78,7 @@ pub(super) fn read_provider_options(
     reader: &mut PieceReader<'_>,
 ) -> Option<Vec<String>> {
     let mut tools = None;
+    options.must_be(&ValueKind::Map(&ValueKind::Any), &mut reader.diagnostics);
     for (provider, values) in options.entries() {
         if !values.must_be(&ValueKind::Map(&ValueKind::Any), &mut reader.diagnostics) {
             continue;
@@ -115,7 +116,9 @@ pub(super) fn read_quality_gates(fields: &Fields<'_>, reader: &mut PieceReader<'
     for item in value.items() {
         match &item.node().value {
             Value::Text(text) => gates.push(text.trim().to_owned()),
-            Value::Map(_) if item.get("type").is_some_and(|kind| kind.node().as_text() == Some("command")) => {
+            Value::Map(_)
+                if item.get("type").is_some_and(|kind| kind.node().as_text() == Some("command")) =>
+            {
                 let message = "a quality gate of `type: command` is not supported";
                 let hint = "add a movement with `shell:`, and rules on `exit(0)` and `exit(1..)`";
                 reader.diagnostics.push(item.error("not-supported", message).hint(hint));

@@ -227,9 +227,7 @@ impl<'a> PieceReader<'a> {
         let own = self.places.home.as_ref().filter(|home| **home != self.places.root);
         let roots = [Some(&self.places.root), own];
         // releases 0.9 to 0.21 kept facets next to the pieces.
-        let below = |root: &PathBuf| {
-            [".takt/facets", ".takt"].map(|parent| root.join(parent).join(kind))
-        };
+        let below = |root: &PathBuf| [".takt/facets", ".takt"].map(|parent| root.join(parent).join(kind));
         roots.into_iter().flatten().flat_map(below).collect()
     }
 
@@ -268,7 +266,10 @@ impl<'a> PieceReader<'a> {
                     "TAKT bundles this {noun}, Saihai does not: copy it with `takt eject` into {}",
                     directories.first().map_or("", String::as_str)
                 ),
-                false => format!("add it to `{map}:`, name a `.md` file, or put one into {}", directories.join(" or ")),
+                false => format!(
+                    "add it to `{map}:`, name a `.md` file, or put one into {}",
+                    directories.join(" or ")
+                ),
             }
         });
         value.error("unknown-facet", message).label("not in the piece and in no facet directory").hint(hint)
@@ -393,9 +394,22 @@ impl Facet {
                 "test-planner",
             ],
             Self::Policy => &["coding", "review", "testing", "ai-antipattern", "qa", "research"],
-            Self::Knowledge => &["architecture", "backend", "frontend", "security", "cqrs-es", "unit-testing"],
-            Self::Instruction => &["plan", "implement", "architect", "ai-review", "ai-fix", "fix", "supervise", "arbitrate"],
-            Self::Format => &["plan", "summary", "coder-scope", "coder-decisions", "ai-review", "architecture-review", "security-review", "qa-review"],
+            Self::Knowledge => {
+                &["architecture", "backend", "frontend", "security", "cqrs-es", "unit-testing"]
+            }
+            Self::Instruction => {
+                &["plan", "implement", "architect", "ai-review", "ai-fix", "fix", "supervise", "arbitrate"]
+            }
+            Self::Format => &[
+                "plan",
+                "summary",
+                "coder-scope",
+                "coder-decisions",
+                "ai-review",
+                "architecture-review",
+                "security-review",
+                "qa-review",
+            ],
         };
         bundled.contains(&name)
     }

@@ -42,7 +42,8 @@ fn random_piece(seed: u64) -> String {
                     "      - {{name: {sub}, instruction_template: look, rules: [{{condition: good}}, {{condition: bad}}]}}"
                 );
             }
-            piece = piece.replace(&format!("    instruction_template: do {name}\n    parallel"), "    parallel");
+            piece =
+                piece.replace(&format!("    instruction_template: do {name}\n    parallel"), "    parallel");
             let (good, bad) = (random.pick(&ends), random.pick(&ends));
             let _ = writeln!(
                 piece,
