@@ -267,6 +267,16 @@ mod label_tests {
         assert_eq!(label(&choice, &Reading::default(), Some(&None)), LabelOutcome::Missing);
     }
 
+    //
+    #[test]
+    fn the_only_option_is_chosen_if_no_tag_names_it() {
+        let mut choice = choice(vec![Method::Tag, Method::Only]);
+        assert_eq!(label(&choice, &Reading::default(), None), LabelOutcome::Missing);
+        choice.options.truncate(1);
+        let only = choice.options[0].label.clone();
+        assert_eq!(label(&choice, &Reading::default(), None), LabelOutcome::Found(only, By::Only));
+    }
+
     // U-9
     #[test]
     fn an_exit_code_chooses_the_first_range_that_contains_it_unless_the_output_has_a_tag() {

@@ -440,7 +440,13 @@ pub enum Alarm {
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// The history ends with these stages, `times` times in a row.
-    Cycle { stages: Vec<StageId>, times: u32 },
+    Cycle {
+        stages: Vec<StageId>,
+        times: u32,
+        /// True to fire only if the exit leads back into the cycle. Otherwise the monitor decides before the exit.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        returning: bool,
+    },
     /// This many rounds in a row published nothing.
     Silent { times: u32 },
     /// One stage repeated the same topic, message and text this many times in a row.

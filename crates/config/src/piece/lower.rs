@@ -265,6 +265,7 @@ impl<'a> PieceLowering<'a> {
             watches: Watch::Cycle {
                 stages: cycle.into_iter().map(StageId::from).collect(),
                 times: monitor.threshold,
+                returning: self.piece.newer,
             },
             then: Alarm::Go(Target::Stage(id)),
         }
