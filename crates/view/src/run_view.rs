@@ -364,7 +364,20 @@ impl RunView {
                 self.progress.is_answered = false;
                 if let Some(call) = self.call_mut(&call) {
                     (call.is_queued, call.retry_at) = (false, None);
-                    call.attempts.push(AttemptView { seq, asked: at, prompt, result: AttemptResult::Open });
+                    match call.attempts.last_mut() {
+                        // A worker on another machine rendered the prompt, so it arrives after the ask.
+                        Some(AttemptView { prompt: lacking @ None, result: AttemptResult::Open, .. })
+                            if prompt.is_some() =>
+                        {
+                            *lacking = prompt;
+                        }
+                        _ => call.attempts.push(AttemptView {
+                            seq,
+                            asked: at,
+                            prompt,
+                            result: AttemptResult::Open,
+                        }),
+                    }
                 }
             }
             Fact::Replied(reply) => {
