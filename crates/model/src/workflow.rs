@@ -276,7 +276,7 @@ impl Choice {
     pub fn question(&self) -> Option<&Question> {
         self.found_by.iter().find_map(|method| match method {
             Method::Ask(question) => Some(question.as_ref()),
-            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) => None,
+            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) | Method::Only => None,
         })
     }
 }
@@ -443,7 +443,13 @@ pub enum Alarm {
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// The history ends with these stages, `times` times in a row.
-    Cycle { stages: Vec<StageId>, times: u32 },
+    Cycle {
+        stages: Vec<StageId>,
+        times: u32,
+        /// True to fire only if the exit leads back into the cycle. Otherwise the monitor decides before the exit.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        returning: bool,
+    },
     /// This many rounds in a row published nothing.
     Silent { times: u32 },
     /// One stage repeated the same topic, message and text this many times in a row.

@@ -374,7 +374,8 @@ fn topics(
 /// Adds each monitor's alarm as an edge from the last stage of its cycle.
 fn monitors(graph: &mut WorkflowGraph, workflow: &Workflow) {
     for monitor in &workflow.monitors {
-        let (Watch::Cycle { stages, times }, Alarm::Go(target)) = (&monitor.watches, &monitor.then) else {
+        let (Watch::Cycle { stages, times, .. }, Alarm::Go(target)) = (&monitor.watches, &monitor.then)
+        else {
             continue;
         };
         let Some(from) = stages.last().and_then(|stage| graph.index(stage.as_str())) else { continue };

@@ -272,7 +272,8 @@ fn choice(rules: &[MovementRule], options: &Options) -> Option<Choice> {
             MovementCondition::All(_)
             | MovementCondition::Any(_)
             | MovementCondition::Findings(_)
-            | MovementCondition::NoFindings(_) => continue,
+            | MovementCondition::NoFindings(_)
+            | MovementCondition::Always => continue,
         }
         offers.push(Offer { number, label });
     }
