@@ -8,7 +8,7 @@ use saihai_model::{LogFiles, Workflow};
 
 use super::agent::{AgentOverrides, StepAgent, registry_path};
 use super::catalogue::{is_catalogue, read_catalogue};
-use super::completion::CompletionCondition;
+use super::completion::{AgentCompletion, CompletionCondition};
 use super::flow::StepFlow;
 use super::lower::{AgentLowering, StepPassages};
 use super::outputs::SchemaFiles;
@@ -148,9 +148,12 @@ impl AgentFiles {
             }
             false => StepRegistry::read(registry, diagnostics),
         });
-        let (agent, registry) = (agent?, registry?);
+        let (mut agent, registry) = (agent?, registry?);
         self.check_name(&agent, &paths.directory, diagnostics);
         check_completion(&agent, &registry, &paths, diagnostics);
+        if options.issue.is_some() {
+            agent.completion = agent.completion.map(AgentCompletion::until_issue_is_closed);
+        }
         let own = agent.completion.as_ref();
         let types = own.into_iter().flat_map(|own| own.types.iter().copied().chain(own.condition.mode()));
         let entry = registry.entry(&types.collect::<Vec<_>>(), diagnostics);

@@ -326,10 +326,7 @@ impl PromptCatalogue<'_, '_, '_> {
     ) -> AgentStep {
         let output = self.schemas.output(&step.part("outputSchemaRef"), diagnostics);
         let output = match (output, &exit) {
-            (Some(output), Some(StepExit::Intent(gate))) => {
-                gate.check_handed(&output, diagnostics);
-                Some(gate.shown_in(output))
-            }
+            (Some(output), Some(StepExit::Intent(gate))) => Some(gate.shown_in(output)),
             (output, _) => output,
         };
         AgentStep {

@@ -307,7 +307,7 @@ fn closing_shows_on_the_issue_that_it_is_done() {
     insta::assert_snapshot!(all.join("\n"), @r#"
     {"close_issue":{"close":true}} {"outside":{"does":"issue_state","once":"read_only"}}
     {"close_issue":{"close":false,"add":["done"],"remove":["doing"]}} {"first":[{"outside":{"does":"issue_state","once":"read_only"}},"flow"]}
-    {"close_issue":{"close":true,"add":["done"],"remove":["doing"]}} "flow"
+    {"close_issue":{"close":true,"add":["done"],"remove":["doing"]}} {"outside":{"does":"issue_state","once":"read_only"}}
      "flow"
     "#);
 }
