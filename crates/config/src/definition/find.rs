@@ -83,7 +83,7 @@ fn dialect_of(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Result
     let document = peek(source, path, &name, Format::Yaml)?;
     let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
     let is_piece = has("movements") || has("steps");
-    let is_hats = has("hats") || has("event_loop");
+    let is_hats = has("hats") || has("event_loop") || (has("cli") && !is_piece);
     if is_piece && is_hats {
         let message = format!("{} is written in two dialects at once", quoted(&name));
         let code = Area::Workflow.code("ambiguous-definition");

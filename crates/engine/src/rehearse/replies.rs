@@ -287,7 +287,7 @@ fn output_value(
         put_at_pointer(&mut value, &pointer, said);
     }
     // Other stages may need lifted values, even if the schema does not mention them.
-    for output in &reads.output {
+    if let Some(output) = &reads.output {
         let pointers = output.shaping.lifted.values();
         pointers.for_each(|pointer| put_lifted(&mut value, &output.schema.schema, pointer));
     }
