@@ -156,7 +156,11 @@ impl AgentFiles {
         }
         let own = agent.completion.as_ref();
         let types = own.into_iter().flat_map(|own| own.types.iter().copied().chain(own.condition.mode()));
-        let entry = registry.entry(&types.collect::<Vec<_>>(), diagnostics);
+        let entry = match self.registry.as_ref().is_some_and(is_catalogue) {
+            // The reader of a catalogue has chosen it, or reported that it is missing.
+            true => registry.entry.clone(),
+            false => registry.entry(&types.collect::<Vec<_>>(), diagnostics),
+        };
         check_agreement(&agent, entry.as_ref(), diagnostics);
         let values = ParameterValues::read(&agent.parameters, &registry, options, diagnostics);
         values.issue.check(agent.completion.as_ref(), diagnostics);

@@ -89,8 +89,8 @@ enum IntentRoute {
 pub(super) struct ClosureValidator {
     pub(super) name: String,
     pub(super) command: String,
-    /// True if empty output means success, instead of the exit code.
-    pub(super) silent: bool,
+    /// Meaning of the program's result.
+    pub(super) success: CommandVerdict,
     pub(super) on_failure: ValidatorFailure,
     pub(super) retry: Option<PromptReference>,
     /// Variables of that prompt that hold the program's output.
@@ -519,7 +519,7 @@ pub(super) fn closing_proofs(step: &AgentStep, written: &str, closure: Option<&I
             argv: ["/bin/sh", "-c", &validator.command].map(str::to_owned).to_vec(),
             timeout: VALIDATOR_TIMEOUT,
             input: Json::Null,
-            told: if validator.silent { CommandVerdict::BySilence } else { CommandVerdict::ByExitCode },
+            told: validator.success,
             written: Some(written.to_owned()),
         };
         proofs.push(proof(&validator.name, does, Once::ReadOnly, refuted(&step.id.value, validator)));

@@ -94,7 +94,7 @@ fn what_no_step_uses_is_read_all_the_same() {
     insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:138:25 there is no failure pattern `durty` (did you mean `dirty`?)");
     let mut wrong = fine;
     wrong["successWhen"] = json!("never");
-    insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:139:22 `successWhen` must be `empty` or `exitCode:0`, not `never`");
+    insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:139:22 `successWhen` must be `empty`, `non-empty` or `exitCode:0`, not `never`");
     let pattern = said(|later| later.registry["failurePatterns"]["spare"] = json!({"edtion": "x"}));
     insta::assert_snapshot!(pattern, @"error steps/unknown-key steps_registry.json:20:7 unknown key `edtion` (did you mean `edition`?)");
     let entry = said(|later| later.registry["steps"]["initial.issue"] = json!(5));
