@@ -35,6 +35,9 @@ struct FieldValue<'d> {
     right: bool,
 }
 
+/// Name of the field that allows private keys in a mapping. Such a key holds a YAML anchor for other values.
+pub(crate) const PRIVATE_KEYS: &str = "_…";
+
 impl<'d> Fields<'d> {
     /// Checks a mapping against its table. Returns `None` if the value is not a mapping.
     pub fn read(cursor: &Cursor<'d>, object: &'static Object, diagnostics: &mut Diagnostics) -> Option<Self> {
@@ -213,6 +216,10 @@ impl<'d> Fields<'d> {
     }
 
     fn take(&mut self, key: Located<String>, value: Cursor<'d>, diagnostics: &mut Diagnostics) {
+        let is_private = key.value.starts_with('_') || key.value.starts_with("x-");
+        if is_private && self.object.field(PRIVATE_KEYS).is_some() {
+            return;
+        }
         let Some((field, spelling)) = self.object.find(&key.value) else {
             // Comparing words is slow, so a list that is already full gets no more suggestions.
             let has_room = diagnostics.has_room();

@@ -240,7 +240,18 @@ impl Run {
                 // A second silent round, after a reminder, publishes the stage's default topic. That topic proves
                 // nothing.
                 (Some(topic), Some(visit)) if visit.agains > 0 => {
-                    routed(workflow, PublishedEvent { topic: topic.clone(), message: None, line: 0 })
+                    let closing =
+                        directives.and_then(|own| own.words.iter().find(|end| end.word == topic.as_str()));
+                    missing =
+                        closing.map(|word| self.lacking(word, directives, &done.reading)).unwrap_or_default();
+                    reasons.extend(missing.iter().cloned().map(DirectiveProblem::MissingEvent));
+                    match closing {
+                        Some(word) if missing.is_empty() => Ruling::new(By::Directive, word.then.clone()),
+                        Some(_) => Ruling::new(By::Directive, again),
+                        None => {
+                            routed(workflow, PublishedEvent { topic: topic.clone(), message: None, line: 0 })
+                        }
+                    }
                 }
                 (Some(_) | None, _) => Ruling::new(By::Directive, again),
             },
@@ -263,6 +274,10 @@ impl Run {
 fn closing<'a>(directives: Option<&'a Directives>, reading: &Reading) -> Option<&'a EndWord> {
     let said = reading.end_word.as_deref()?;
     directives?.words.iter().find(|word| word.word == said)
+}
+
+fn has_near_miss(ruling: &Ruling) -> bool {
+    ruling.reasons.iter().any(|reason| matches!(reason, DirectiveProblem::NearMiss(_)))
 }
 
 pub(crate) fn out_of_scope(directives: Option<&Directives>, event: &PublishedEvent) -> bool {
@@ -423,6 +438,8 @@ impl Run {
         self.count_same(ruling);
         for (index, monitor) in workflow.monitors.iter().enumerate() {
             let (count, times) = match &monitor.watches {
+                // A near miss is corrected once before it counts: the agent may only have the form wrong.
+                Watch::Silent { times } if has_near_miss(ruling) => (self.counts.silent, (*times).max(2)),
                 Watch::Silent { times } => (self.counts.silent, *times),
                 Watch::Same { times } => (self.counts.same.as_ref().map_or(0, |(_, count)| *count), *times),
                 Watch::Cycle { .. } | Watch::SelfEntries { .. } => continue,

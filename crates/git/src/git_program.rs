@@ -36,11 +36,13 @@ impl std::fmt::Debug for GitEnvironment {
 }
 
 /// Settings for every call, above those of a repository.
-const HELD: [&str; 7] = [
+const HELD: [&str; 8] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
-    "core.quotePath=true",
+    // Patterns of reviewers search a diff as `git diff` shows it: readable paths and short hashes.
+    "core.quotePath=false",
+    "core.abbrev=7",
     "core.commitGraph=false",
     "gc.auto=0",
     "maintenance.auto=false",

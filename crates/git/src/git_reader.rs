@@ -170,8 +170,8 @@ impl Git {
             "--diff-algorithm=myers",
             "--indent-heuristic",
             "--no-relative",
+            // Full hashes in the list of files. The patch has short ones.
             "--no-abbrev",
-            "--full-index",
             "--submodule=short",
             // A check for a dirty submodule would run git with that repository's configuration.
             "--ignore-submodules=dirty",

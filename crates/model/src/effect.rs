@@ -201,6 +201,8 @@ pub enum CommandVerdict {
     ByExitCode,
     /// `ok` if it prints nothing, else `failed`.
     BySilence,
+    /// `ok` if it prints something, else `failed`.
+    ByOutput,
     /// `reached` or `open`, from the printed object `{"complete": …, "reason": …}`; otherwise `broken`.
     ByAnswer,
 }

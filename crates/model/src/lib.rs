@@ -69,10 +69,10 @@ pub use reading::{
     NearMiss, NearMissReason, PublishedEvent, Reading, ReplyBlock, ReportClue, ReportLocation, Severity, Tag,
 };
 pub use reads::{
-    AnswerForm, BlockUse, Blocks, CarriedWords, Choice, Directives, EndWord, ExitCodeLabel,
-    InvalidOutputPolicy, Keyword, LabelField, LabelRefinement, Method, MissingFieldPolicy, Offer, Output,
-    OutputCheck, OutputNames, OutputSchema, Proof, Question, QuestionSession, Reads, RefutedProofPolicy,
-    Report, Shaping, Threshold,
+    AnswerForm, BlockUse, Blocks, CarriedWords, Choice, DirectiveExtraction, Directives, EndWord,
+    ExitCodeLabel, InvalidOutputPolicy, Keyword, LabelField, LabelRefinement, Method, MissingFieldPolicy,
+    Offer, Output, OutputCheck, OutputNames, OutputSchema, Proof, Question, QuestionSession, Reads,
+    RefutedProofPolicy, Report, Shaping, Threshold, is_topic_connector, is_topic_letter,
 };
 pub use record::{Record, RecordEntry};
 pub use repository::{MergeMethod, RepositoryName, Subject, SubjectFile, SubjectMode, SubjectOmission};

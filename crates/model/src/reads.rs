@@ -205,6 +205,44 @@ pub struct Directives {
     /// True to refuse topics that are not declared.
     #[serde(default)]
     pub enforce: bool,
+    #[serde(default, skip_serializing_if = "DirectiveExtraction::is_own_lines")]
+    pub extraction: DirectiveExtraction,
+}
+
+/// The part of a reply in which directives count.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectiveExtraction {
+    /// Lines of their own and the end of the reply. Fences, quotations and an echoed prompt do not count.
+    #[default]
+    OwnLines,
+    /// The whole text, also inside sentences, fences and quotations.
+    Anywhere,
+}
+
+impl DirectiveExtraction {
+    fn is_own_lines(&self) -> bool {
+        *self == Self::OwnLines
+    }
+}
+
+/// Returns true for a character that may be part of a topic, except for the connectors `.`, `_`, `-`, `:` and `/`.
+pub fn is_topic_letter(character: char) -> bool {
+    match character {
+        c if c.is_ascii() => c.is_ascii_alphanumeric(),
+        // General, CJK and full-width punctuation ends a topic.
+        '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{303f}' => false,
+        '\u{ff01}'..='\u{ff0f}'
+        | '\u{ff1a}'..='\u{ff20}'
+        | '\u{ff3b}'..='\u{ff40}'
+        | '\u{ff5b}'..='\u{ff65}' => false,
+        c => !c.is_whitespace() && !c.is_control(),
+    }
+}
+
+/// Returns true for a character that joins the letters of a topic.
+pub fn is_topic_connector(character: char) -> bool {
+    matches!(character, '.' | '_' | '-' | ':' | '/')
 }
 
 /// A word that ends the run.

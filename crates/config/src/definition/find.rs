@@ -75,7 +75,7 @@ fn at_path(source: &dyn Source, places: &ProjectPaths, asked: &str, dialect: Opt
 /// Determines the dialect of a file by its name, or else by its top-level keys.
 fn dialect_of(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Result<Dialect, Box<Diagnostic>> {
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("json") => return Ok(Dialect::Steps),
+        Some("json") => return json_dialect(source, places, path),
         Some("toml") => return toml_dialect(source, places, path),
         Some(_) | None => {}
     }
@@ -83,7 +83,7 @@ fn dialect_of(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Result
     let document = peek(source, path, &name, Format::Yaml)?;
     let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
     let is_piece = has("movements") || has("steps");
-    let is_hats = has("hats") || has("event_loop");
+    let is_hats = has("hats") || has("event_loop") || (has("cli") && !is_piece);
     if is_piece && is_hats {
         let message = format!("{} is written in two dialects at once", quoted(&name));
         let code = Area::Workflow.code("ambiguous-definition");
@@ -105,6 +105,22 @@ fn peek(
     let bytes = source.read(path, LARGEST_FILE);
     let bytes = bytes.map_err(|error| Box::new(cannot_read(&error, name, Area::Piece)))?;
     Ok(Document::parse(&bytes, format, name, Area::Piece, &mut Diagnostics::new()))
+}
+
+/// JSON means a step agent. The workflow of climpt's orchestrator is not supported.
+fn json_dialect(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Result<Dialect, Box<Diagnostic>> {
+    let name = places.shown(path);
+    let document = peek(source, path, &name, Format::Json)?;
+    let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
+    if has("phases") && !has("behavior") && !has("runner") {
+        let message =
+            format!("{} is a workflow of climpt's orchestrator, which is not supported", quoted(&name));
+        let diagnostic = Diagnostic::error(Area::Steps.code("not-supported"), message);
+        let hint = "`saihai work --label LABEL --definition AGENT` runs an agent for the issues with a label; \
+                    a piece routes by verdict";
+        return Err(Box::new(diagnostic.hint(hint)));
+    }
+    Ok(Dialect::Steps)
 }
 
 /// TOML means a review agent. Hats in TOML are not supported (H-71).

@@ -13,9 +13,8 @@ use crate::{Diagnostic, Diagnostics, Located, Location, WorkGate, list_of, quote
 pub(super) fn errors(written: &HatsFile, diagnostics: &mut Diagnostics) {
     let flow = &written.flow;
     let triggers = written.hats.values().flat_map(|hat| &hat.triggers);
-    let defaults = written.hats.values().filter_map(|hat| hat.default_publishes.as_ref());
     let required = flow.required_events.iter().flatten();
-    for topic in triggers.chain(&flow.starting_event).chain(required).chain(defaults) {
+    for topic in triggers.chain(&flow.starting_event).chain(required) {
         if flow.closes(&topic.value) {
             let message = format!(
                 "{}: {} ends the run and is never routed to a hat",
@@ -49,7 +48,9 @@ pub(super) fn warnings(written: &HatsFile, routes: &TopicRoutes, diagnostics: &m
 
 fn unhandled(hat: &Hat, written: &HatsFile, routes: &TopicRoutes, diagnostics: &mut Diagnostics) {
     let default = hat.default_publishes.iter();
-    let unlisted = default.filter(|topic| hat.publishes.iter().all(|known| known.value != topic.value));
+    let unlisted = default.filter(|topic| {
+        hat.publishes.iter().all(|known| known.value != topic.value) && !written.flow.closes(&topic.value)
+    });
     for topic in hat.topics(&written.flow).chain(unlisted) {
         if routes.taker(&topic.value).is_none() && !written.hats.contains_key(DEFAULT) {
             let message = format!("no hat takes {}: a turn without a hat would follow", quoted(&topic.value));

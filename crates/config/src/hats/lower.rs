@@ -25,6 +25,8 @@ pub(super) struct HatLowering<'a> {
     pub(super) routes: &'a TopicRoutes,
     pub(super) gates: &'a [(GatePoint, GateMode)],
     pub(super) answerer: &'a ResolvedProvider,
+    /// Providers of hats that name one (ralph), by the id of the hat.
+    pub(super) own_answerers: &'a IndexMap<String, ResolvedProvider>,
     pub(super) options: &'a Options,
     pub(super) settings: &'a Settings,
     pub(super) language: Language,
@@ -200,7 +202,7 @@ impl HatLowering<'_> {
     }
 
     fn turn(&self, id: &str, hat: Option<&Hat>, speech: &HatPrompt<'_>) -> Turn {
-        let answerer = self.answerer.clone();
+        let answerer = self.own_answerers.get(id).unwrap_or(self.answerer).clone();
         let ceiling =
             self.options.max_permission.or(self.settings.max_permission).unwrap_or(Permission::Full);
         // H-1: all hats have the same permission.
@@ -260,6 +262,7 @@ impl HatLowering<'_> {
             known,
             declared: declared.map(|topics| topics.map(|topic| topic.value.as_str().into()).collect()),
             enforce: flow.enforce_scope.unwrap_or(false),
+            extraction: flow.extraction.unwrap_or_default(),
         }
     }
 }

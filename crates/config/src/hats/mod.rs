@@ -112,6 +112,12 @@ impl MergedHats<'_> {
         let at = backend.map_or(&self.at, |backend| &backend.at);
         let model = written.model.as_ref().map(|model| model.value.as_str());
         let answerer = providers.resolve(&self.definition.name, at, backend, model, &mut diagnostics);
+        let own = written.hats.values().filter_map(|hat| Some((hat, hat.backend.as_ref()?)));
+        let own_answerers = own.map(|(hat, name)| {
+            let answerer = providers.resolve(&hat.id.value, &name.at, Some(name), None, &mut diagnostics);
+            (hat.id.value.clone(), answerer)
+        });
+        let own_answerers = own_answerers.collect();
         let rehearsal = providers.rehearsal(&mut diagnostics);
         let needs_default_provider = providers.needs_default_provider();
         let lowering = HatLowering {
@@ -120,6 +126,7 @@ impl MergedHats<'_> {
             routes: &routes,
             gates: &gates,
             answerer: &answerer,
+            own_answerers: &own_answerers,
             options,
             settings,
             language: self.language,

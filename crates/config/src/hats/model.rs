@@ -1,7 +1,9 @@
 //! Hats as data, from one file or from a file and its preset: settings, topics with their patterns, and routes.
 
 use indexmap::IndexMap;
-use saihai_model::{Millis, OwnProvider, Route, StageId};
+use saihai_model::{
+    DirectiveExtraction, Millis, OwnProvider, Route, StageId, is_topic_connector, is_topic_letter,
+};
 
 use super::read::{DEFAULT, Hat};
 use crate::Located;
@@ -55,6 +57,7 @@ pub(super) struct HatFlow {
     pub(super) cancellation: Option<Located<String>>,
     pub(super) required_events: Option<Vec<Located<String>>>,
     pub(super) enforce_scope: Option<bool>,
+    pub(super) extraction: Option<DirectiveExtraction>,
     pub(super) stall_after: Option<u32>,
     pub(super) max_activations: Option<u32>,
 }
@@ -137,6 +140,7 @@ impl HatFlow {
             cancellation,
             required_events,
             enforce_scope,
+            extraction,
             stall_after,
             max_activations
         )
@@ -274,7 +278,7 @@ impl TopicPrecision {
             return Some(Self::Anything);
         }
         let right = |segment: &str| segment == "*" || is_segment(segment);
-        if !pattern.split('.').all(right) || pattern.len() > LONGEST {
+        if !pattern.split('.').all(right) || pattern.chars().nth(LONGEST).is_some() {
             return None;
         }
         Some(if pattern.contains('*') { Self::Segments } else { Self::Exact })
@@ -300,12 +304,13 @@ fn same_shape(one: &str, other: &str, agree: impl Fn(&str, &str) -> bool) -> boo
         && one.split('.').zip(other.split('.')).all(|(one, other)| agree(one, other))
 }
 
+/// A segment has letters of any script and single or repeated connectors between them.
 fn is_segment(text: &str) -> bool {
-    let ends = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    ends(bytes.first())
-        && ends(bytes.last())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    let ends = |character: Option<char>| character.is_some_and(is_topic_letter);
+    ends(text.chars().next())
+        && ends(text.chars().next_back())
+        && text.chars().all(|character| is_topic_letter(character) || is_topic_connector(character))
+        && !text.contains("://")
 }
 
 #[cfg(test)]
@@ -314,14 +319,25 @@ mod tests {
 
     // H-14
     #[test]
-    fn a_topic_is_ascii_segments_joined_by_dots() {
+    fn a_topic_is_letters_joined_by_connectors() {
         let longest = "x".repeat(128);
-        for topic in ["tests.failing", "topic_name", "a-b_c.1.x--y", "LOOP_COMPLETE", &longest] {
+        for topic in [
+            "tests.failing",
+            "topic_name",
+            "a-b_c.1.x--y",
+            "LOOP_COMPLETE",
+            "テスト.失敗",
+            "build:done",
+            "review/done",
+            &longest,
+        ] {
             assert!(is_topic(topic), "{topic}");
         }
         let too_long = "x".repeat(129);
-        for text in ["", "a..b", ".a", "a.", "_a", "a-", "a b", "テスト", "a/b", "build.*", "*", &too_long]
-        {
+        for text in [
+            "", "a..b", ".a", "a.", "_a", "a-", "a b", "a/", "http://x", "a|b", "<a>", "build.*", "*",
+            &too_long,
+        ] {
             assert!(!is_topic(text), "{text}");
         }
     }

@@ -13,7 +13,7 @@ use super::read::{
 use super::tables;
 use crate::{
     Cursor, Definition, Diagnostics, Document, Fields, LARGEST_FILE, Located, Options, ProjectPaths,
-    Settings, Source, quoted,
+    Settings, Source, Value, quoted,
 };
 
 /// Keys that identify a file of ralph.
@@ -118,6 +118,7 @@ fn read_hat(id: Located<String>, value: &Cursor<'_>, diagnostics: &mut Diagnosti
             instructions: read_instructions(&fields, &id, &mut found),
             description: fields.text("description").map(|text| text.value),
             default_publishes,
+            backend: read_hat_backend(&fields, &mut found),
             timeout: fields.count("timeout").map(|seconds| Millis::seconds(seconds.value.into())),
             max_activations: fields.count("max_activations").map(|count| count.value),
             sandbox_required: false,
@@ -128,6 +129,16 @@ fn read_hat(id: Located<String>, value: &Cursor<'_>, diagnostics: &mut Diagnosti
     let sound = !found.has_errors();
     diagnostics.append(found);
     hat.map(|hat| Hat { sound, ..hat })
+}
+
+/// Reads the provider of a hat: a name, or an object that names it.
+fn read_hat_backend(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Located<String>> {
+    let value = fields.any("backend")?;
+    let name = match value.node().value {
+        Value::Map(_) => fields.object("backend", &tables::HAT_BACKEND, diagnostics)?.text("type"),
+        _ => value.text(),
+    };
+    name.filter(|name| name.value != "auto")
 }
 
 fn refuse_concurrency(fields: &Fields<'_>, diagnostics: &mut Diagnostics) {
@@ -193,6 +204,7 @@ fn read_flow(looping: &Fields<'_>, diagnostics: &mut Diagnostics) -> HatFlow {
         cancellation,
         required_events: required.then(|| read_topics(looping, "required_events", diagnostics)),
         enforce_scope: looping.bool("enforce_hat_scope").map(|flag| flag.value),
+        extraction: None,
         stall_after: None,
         max_activations: None,
     }

@@ -1,7 +1,7 @@
 //! Reader of `orch.yml` and of single hats.
 
 use indexmap::IndexMap;
-use saihai_model::Millis;
+use saihai_model::{DirectiveExtraction, Millis};
 
 use super::model::{HatBounds, HatFlow, HatGates, HatsFile, TopicPrecision, is_topic};
 use super::tables;
@@ -105,6 +105,10 @@ fn read_flow(fields: &Fields<'_>, inner: &OrchObjects<'_>, diagnostics: &mut Dia
         cancellation: None,
         required_events: required_events.then(|| read_topics(fields, "required_events", diagnostics)),
         enforce_scope: fields.bool("enforce_hat_scope").map(|flag| flag.value),
+        extraction: fields.text("extraction").map(|text| match text.value.as_str() {
+            "anywhere" => DirectiveExtraction::Anywhere,
+            _ => DirectiveExtraction::OwnLines,
+        }),
         stall_after: fields.count("stall_after").map(|count| count.value),
         max_activations: fields.count("max_activations").map(|count| count.value),
     }
@@ -112,7 +116,7 @@ fn read_flow(fields: &Fields<'_>, inner: &OrchObjects<'_>, diagnostics: &mut Dia
 
 /// H-19: the keyword must be a valid topic, so that `EVENT: KEYWORD` works too.
 pub(super) fn check_keyword(keyword: &Located<String>, diagnostics: &mut Diagnostics) {
-    if !is_topic(&keyword.value) {
+    if !is_topic(&keyword.value) || !keyword.value.is_ascii() {
         let message =
             format!("{} must be one word of ASCII letters, digits, `_`, `-` and dots", path_of(keyword));
         let diagnostic = keyword.error("bad-value", message).label("not such a word");
@@ -239,6 +243,8 @@ pub(super) struct Hat {
     pub(super) description: Option<String>,
     /// Topic that the engine publishes if a turn reports nothing even after a reminder.
     pub(super) default_publishes: Option<Located<String>>,
+    /// Provider of this hat alone (ralph).
+    pub(super) backend: Option<Located<String>>,
     pub(super) timeout: Option<Millis>,
     pub(super) max_activations: Option<u32>,
     pub(super) sandbox_required: bool,
@@ -265,6 +271,7 @@ impl Hat {
             timeout: None,
             max_activations: None,
             sandbox_required: fields.text("sandbox").is_some(),
+            backend: None,
             sound: true,
             id,
         });
@@ -366,7 +373,7 @@ pub(super) fn check_topic(topic: &Located<String>, diagnostics: &mut Diagnostics
     let hint = if topic.value.contains('*') {
         "`*` is allowed in triggers only; list each topic"
     } else {
-        "ASCII letters, digits, `_` and `-` in segments joined by dots, such as `tests.failing`"
+        "letters and digits of any script, joined by `.`, `_`, `-`, `:` or `/`, such as `tests.failing`"
     };
     diagnostics.push(topic.error("bad-topic", message).label("not a topic").hint(hint));
     false

@@ -1,5 +1,6 @@
 //! Keys of `orch.yml` (H-10, H-11, H-17, H-18), of `ralph.yml` and of hat collections (H-65 to H-71), as data.
 
+use crate::fields::PRIVATE_KEYS;
 use crate::{Field, Object, ValueKind};
 
 const TOPICS: ValueKind = ValueKind::List(&ValueKind::Text);
@@ -54,6 +55,9 @@ pub static ORCH: Object = Object {
         Field::new("enforce_hat_scope", ValueKind::Bool)
             .default("false")
             .about("refuse topics that a hat does not list in `publishes`"),
+        Field::new("extraction", ValueKind::OneOf(&["lines", "anywhere"])).default("\"lines\"").about(
+            "`lines`: a directive has its own line or ends the reply; `anywhere`: it counts in sentences, code and quotations too",
+        ),
         Field::new("stall_after", FROM_ONE)
             .default("3")
             .about("replies in a row without an event before the run stops"),
@@ -68,6 +72,7 @@ pub static ORCH: Object = Object {
         Field::new("language", ValueKind::OneOf(&["ja", "en"])).about(
             "language of text that Saihai adds to prompts; absent: Japanese if a text of the file contains kana, else English",
         ),
+        Field::new(PRIVATE_KEYS, ValueKind::Any).about("private keys, also `x-…`: they hold YAML anchors"),
         Field::refused_because("tmux", FOLLOWED),
         Field::refused_because("quality", "is not supported: let a hat run the checks and report the result"),
         Field::refused_all(&["auto_issue", "memories"]),
@@ -166,7 +171,9 @@ pub(super) static SESSION: Object = Object {
     ],
 };
 
-const RALPH_ONE_BACKEND: &str = "cannot be set for a hat: all hats share one model and one backend; set `cli.backend`, or use `--provider` and `--model`";
+const RALPH_ONE_BACKEND: &str = "cannot be set for a hat: set it for a provider in `.saihai/config.toml`, and name that provider in `backend`";
+const IN_SETTINGS: &str =
+    "is not supported: describe the provider in `.saihai/config.toml`, and name it in `backend`";
 
 pub(super) static RALPH: Object = Object {
     title: "a hat collection",
@@ -175,6 +182,7 @@ pub(super) static RALPH: Object = Object {
             .about("hats by id, in order of priority"),
         Field::new("events", ValueKind::Map(&ValueKind::Object(&EVENT))).about("descriptions of topics"),
         Field::new("event_loop", ValueKind::Object(&EVENT_LOOP)).about("limits and completion of a run"),
+        Field::new(PRIVATE_KEYS, ValueKind::Any).about("private keys, also `x-…`: they hold YAML anchors"),
         Field::new("cli", ValueKind::Object(&CLI)).about("provider of every turn"),
         Field::new("core", ValueKind::Object(&CORE)).about("text that starts every prompt"),
         Field::idle("adapters"),
@@ -224,7 +232,8 @@ pub(super) static RALPH_HAT: Object = Object {
         Field::new("timeout", FROM_ONE).about("timeout of a turn, in seconds"),
         Field::new("concurrency", FROM_ONE).about("must be `1`"),
         Field::idle("scratchpad"),
-        Field::refused_because("backend", RALPH_ONE_BACKEND).slug("removed-key"),
+        Field::new("backend", ValueKind::Either(&[ValueKind::Text, ValueKind::Object(&HAT_BACKEND)]))
+            .about("provider of this hat: a name, or `{type: NAME}`; absent: `cli.backend`"),
         Field::refused_because("backend_args", RALPH_ONE_BACKEND).slug("removed-key"),
         Field::refused_because("args", RALPH_ONE_BACKEND).slug("removed-key"),
         Field::refused_because("model", RALPH_ONE_BACKEND).slug("removed-key"),
@@ -235,6 +244,18 @@ pub(super) static RALPH_HAT: Object = Object {
         )
         .unless_off(),
         Field::refused("import").unless_off(),
+    ],
+};
+
+pub(super) static HAT_BACKEND: Object = Object {
+    title: "`backend` of a hat",
+    fields: &[
+        Field::required("type", ValueKind::Text).about("provider"),
+        Field::refused_because("command", IN_SETTINGS),
+        Field::refused_because("args", IN_SETTINGS),
+        Field::refused_because("agent", IN_SETTINGS),
+        Field::refused_because("prompt_mode", IN_SETTINGS),
+        Field::refused_because("prompt_flag", IN_SETTINGS),
     ],
 };
 

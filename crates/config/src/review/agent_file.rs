@@ -1,7 +1,7 @@
 use saihai_model::Millis;
 
 use super::patterns::{NamePattern, PathPattern};
-use super::python::{BadPattern, PatternMemory, PythonRegex};
+use super::python::{BadPattern, BadPatternKind, PatternMemory, PythonRegex};
 use super::reviewer::{all_tools, resolve_tools};
 use super::{AgentDefinition, Applicability, OutputSchema, Phase};
 use crate::diagnostic::{Diagnostic, Diagnostics, Located, Location, did_you_mean, list_of, quoted};
@@ -167,7 +167,7 @@ impl AgentFileReader<'_, '_> {
                 Ok(regex) => patterns.push(regex),
                 Err(bad) => {
                     self.found.push(refused(&pattern, &bad));
-                    if bad.is_full {
+                    if bad.kind == BadPatternKind::NoRoom {
                         break;
                     }
                 }
@@ -188,7 +188,11 @@ impl AgentFileReader<'_, '_> {
 }
 
 fn refused(pattern: &Located<String>, bad: &BadPattern) -> Diagnostic {
-    let what = if bad.is_full { "cannot be used" } else { "is not a Python regular expression" };
+    let what = match bad.kind {
+        BadPatternKind::Invalid => "is not a Python regular expression",
+        BadPatternKind::Unsupported => "is unsupported",
+        BadPatternKind::NoRoom => "cannot be used",
+    };
     let error = pattern.error("regex", format!("{} {what}: {bad}", quoted(&pattern.value))).label("refused");
     error.hint(bad.hint.unwrap_or("patterns are those of Python's `re` module, version 3.13"))
 }

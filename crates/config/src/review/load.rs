@@ -72,7 +72,7 @@ pub fn load(
 ) -> Result<LoadResult, Diagnostics> {
     let mut loading = AgentLoading::new(source, places, language);
     let mut refused = Diagnostics::new();
-    for directory in DIRECTORIES.map(|below| places.root.join(below)) {
+    for directory in agent_directories(source, places) {
         match loading.files(&directory) {
             Ok(files) => files.into_iter().for_each(|file| loading.file(file)),
             Err(diagnostic) => refused.push(*diagnostic),
@@ -80,6 +80,15 @@ pub fn load(
     }
     loading.foreign_settings();
     if refused.has_errors() { Err(refused) } else { Ok(loading.finish()) }
+}
+
+/// Returns the directories of agents. Those of hachimoku are the nearest from the working directory upwards, as 8moku
+/// finds them; the project root is the last place.
+fn agent_directories(source: &dyn Source, places: &ProjectPaths) -> [PathBuf; 2] {
+    let [foreign, own] = DIRECTORIES;
+    let above = places.current.ancestors().take_while(|directory| directory.starts_with(&places.root));
+    let nearest = above.map(|directory| directory.join(foreign)).find(|path| source.kind(path).is_some());
+    [nearest.unwrap_or_else(|| places.root.join(foreign)), places.root.join(own)]
 }
 
 /// Returns all errors and warnings about one agent file.

@@ -47,15 +47,25 @@ pub enum PythonMatch {
     Unknown,
 }
 
-/// Reason why a pattern is invalid.
+/// Kind of a refused pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadPatternKind {
+    /// Python refuses it too.
+    Invalid,
+    /// Valid in Python, but Saihai cannot search for it.
+    Unsupported,
+    /// Valid, but it exceeds the shared memory budget.
+    NoRoom,
+}
+
+/// Reason why a pattern is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadPattern {
     position: usize,
     /// Python's own error message, if there is one.
     why: String,
     pub(crate) hint: Option<&'static str>,
-    /// True if the pattern is valid but exceeds the shared memory budget.
-    pub(crate) is_full: bool,
+    pub(crate) kind: BadPatternKind,
 }
 
 /// Remaining memory for compiled patterns.
@@ -68,7 +78,11 @@ type Read<T> = Result<T, BadPattern>;
 
 impl BadPattern {
     fn at(position: usize, why: impl Into<String>) -> Self {
-        Self { position, why: why.into(), hint: None, is_full: false }
+        Self { position, why: why.into(), hint: None, kind: BadPatternKind::Invalid }
+    }
+
+    fn unsupported(position: usize, why: impl Into<String>) -> Self {
+        Self { kind: BadPatternKind::Unsupported, ..Self::at(position, why) }
     }
 
     fn hint(self, hint: &'static str) -> Self {
@@ -99,7 +113,7 @@ impl PatternMemory {
                     "too large together: compiled, the agents' patterns would take more than {} MiB",
                     ALL_TOGETHER >> 20
                 );
-                let full = BadPattern { is_full: true, ..BadPattern::at(0, why) };
+                let full = BadPattern { kind: BadPatternKind::NoRoom, ..BadPattern::at(0, why) };
                 return Err(full.hint(
                     "remove patterns, or use smaller repeats: `\\w{200}` takes 10 MiB, `\\w+` almost none",
                 ));
@@ -112,12 +126,12 @@ impl PatternMemory {
                     return Ok(regex);
                 }
                 Err(error @ fancy_regex::Error::ParseError(..)) => {
-                    return Err(BadPattern::at(0, format!("not supported: {error}")));
+                    return Err(BadPattern::unsupported(0, error.to_string()));
                 }
                 Err(_) if size < LARGEST => size = (size * 2).min(LARGEST),
                 Err(_) => {
                     let why = format!("too large: compiled it would take more than {} MiB", LARGEST >> 20);
-                    return Err(BadPattern::at(0, why));
+                    return Err(BadPattern::unsupported(0, why));
                 }
             }
         }

@@ -79,7 +79,15 @@ impl StepAgent {
         let completion = completion.and_then(|name| AgentCompletion::read(name, config, diagnostics));
         check_sandbox(&parts.sandbox, diagnostics);
         let AgentParts { role, boundaries, worktree, logging, .. } = parts;
-        let (tools, permission) = (boundaries.words("allowedTools"), boundaries.word("permissionMode"));
+        let (mut tools, permission) = (boundaries.words("allowedTools"), boundaries.word("permissionMode"));
+        // Only the later format may leave them out; `behavior` itself is the section of the earlier one.
+        if let Some(at) = agent.key("runner").filter(|_| !boundaries.is_present() && is_later) {
+            let message =
+                "`runner` has no `boundaries`: the agent can only read, with `Read`, `Glob` and `Grep`";
+            let diagnostic = at.warning("missing-key", message).label("no permissions");
+            diagnostics.push(diagnostic.hint("add `boundaries` with `allowedTools` and `permissionMode`"));
+            tools = Some(["Read", "Glob", "Grep"].map(str::to_owned).to_vec());
+        }
         Some(Self {
             name: read_name(&agent, diagnostics),
             display_name: agent.word("displayName"),

@@ -8,7 +8,7 @@ use saihai_model::{LogFiles, Workflow};
 
 use super::agent::{AgentOverrides, StepAgent, registry_path};
 use super::catalogue::{is_catalogue, read_catalogue};
-use super::completion::CompletionCondition;
+use super::completion::{AgentCompletion, CompletionCondition};
 use super::flow::StepFlow;
 use super::lower::{AgentLowering, StepPassages};
 use super::outputs::SchemaFiles;
@@ -148,12 +148,19 @@ impl AgentFiles {
             }
             false => StepRegistry::read(registry, diagnostics),
         });
-        let (agent, registry) = (agent?, registry?);
+        let (mut agent, registry) = (agent?, registry?);
         self.check_name(&agent, &paths.directory, diagnostics);
         check_completion(&agent, &registry, &paths, diagnostics);
+        if options.issue.is_some() {
+            agent.completion = agent.completion.map(AgentCompletion::until_issue_is_closed);
+        }
         let own = agent.completion.as_ref();
         let types = own.into_iter().flat_map(|own| own.types.iter().copied().chain(own.condition.mode()));
-        let entry = registry.entry(&types.collect::<Vec<_>>(), diagnostics);
+        let entry = match self.registry.as_ref().is_some_and(is_catalogue) {
+            // The reader of a catalogue has chosen it, or reported that it is missing.
+            true => registry.entry.clone(),
+            false => registry.entry(&types.collect::<Vec<_>>(), diagnostics),
+        };
         check_agreement(&agent, entry.as_ref(), diagnostics);
         let values = ParameterValues::read(&agent.parameters, &registry, options, diagnostics);
         values.issue.check(agent.completion.as_ref(), diagnostics);

@@ -2,6 +2,8 @@
 //! Without a flow, the first prompt runs once, then another one repeats until the work is done (S-13). With a
 //! flow, each step names its successors (S-14), and validators run before it closes (S-16).
 
+use saihai_model::CommandVerdict;
+
 use super::agent::{StepAgent, check_version, note_idle};
 use super::completion::{CompletionCondition, PHASES, check_entry_modes};
 use super::intent_gate::{ClosureValidator, IntentGate, ValidatorFailure, keys_without_effect};
@@ -57,18 +59,17 @@ pub(super) fn read_catalogue(
     catalogue.check_mapping(diagnostics);
     catalogue.check_validators(diagnostics);
     let (steps, entry) = match is_flow {
-        true => catalogue.flow(diagnostics)?,
+        true => catalogue.flow(diagnostics),
         false => {
             let steps = catalogue.steps(diagnostics);
-            // The missing prompt is already reported.
-            let entry = steps.first()?.id.clone();
+            let entry = steps.first().map(|step| step.id.clone());
             (steps, entry)
         }
     };
     let written = file.text("userPromptsBase");
     let base = written.unwrap_or_else(|| Located::new(PROMPTS_BASE.to_owned(), file.at().clone()));
     let base = base.map(|base| base.replace("{agentId}", &id.value));
-    let (base, entry, at) = (Some(PromptBase::Project(base)), Some(entry), file.at().clone());
+    let (base, at) = (Some(PromptBase::Project(base)), file.at().clone());
     let registry = StepRegistry { base, entry, entries: Vec::new(), steps, at };
     registry.check_targets(diagnostics);
     Some(registry)
@@ -95,7 +96,7 @@ struct FirstPrompts {
 
 impl PromptCatalogue<'_, '_, '_> {
     /// Returns all steps of the flow, and the first one. It skips and reports prompts outside the flow.
-    fn flow(&mut self, diagnostics: &mut Diagnostics) -> Option<(Vec<AgentStep>, Located<String>)> {
+    fn flow(&mut self, diagnostics: &mut Diagnostics) -> (Vec<AgentStep>, Option<Located<String>>) {
         let first = self.first(diagnostics).and_then(|first| first.initial);
         let validated = self.file.named_parts("validationSteps");
         let (mut steps, mut idle) = (Vec::new(), Vec::new());
@@ -119,7 +120,7 @@ impl PromptCatalogue<'_, '_, '_> {
         note_idle(idle.into_iter(), diagnostics);
         let used: Vec<&str> = steps.iter().map(|step| step.id.value.as_str()).collect();
         self.note_unused(&used, diagnostics);
-        Some((steps, first?))
+        (steps, first)
     }
 
     /// Returns the first step, and the step that repeats after it.
@@ -326,10 +327,7 @@ impl PromptCatalogue<'_, '_, '_> {
     ) -> AgentStep {
         let output = self.schemas.output(&step.part("outputSchemaRef"), diagnostics);
         let output = match (output, &exit) {
-            (Some(output), Some(StepExit::Intent(gate))) => {
-                gate.check_handed(&output, diagnostics);
-                Some(gate.shown_in(output))
-            }
+            (Some(output), Some(StepExit::Intent(gate))) => Some(gate.shown_in(output)),
             (output, _) => output,
         };
         AgentStep {
@@ -438,8 +436,12 @@ impl PromptCatalogue<'_, '_, '_> {
             Some("skip") => ValidatorFailure::Skip,
             _ => ValidatorFailure::Retry(failure.count("maxAttempts").map_or(ATTEMPTS, |most| most.value)),
         };
-        let parts = [None, written(step, "c2"), written(step, "c3")];
-        let (edition, adaptation) = (written(pattern, "edition"), written(pattern, "adaptation"));
+        let address = pattern.part("address").present();
+        let address = address.as_ref().unwrap_or(pattern);
+        let own = |name: &str| written(&pattern.part("address"), name).or_else(|| written(step, name));
+        let parts = [written(&pattern.part("address"), "c1"), own("c2"), own("c3")];
+        let edition = written(address, "edition").or_else(|| Some("default".to_owned()));
+        let adaptation = written(address, "adaptation");
         let sends_prompt = matches!(on_failure, ValidatorFailure::Retry(_)) && pattern.is_present();
         let retry =
             sends_prompt.then(|| self.reference(parts, edition, adaptation, pattern.at(), diagnostics));
@@ -447,7 +449,11 @@ impl PromptCatalogue<'_, '_, '_> {
         Some(ClosureValidator {
             name,
             command: validator.word("command")?,
-            silent: validator.word("successWhen")? == "empty",
+            success: match validator.word("successWhen")?.as_str() {
+                "empty" => CommandVerdict::BySilence,
+                "non-empty" => CommandVerdict::ByOutput,
+                _ => CommandVerdict::ByExitCode,
+            },
             on_failure,
             retry: retry.flatten(),
             params: params.map(without_prefix).collect(),
@@ -471,7 +477,7 @@ fn check_validated(id: &Located<String>, steps: &[AgentStep], diagnostics: &mut 
         Some(step) if step.gate().is_none_or(IntentGate::completes) => {}
         Some(_) => {
             let message = format!("the step {} never says `closing`", quoted(&id.value));
-            diagnostics.push(id.error("bad-value", message).label("never validated"));
+            diagnostics.push(id.warning("shadowed", message).label("never validated"));
         }
         None => {
             let hint = diagnostics.suggest(&id.value, steps.iter().map(|step| step.id.value.as_str()));

@@ -94,6 +94,16 @@ impl AgentCompletion {
         Some(Self { condition, types: kind.names.to_vec(), max_iterations, at: name.at.clone() })
     }
 
+    /// Returns the completion of a run with an issue: it ends when the issue is closed. The iterations of the
+    /// agent's own type stay the limit, and its names still select the first step if no entry names `issue`.
+    pub(super) fn until_issue_is_closed(self) -> Self {
+        let issue = TYPES.iter().filter(|kind| kind.names[0] == "externalState");
+        let mut types: Vec<&'static str> = issue.flat_map(|kind| kind.names.iter().copied()).collect();
+        types.extend(self.types);
+        types.extend(self.condition.mode());
+        Self { condition: CompletionCondition::Issue, types, ..self }
+    }
+
     /// Returns the iteration counts in parts of a composite.
     pub(super) fn composed_budgets(&self) -> Vec<&Located<u32>> {
         let parts = self.all().into_iter().skip(1);

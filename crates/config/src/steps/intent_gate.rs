@@ -89,8 +89,8 @@ enum IntentRoute {
 pub(super) struct ClosureValidator {
     pub(super) name: String,
     pub(super) command: String,
-    /// True if empty output means success, instead of the exit code.
-    pub(super) silent: bool,
+    /// Meaning of the program's result.
+    pub(super) success: CommandVerdict,
     pub(super) on_failure: ValidatorFailure,
     pub(super) retry: Option<PromptReference>,
     /// Variables of that prompt that hold the program's output.
@@ -128,25 +128,34 @@ impl IntentGate {
             let route = reader.read(transition.map(|(_, transition)| transition), diagnostics);
             routes.extend(route.map(|route| (intent.value, route)));
         }
-        Some(Self {
+        let gate = Self {
             pointer: json_pointer(&gate.word("intentField")?),
             fallback: fallback_intent(&gate, &routes, diagnostics),
             routes,
             handed: read_handed(&gate, diagnostics),
             validators: Vec::new(),
-        })
+        };
+        gate.check_handed(diagnostics);
+        Some(gate)
     }
 
-    /// Reports a handed-on output that hides a schema key of the same name.
-    pub(super) fn check_handed(&self, output: &StepOutput, diagnostics: &mut Diagnostics) {
+    /// Reports a handed-on output that would replace a field which selects the next step.
+    fn check_handed(&self, diagnostics: &mut Diagnostics) {
+        let fields = self.routes.iter().filter_map(|(_, route)| match route {
+            IntentRoute::To(StepTarget::NamedByReply(pointer)) | IntentRoute::ByField(pointer, _) => {
+                Some(pointer)
+            }
+            IntentRoute::To(_) => None,
+        });
+        let deciding: Vec<&str> =
+            fields.chain([&self.pointer]).filter_map(|pointer| pointer.split('/').nth(1)).collect();
         for (key, from) in &self.handed {
             let name = &key.name.value;
-            let own = output.keys.iter().find(|own| own.name.value == *name);
-            if let Some(own) = own.filter(|_| *from != json_pointer(name)) {
-                let message = format!("the output {} would have two sources", quoted(name));
+            if deciding.contains(&name.as_str()) && *from != json_pointer(name) {
+                let message =
+                    format!("the output {} would replace a field that selects the next step", quoted(name));
                 let diagnostic = key.name.error("variable-collision", message).label("becomes this output");
-                let diagnostic = diagnostic.also(&own.name.at, "has a key of that name");
-                diagnostics.push(diagnostic.hint("pass on the key itself, or rename one of them"));
+                diagnostics.push(diagnostic.hint("pass on the object that contains it"));
             }
         }
     }
@@ -510,7 +519,7 @@ pub(super) fn closing_proofs(step: &AgentStep, written: &str, closure: Option<&I
             argv: ["/bin/sh", "-c", &validator.command].map(str::to_owned).to_vec(),
             timeout: VALIDATOR_TIMEOUT,
             input: Json::Null,
-            told: if validator.silent { CommandVerdict::BySilence } else { CommandVerdict::ByExitCode },
+            told: validator.success,
             written: Some(written.to_owned()),
         };
         proofs.push(proof(&validator.name, does, Once::ReadOnly, refuted(&step.id.value, validator)));

@@ -139,7 +139,8 @@ impl StepRegistry {
 
     /// Returns the entry step for a completion type, by any of its names.
     pub(super) fn entry(&self, types: &[&str], diagnostics: &mut Diagnostics) -> Option<Located<String>> {
-        let mapped = self.entries.iter().find(|(kind, _)| types.contains(&kind.value.as_str()));
+        let named = |name: &&str| self.entries.iter().find(|(kind, _)| kind.value == *name);
+        let mapped = types.iter().find_map(named);
         let entry = mapped.map(|(_, step)| step).or(self.entry.as_ref());
         if entry.is_none() {
             let message = "no first step for a run";
@@ -238,15 +239,12 @@ impl AgentStep {
         self.uses_stdin.is_some() || self.custom.iter().any(from_task)
     }
 
-    /// Returns the known keys of its output.
+    /// Returns the known keys of its output. With `handoffFields`, a step passes on nothing else.
     pub(super) fn keys(&self) -> Vec<&OutputKey> {
-        let mut keys: Vec<&OutputKey> = self.output.iter().flat_map(|output| &output.keys).collect();
-        for (key, _) in self.gate().into_iter().flat_map(|gate| &gate.handed) {
-            if keys.iter().all(|known| known.name.value != key.name.value) {
-                keys.push(key);
-            }
+        match self.gate().filter(|gate| !gate.handed.is_empty()) {
+            Some(gate) => gate.handed.iter().map(|(key, _)| key).collect(),
+            None => self.output.iter().flat_map(|output| &output.keys).collect(),
         }
-        keys
     }
 
     pub(super) fn targets(&self) -> Vec<&StepTarget> {

@@ -95,7 +95,9 @@ pub(super) fn perform(
         (Action::Command { argv, timeout, input, told, .. }, _) => {
             let input = match told {
                 CommandVerdict::ByAnswer => handler_input(session, &call, &input)?,
-                CommandVerdict::ByExitCode | CommandVerdict::BySilence => String::new(),
+                CommandVerdict::ByExitCode | CommandVerdict::BySilence | CommandVerdict::ByOutput => {
+                    String::new()
+                }
             };
             let line = CommandLine {
                 argv,
@@ -163,7 +165,7 @@ fn save_reports(session: &HeldRun, blobs: &Blobs, reports: &ReplyReports<'_>) ->
 /// Returns the outcome of a program in a rehearsal: it does not run and counts as successful.
 fn rehearsed(told: CommandVerdict) -> Outcome {
     let label = match told {
-        CommandVerdict::ByExitCode | CommandVerdict::BySilence => "ok",
+        CommandVerdict::ByExitCode | CommandVerdict::BySilence | CommandVerdict::ByOutput => "ok",
         CommandVerdict::ByAnswer => "reached",
     };
     done(Some(label), only_rehearsed())

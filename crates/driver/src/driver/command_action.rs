@@ -30,7 +30,9 @@ impl CommandAction {
         let was_stopped = stop.clone();
         match line.run(around, stop).await {
             Ok(came) => match told {
-                CommandVerdict::ByExitCode | CommandVerdict::BySilence => validated(&came, told),
+                CommandVerdict::ByExitCode | CommandVerdict::BySilence | CommandVerdict::ByOutput => {
+                    validated(&came, told)
+                }
                 CommandVerdict::ByAnswer => answered(&came).unwrap_or_else(|why| broken(&name, &why)),
             },
             Err(failure) if told == CommandVerdict::ByAnswer && !was_stopped.is_cancelled() => {
@@ -49,6 +51,7 @@ fn broken(name: &str, why: &str) -> Outcome {
 fn validated(came: &CommandOutput, told: CommandVerdict) -> Outcome {
     let is_fine = match (told, came.end) {
         (CommandVerdict::BySilence, CommandEnd::Code(_)) => came.output.trim().is_empty(),
+        (CommandVerdict::ByOutput, CommandEnd::Code(_)) => !came.output.trim().is_empty(),
         (CommandVerdict::ByExitCode | CommandVerdict::ByAnswer, CommandEnd::Code(code)) => code == 0,
         (_, CommandEnd::Signal(_) | CommandEnd::TimedOut(_)) => false,
     };
@@ -161,6 +164,8 @@ mod tests {
         check(CommandVerdict::ByExitCode, came(0, "words"), "ok");
         check(CommandVerdict::ByExitCode, came(2, ""), "failed");
         check(CommandVerdict::BySilence, came(0, "M file\n"), "failed");
+        check(CommandVerdict::ByOutput, came(1, "M file\n"), "ok");
+        check(CommandVerdict::ByOutput, came(0, " \n"), "failed");
         check(CommandVerdict::BySilence, came(1, " \n"), "ok");
         let killed = CommandOutput { end: CommandEnd::Signal(9), ..came(0, "") };
         check(CommandVerdict::BySilence, killed, "failed");

@@ -140,7 +140,9 @@ impl StageMoves<'_> {
             Some(topic) => {
                 let again = MoveTarget::Stage(self.id.clone());
                 offered.moves.push(self.plain(ExitPath::Silent, quiet.clone(), again));
-                let spent = self.plain(ExitPath::Default(topic.clone()), quiet, self.route(topic));
+                let closing = words.iter().find(|word| word.word == topic.as_str());
+                let to = closing.map_or_else(|| self.route(topic), |word| self.leads(&word.then));
+                let spent = self.plain(ExitPath::Default(topic.clone()), quiet, to);
                 offered.moves.push(ExitMove { rounds: 2, persists: true, ..spent });
             }
             None => self.by_again(silent, (ExitPath::Silent, ExitPath::SilentSpent), quiet, offered),

@@ -315,9 +315,8 @@ impl Pilot<'_> {
 fn outside(action: &Action, reached: bool) -> Label {
     let word = match (action, reached) {
         (_, true) => "reached",
-        (Action::Command { told: CommandVerdict::ByExitCode | CommandVerdict::BySilence, .. }, false) => {
-            "failed"
-        }
+        (Action::Command { told: CommandVerdict::ByAnswer, .. }, false) => "open",
+        (Action::Command { .. }, false) => "failed",
         (_, false) => "open",
     };
     word.into()

@@ -287,10 +287,9 @@ fn output_value(
         put_at_pointer(&mut value, &pointer, said);
     }
     // Other stages may need lifted values, even if the schema does not mention them.
-    for pointer in reads.output.iter().flat_map(|output| output.shaping.lifted.values()) {
-        if value.pointer(pointer).is_none() {
-            put_at_pointer(&mut value, pointer, json!("rehearsed"));
-        }
+    if let Some(output) = &reads.output {
+        let pointers = output.shaping.lifted.values();
+        pointers.for_each(|pointer| put_lifted(&mut value, &output.schema.schema, pointer));
     }
     Some(value)
 }
@@ -313,6 +312,41 @@ fn value_of_word(schema: &Json, field: &str, said: &str) -> Json {
         "true" | "false" if boolean => json!(said == "true"),
         said => json!(said),
     }
+}
+
+/// Adds the value at a JSON pointer. An optional object on the way gets all the members that it requires.
+fn put_lifted(value: &mut Json, schema: &Json, pointer: &str) {
+    let ends = pointer.match_indices('/').map(|(at, _)| at).skip(1).chain([pointer.len()]);
+    for part in ends.map(|end| &pointer[..end]).filter(|part| !part.is_empty()) {
+        if value.pointer(part).is_some() {
+            continue;
+        }
+        match property_schema(schema, part) {
+            Some(schema) => put_at_pointer(value, part, smallest(&schema)),
+            None if part == pointer => put_at_pointer(value, part, json!("rehearsed")),
+            None => {}
+        }
+    }
+}
+
+/// Returns the schema of the value at a JSON pointer, with the definitions that it refers to.
+fn property_schema(root: &Json, pointer: &str) -> Option<Json> {
+    let mut schema = root.clone();
+    for name in pointer.split('/').skip(1) {
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let reference = schema.get("$ref").and_then(Json::as_str).and_then(|name| name.strip_prefix('#'));
+        if let Some(target) = reference.and_then(|pointer| root.pointer(pointer)) {
+            schema = target.clone();
+        }
+        schema = schema.get("properties")?.get(&name)?.clone();
+    }
+    if let (Some(own), Some(all)) = (schema.as_object_mut(), root.as_object()) {
+        let definitions = all.iter().filter(|(key, _)| matches!(key.as_str(), "$defs" | "definitions"));
+        definitions.for_each(|(key, value)| {
+            own.entry(key.clone()).or_insert_with(|| value.clone());
+        });
+    }
+    schema.is_object().then_some(schema)
 }
 
 /// Sets a value at a JSON pointer and creates the objects on the way.
@@ -466,4 +500,30 @@ fn smallest_members(root: &Json, object: &Map<String, Json>, depth: u32) -> Json
         (name.to_owned(), smallest_value(root, schema, depth - 1))
     };
     Json::Object(required.iter().filter_map(Json::as_str).map(member).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S-15
+    #[test]
+    fn a_handed_on_field_of_an_optional_object_brings_the_whole_object() {
+        let schema = json!({
+            "type": "object", "required": ["id"],
+            "properties": {"id": {"type": "string"}, "status": {"$ref": "#/$defs/status"}},
+            "$defs": {"status": {
+                "type": "object", "required": ["state"],
+                "properties": {"state": {"enum": ["open", "closed"]}, "summary": {"type": "string"}, "parts": {"type": "array"}}
+            }}
+        });
+        let mut value = smallest(&schema);
+        for pointer in ["/status/summary", "/status/parts", "/other/x"] {
+            put_lifted(&mut value, &schema, pointer);
+        }
+        let whole = json!({
+            "id": "", "status": {"state": "open", "summary": "", "parts": []}, "other": {"x": "rehearsed"}
+        });
+        assert_eq!(value, whole);
+    }
 }

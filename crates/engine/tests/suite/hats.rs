@@ -44,6 +44,7 @@ fn hat(id: &str, declared: &[&str], requires: &[&str]) -> Stage {
         known: Vec::new(),
         declared: Some(declared.iter().map(|topic| (*topic).into()).collect()),
         enforce: false,
+        extraction: Default::default(),
     });
     stage
 }

@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
-use saihai_model::{Directives, NearMiss, NearMissReason, PublishedEvent, Reading};
+use saihai_model::{
+    DirectiveExtraction, Directives, NearMiss, NearMissReason, PublishedEvent, Reading, Topic,
+    is_topic_connector, is_topic_letter,
+};
 
 use crate::read::reply::ParsedReply;
 use crate::{read, rules};
@@ -69,10 +72,12 @@ fn read_line(
 ) {
     let text = reply.page.line(*line);
     let marks = event_marks(text);
+    let anywhere = directives.extraction == DirectiveExtraction::Anywhere;
     let miss = shown_only(reply, *line).or_else(|| {
         // The last line always counts as the agent's own (H-37).
         (!is_last && reply.echo.covers(&reply.page, *line)).then_some(NearMissReason::Echoed)
     });
+    let miss = miss.filter(|_| !anywhere);
     if let Some(miss) = miss {
         if says_something(text, &marks, directives) {
             found.misses.add(miss, text);
@@ -80,22 +85,58 @@ fn read_line(
         return;
     }
     for end in directives.words.iter().filter(|end| !end.word.is_empty()) {
-        match closing_word_use(text, &marks, &end.word, *is_last) {
+        let used = match anywhere && text.contains(&end.word) {
+            true => Some(ClosingWordUse::Directive),
+            false => closing_word_use(text, &marks, &end.word, *is_last),
+        };
+        match used {
             Some(ClosingWordUse::Directive) => found.end_word = Some(end.word.clone()),
             Some(ClosingWordUse::InsideSentence) => found.misses.add(NearMissReason::InsideSentence, text),
             Some(ClosingWordUse::WrongCase) => found.misses.add(NearMissReason::WrongCase, text),
             None => {}
         }
     }
+    let opens_line = marks.first().is_some_and(|mark| mark.opens_line);
     for mark in &marks {
+        let counts = anywhere || opens_line || (*is_last && !is_negated(mark.before));
         match published_event(mark, directives) {
+            Some(Ok(_)) if !counts => found.misses.add(NearMissReason::InsideSentence, text),
             Some(Ok(MarkedEvent { topic, message })) => {
                 found.events.push(PublishedEvent { topic: topic.into(), message, line: reply.number(*line) });
             }
-            Some(Err(miss)) => found.misses.add(miss, text),
+            Some(Err(miss)) => match topic_below(reply, *line, mark, directives) {
+                Some((line, topic)) => {
+                    let line = reply.number(line);
+                    found.events.push(PublishedEvent { topic: topic.into(), message: None, line });
+                }
+                None => found.misses.add(miss, text),
+            },
             None => {}
         }
     }
+}
+
+/// Returns the topic of an `EVENT:` that ends its line: the only word of the next line, if the definition has it.
+fn topic_below<'r>(
+    reply: &'r ParsedReply<'_>,
+    line: usize,
+    mark: &EventMark<'_>,
+    directives: &Directives,
+) -> Option<(usize, &'r str)> {
+    if !mark.opens_line || !mark.rest.trim_matches(opens_topic).is_empty() {
+        return None;
+    }
+    let mut below = line + 1..reply.page.count();
+    let next = below.find(|line| !reply.page.line(*line).trim().is_empty())?;
+    let text = reply.page.line(next).trim_start_matches(opens_topic);
+    let text = behind_list_marker(text).unwrap_or(text).trim_matches(is_decoration);
+    (shown_only(reply, next).is_none() && is_known(text, directives)).then_some((next, text))
+}
+
+/// Returns true for a topic that some stage takes or publishes. A lone `*` takes every topic and names none.
+fn is_known(topic: &str, directives: &Directives) -> bool {
+    let names = |pattern: &str| pattern != "*" && rules::matches(pattern, topic);
+    !topic.is_empty() && directives.known.iter().any(|known| names(known.as_str()))
 }
 
 /// Returns the last line of the reply's own words. A quotation or a fenced block after it does not change that.
@@ -135,14 +176,21 @@ struct EventMark<'a> {
     opens_line: bool,
     /// Emphasis directly before it, which ends with the topic or with the message.
     emphasis: Option<char>,
+    /// The line up to it.
+    before: &'a str,
     pub(crate) rest: &'a str,
 }
 
 impl<'a> EventMark<'a> {
     /// Returns its topic, if that is well-formed.
-    pub(crate) fn topic(&self) -> Option<TopicText<'a>> {
-        take_topic(self.rest.trim_start())
+    pub(crate) fn topic(&self, known: &[Topic]) -> Option<TopicText<'a>> {
+        take_topic(self.rest.trim_start_matches(opens_topic), known)
     }
+}
+
+/// Returns true for characters between `EVENT:` and its topic.
+fn opens_topic(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '*' | '_' | '`' | '"' | '\'')
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -165,7 +213,7 @@ fn event_marks(line: &str) -> Vec<EventMark<'_>> {
         }
         let capitals = hit.as_str().starts_with("EVENT");
         let emphasis = neighbour.filter(|mark| matches!(mark, '*' | '_' | '`'));
-        found.push((hit.start(), hit.end(), EventMark { capitals, opens_line, emphasis, rest: "" }));
+        found.push((hit.start(), hit.end(), EventMark { capitals, opens_line, emphasis, before, rest: "" }));
     }
     let mut end = line.len();
     for (start, after, mark) in found.iter_mut().rev() {
@@ -182,19 +230,17 @@ fn published_event<'a>(
     mark: &EventMark<'a>,
     directives: &Directives,
 ) -> Option<Result<MarkedEvent<'a>, NearMissReason>> {
-    let Some(taken) = mark.topic() else {
+    let Some(taken) = mark.topic(&directives.known) else {
         return mark.capitals.then_some(Err(NearMissReason::MalformedTopic));
     };
     if directives.words.iter().any(|end| end.word == taken.topic) {
         return None;
     }
-    // A lone `*` takes every topic and therefore makes none of them known.
-    let names = |pattern: &str| pattern != "*" && rules::matches(pattern, taken.topic);
-    let is_known = || directives.known.iter().any(|known| names(known.as_str()));
-    if mark.capitals || (mark.opens_line && is_known()) {
+    let known = is_known(taken.topic, directives);
+    if mark.capitals || (mark.opens_line && known) {
         return Some(Ok(MarkedEvent { topic: taken.topic, message: message(mark, &taken) }));
     }
-    is_known().then_some(Err(NearMissReason::WrongCase))
+    known.then_some(Err(NearMissReason::WrongCase))
 }
 
 /// Returns the message of an event (H-40).
@@ -264,14 +310,41 @@ struct TopicText<'a> {
     pub(crate) rest: &'a str,
 }
 
-/// Parses the topic at the start of a text (H-14, H-39).
-fn take_topic(text: &str) -> Option<TopicText<'_>> {
-    let length = topic_length(text);
+/// Parses the topic at the start of a text (H-14, H-39): the longest topic of the definition, else a topic in ASCII,
+/// which ends before `を発行`, else a run of letters of any script.
+fn take_topic<'a>(text: &'a str, known: &[Topic]) -> Option<TopicText<'a>> {
+    let named = known.iter().map(|known| known.as_str());
+    let named = named.filter(|known| !known.contains('*') && text.starts_with(known));
+    let named = named.filter_map(|known| topic_text(text, known.len())).max_by_key(|taken| taken.topic.len());
+    let other = || topic_text(text, topic_length(text)).or_else(|| topic_text(text, run_length(text)));
+    named.or_else(other)
+}
+
+/// Returns the topic of this length, if it ends there.
+fn topic_text(text: &str, length: usize) -> Option<TopicText<'_>> {
     let (topic, behind) = text.split_at(length);
     let rest = behind.trim_start_matches(CLOSING);
     let ends = rest.chars().next().is_none_or(|next| next.is_whitespace() || !next.is_ascii());
     let closing = &behind[..behind.len() - rest.len()];
-    (length > 0 && length <= LONGEST && ends).then_some(TopicText { topic, closing, rest })
+    let fits = !topic.is_empty() && topic.chars().nth(LONGEST).is_none();
+    (fits && ends).then_some(TopicText { topic, closing, rest })
+}
+
+/// Returns the length of the letters at the start of a text, joined by single connectors.
+fn run_length(text: &str) -> usize {
+    let mut end = 0;
+    let mut joined = true;
+    for (at, character) in text.char_indices() {
+        match character {
+            letter if is_topic_letter(letter) => {
+                end = at + letter.len_utf8();
+                joined = false;
+            }
+            connector if is_topic_connector(connector) && !joined => joined = true,
+            _ => break,
+        }
+    }
+    end
 }
 
 /// Returns the length of `segment(.segment)*` at the start of a text. A segment starts and ends with a letter or digit.
@@ -312,9 +385,14 @@ fn closing_word_use(
     is_last: bool,
 ) -> Option<ClosingWordUse> {
     let alone = line.trim_matches(is_decoration);
-    let published = marks.first().filter(|mark| mark.opens_line).and_then(EventMark::topic);
+    let alone = without_promise(behind_list_marker(alone).unwrap_or(alone).trim_matches(is_decoration));
+    let published = marks.first().filter(|mark| mark.opens_line).and_then(|mark| mark.topic(&[]));
     let last = is_last.then(|| last_word(line, word)).flatten();
-    if alone == word || published.is_some_and(|taken| taken.topic == word) || last == Some(word) {
+    if alone == word
+        || gives_reason(alone, word)
+        || published.is_some_and(|taken| taken.topic == word)
+        || last == Some(word)
+    {
         Some(ClosingWordUse::Directive)
     } else if alone.eq_ignore_ascii_case(word)
         // `Well done.` is prose even if `DONE` closes, but `loop_complete` never occurs by chance.
@@ -324,6 +402,20 @@ fn closing_word_use(
     } else {
         occurs_as_word(line, word).then_some(ClosingWordUse::InsideSentence)
     }
+}
+
+/// Returns the text between `<promise>` and `</promise>`, which ralph asks for.
+fn without_promise(text: &str) -> &str {
+    let inner = text.strip_prefix("<promise>").and_then(|text| text.strip_suffix("</promise>"));
+    inner.map_or(text, |inner| inner.trim_matches(is_decoration))
+}
+
+/// Returns true for `WORD: reason`. A reason that negates the word is prose.
+fn gives_reason(text: &str, word: &str) -> bool {
+    let Some(behind) = text.strip_prefix(word) else { return false };
+    let behind = behind.trim_start_matches(['*', '_', '`', ' ']);
+    let reason = behind.strip_prefix([':', '：', '—', '–']).or_else(|| behind.strip_prefix("- "));
+    reason.is_some_and(|reason| !is_negated(reason))
 }
 
 /// Returns true if a text contains a word as a word of its own.
@@ -401,7 +493,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Option<(&str, &str)>) {
-        assert_eq!(take_topic(text).map(|taken| (taken.topic, taken.rest)), expected, "{text:?}");
+        assert_eq!(take_topic(text, &[]).map(|taken| (taken.topic, taken.rest)), expected, "{text:?}");
     }
 
     // H-14
@@ -415,7 +507,7 @@ mod tests {
         check(".a", None);
         check("", None);
         check("<topic>", None);
-        check("テスト", None);
+        check("テスト", Some(("テスト", "")));
         check(&"x".repeat(128), Some((&"x".repeat(128), "")));
         check(&"x".repeat(129), None);
     }
@@ -444,7 +536,7 @@ mod tests {
             "\t",
         ] {
             let text = format!("tests.passing{end}");
-            assert_eq!(take_topic(&text).map(|taken| taken.topic), Some("tests.passing"), "{text:?}");
+            assert_eq!(take_topic(&text, &[]).map(|taken| taken.topic), Some("tests.passing"), "{text:?}");
         }
         check("a. next", Some(("a", " next")));
         check("a: x", Some(("a", " x")));
@@ -453,7 +545,7 @@ mod tests {
     // H-39
     #[test]
     fn what_runs_on_behind_a_topic_spoils_it() {
-        for text in ["a|b", "a/b", "http://x", "a..b", "a=b", "a(b)", "a's", "a-", "a_.b.", "a.-b", "x<y"] {
+        for text in ["a|b", "http://x", "a..b", "a=b", "a(b)", "a's", "a-", "a_.b.", "a.-b", "x<y"] {
             check(text, None);
         }
     }

@@ -24,7 +24,7 @@ use crate::digest::sha256;
 use crate::label;
 use reply::ParsedReply;
 use tags::NoneTag;
-use value::ValueDemand;
+use value::{JsonFences, ValueDemand};
 
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyText<'a> {
@@ -112,7 +112,8 @@ fn read_work(reads: &Reads, reply: &ParsedReply<'_>, structured: Option<&Json>, 
     }
     if let Some((schema, required)) = schema_of(reads) {
         let shaping = reads.output.as_ref().map(|output| &output.shaping);
-        let demand = ValueDemand { schema, required, taken: &taken, shaping };
+        let fences = JsonFences::Marked;
+        let demand = ValueDemand { schema, required, taken: &taken, fences, shaping };
         match reads.output.as_ref().map(|output| output.checked).unwrap_or_default() {
             OutputCheck::BySchema => value::read_value(reply, structured, demand),
             OutputCheck::ByItem => value::read_items(reply, structured, demand),
@@ -165,7 +166,9 @@ fn read_answer(
         AnswerForm::Tag => tags::read_tags(reply, &choice.options, NoneTag::Counts).put_into(reading),
         // An answer in a form has no content outside it, so the form is required regardless of its schema.
         AnswerForm::Form { schema, .. } => {
-            let demand = ValueDemand { schema: &schema.schema, required: true, taken: &[], shaping: None };
+            let fences = JsonFences::MarkedOrPlain;
+            let demand =
+                ValueDemand { schema: &schema.schema, required: true, taken: &[], fences, shaping: None };
             value::read_value(reply, structured, demand).put_into(reading);
         }
     }

@@ -27,8 +27,28 @@ pub(crate) struct ValueDemand<'a> {
     pub(crate) required: bool,
     /// Opening lines of blocks that have another purpose, in order.
     pub(crate) taken: &'a [usize],
+    pub(crate) fences: JsonFences,
     /// Changes to make before any use.
     pub(crate) shaping: Option<&'a Shaping>,
+}
+
+/// Fences whose content may be the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonFences {
+    /// Only those marked `json`: work may show other objects.
+    Marked,
+    /// Also those without any info string: an answer has nothing else to show.
+    MarkedOrPlain,
+}
+
+impl JsonFences {
+    /// Matches `json` in any case, with or without further words.
+    fn include(self, block: &FencedBlock<'_>) -> bool {
+        match block.info.split_whitespace().next() {
+            Some(word) => word.eq_ignore_ascii_case("json"),
+            None => self == Self::MarkedOrPlain,
+        }
+    }
 }
 
 /// A structured value and its violations.
@@ -60,7 +80,7 @@ pub(crate) fn read_value(
     demand: ValueDemand<'_>,
 ) -> ValueOfReply {
     let ParsedCandidates { candidates, broken } =
-        value_candidates(reply, structured, demand.taken, BareObjects::Last);
+        value_candidates(reply, structured, &demand, BareObjects::Last);
     let fixed = demand.shaping.map(|shaping| &shaping.fixed);
     let candidates: Vec<_> = candidates.into_iter().map(|one| one.with_fixed(fixed)).collect();
     let schema = match OutputSchemaCheck::new(demand.schema) {
@@ -78,25 +98,20 @@ pub(crate) fn read_value(
     let warnings =
         differs.then_some("several different JSON objects fit the schema: the first choice was taken");
     let warnings = first.warnings().iter().cloned().chain(warnings.map(str::to_owned)).collect();
-    let (output, violations) = lift(schema.with_defaults(first.value().clone()), demand.shaping);
-    ValueOfReply { output: Some(output), violations, warnings }
+    let output = lift(schema.with_defaults(first.value().clone()), demand.shaping);
+    ValueOfReply { output: Some(output), violations: Vec::new(), warnings }
 }
 
-/// Copies nested values to additional top-level keys. A missing value stays missing. A different value at such a key is
-/// a violation, because neither may hide the other (S-11).
-fn lift(value: Json, shaping: Option<&Shaping>) -> (Json, Vec<String>) {
-    let (mut lifted, mut violations) = (value.clone(), Vec::new());
+/// Copies nested values to top-level keys. The definition names each of them, so it replaces a value at that key. A
+/// missing value stays missing.
+fn lift(value: Json, shaping: Option<&Shaping>) -> Json {
+    let mut lifted = value.clone();
     for (key, pointer) in shaping.iter().flat_map(|shaping| &shaping.lifted) {
-        let Some(found) = value.pointer(pointer) else { continue };
-        match value.get(key) {
-            Some(own) if own != found => {
-                violations
-                    .push(format!("`{key}` stands at `/{key}` and, with another value, at `{pointer}`"));
-            }
-            Some(_) | None => lifted[key] = found.clone(),
+        if let Some(found) = value.pointer(pointer) {
+            lifted[key] = found.clone();
         }
     }
-    (lifted, violations)
+    lifted
 }
 
 fn invalid_value(
@@ -141,7 +156,7 @@ pub(crate) fn read_items(
     demand: ValueDemand<'_>,
 ) -> ValueOfReply {
     let ParsedCandidates { candidates, broken } =
-        value_candidates(reply, structured, demand.taken, BareObjects::All);
+        value_candidates(reply, structured, &demand, BareObjects::All);
     let read = |candidate: &ValueCandidate<'_>| ReviewReply::read("", demand.schema, candidate.value());
     let payloads: Vec<ReviewReply> = candidates.iter().map(read).collect();
     let mut valid =
@@ -263,14 +278,14 @@ enum BareObjects {
 fn value_candidates<'a>(
     reply: &ParsedReply<'_>,
     structured: Option<&'a Json>,
-    taken: &[usize],
+    demand: &ValueDemand<'_>,
     bare: BareObjects,
 ) -> ParsedCandidates<'a> {
     let mut parsed = ParsedCandidates::default();
     parsed.candidates.extend(structured.and_then(ValueCandidate::borrowed));
     for block in reply.fences().blocks.iter().rev() {
-        if is_json(block)
-            && taken.binary_search(&block.open).is_err()
+        if demand.fences.include(block)
+            && demand.taken.binary_search(&block.open).is_err()
             && !reply.is_echo_in_context(block.open, block.close)
         {
             parsed.add_block(reply, block);
@@ -329,11 +344,6 @@ impl ParsedCandidates<'_> {
             self.broken.push(read::excerpt_head(&what, 300).to_string());
         }
     }
-}
-
-/// Matches `json` in any case, with or without further words.
-fn is_json(block: &FencedBlock<'_>) -> bool {
-    block.info.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("json"))
 }
 
 #[derive(Debug)]

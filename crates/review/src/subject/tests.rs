@@ -477,3 +477,22 @@ fn other_repositories_among_whole_files_are_left_out_and_listed() {
     assert_eq!(paths(&["."]), ["k.py", "lib/a.py", "nested [submodule]"]);
     assert_eq!(whole(&["nested"]).unwrap_err().to_string(), "`nested` is another repository");
 }
+
+// Issue 25: patterns search what `git diff` shows.
+#[test]
+fn a_diff_has_short_hashes_and_readable_paths() {
+    let repository = Repository::new();
+    repository.write("試験.py", "a\n").commit("first");
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.write("試験.py", "b\n");
+    let subject = changes(repository.root(), &found(), UntrackedFiles::Counted).unwrap();
+    insta::assert_snapshot!(subject.files[0].text, @"
+    diff --git a/試験.py b/試験.py
+    index 7898192..6178079 100644
+    --- a/試験.py
+    +++ b/試験.py
+    @@ -1 +1 @@
+    -a
+    +b
+    ");
+}

@@ -101,7 +101,7 @@ fn what_is_said_about_topics_reaches_the_prompts() {
 }
 
 #[test]
-fn a_default_topic_is_published_by_the_engine_and_is_never_the_keyword() {
+fn a_default_topic_is_published_by_the_engine() {
     let hats = |topic: &str| {
         format!(
             "hats:\n  a: {{name: A, triggers: [task.start, a.done], publishes: [a.done], default_publishes: {topic}}}\nevent_loop: {{}}\n"
@@ -110,11 +110,36 @@ fn a_default_topic_is_published_by_the_engine_and_is_never_the_keyword() {
     let workflow = Project::new(&hats("a.done")).workflow();
     let Exit::Topics { default, .. } = &stage(&workflow, "a").exit else { panic!("hats leave by topics") };
     assert_eq!(default.as_ref().unwrap().as_str(), "a.done");
+    // Issue 25: the promise may be the default; the engine then completes the run.
+    let workflow = Project::new(&hats("LOOP_COMPLETE")).workflow();
+    let Exit::Topics { default, .. } = &stage(&workflow, "a").exit else { panic!("hats leave by topics") };
+    assert_eq!(default.as_ref().unwrap().as_str(), "LOOP_COMPLETE");
+}
+
+// Issue 25
+#[test]
+fn a_hat_of_ralph_may_name_its_provider() {
+    let file = "hats:\n  a: {name: A, triggers: [task.start], publishes: [b.go], backend: codex}\n  \
+                b: {name: B, triggers: [b.go], backend: {type: gemini}}\n  \
+                c: {name: C, triggers: [c.go], publishes: [LOOP_COMPLETE]}\ncli: {backend: claude}\n";
+    let workflow = Project::named("ralph.yml", file).workflow();
+    let provider = |id: &str| stage(&workflow, id).turns()[0].provider.as_str().to_owned();
+    assert_eq!(["a", "b", "c"].map(provider), ["codex", "gemini", "claude"]);
+    let refused = file.replace("{type: gemini}", "{type: gemini, args: [x]}");
     assert!(
-        Project::new(&hats("LOOP_COMPLETE"))
+        Project::named("ralph.yml", &refused)
             .said()
-            .contains("error hats/keyword-trigger hats.a.default_publishes")
+            .starts_with("error hats/not-supported hats.b.backend.args")
     );
+}
+
+// Issue 25
+#[test]
+fn private_keys_hold_anchors() {
+    let file = "_common: &common Build it.\nx-topics: &topics [task.start]\n\
+                hats:\n  a: {name: A, triggers: *topics, publishes: [LOOP_COMPLETE], instructions: *common}\ncore: {}\n";
+    assert_eq!(Project::named("ralph.yml", file).said(), "");
+    assert_eq!(Project::new(&file.replace("core: {}\n", "")).said(), "");
 }
 
 /// Returns the first line of the diagnostics of `check` and of `run`.
@@ -254,7 +279,7 @@ fn what_changes_nothing_is_warned_of_key_by_key() {
 #[test]
 fn what_would_be_a_broken_promise_is_refused_by_name() {
     let hat = |key: &str| HAT.replace("instructions: x", &format!("instructions: x, {key}"));
-    for key in ["backend", "backend_args", "args", "model"] {
+    for key in ["backend_args", "args", "model"] {
         check(&hat(&format!("{key}: x")), &[&format!("error hats/removed-key hats.a.{key}")]);
     }
     for key in ["aggregate", "disallowed_tools", "import"] {

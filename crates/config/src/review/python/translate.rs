@@ -503,7 +503,7 @@ impl Translator {
         self.conditions.push((group, at));
         // The engines and Python disagree about the state of a group inside itself.
         if self.groups.get(group as usize - 1).is_some_and(|is_closed| !is_closed) {
-            return Err(BadPattern::at(0, "a condition on its own group is not supported"));
+            return Err(BadPattern::unsupported(0, "a condition on its own group is not supported"));
         }
         Ok(group)
     }
@@ -640,7 +640,7 @@ impl Translator {
             'u' => 4,
             'U' => 8,
             'N' => {
-                let bad = BadPattern::at(at, "\\N{NAME} is not supported");
+                let bad = BadPattern::unsupported(at, "\\N{NAME} is not supported");
                 return Err(bad.hint("write the character as \\uXXXX"));
             }
             other if other.is_ascii_alphanumeric() => {

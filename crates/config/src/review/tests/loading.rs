@@ -274,3 +274,35 @@ fn patterns_that_are_too_large_together_cost_only_the_agent_that_brings_them() {
         "cannot be used: too large together: compiled, the agents' patterns would take more than 128 MiB";
     assert!(told.contains(why), "{told}");
 }
+
+// Issue 25: 8moku looks for its directory from the working directory upwards.
+#[test]
+fn agents_of_hachimoku_are_the_nearest_from_the_working_directory_upwards() {
+    let (x, y) = (agent("x", ""), agent("y", ""));
+    let source = source(&[("x.toml", &x), ("app/.hachimoku/agents/y.toml", &y)]);
+    let own = |current: &str| {
+        let places = ProjectPaths { current: current.into(), ..places() };
+        let result = load(&source, &places, Language::English).unwrap();
+        names(&result)
+            .into_iter()
+            .filter(|name| !BUILT_IN.contains(name))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(own("/p"), ["x"]);
+    assert_eq!(own("/p/app"), ["y"]);
+    assert_eq!(own("/p/app/src"), ["y"]);
+    assert_eq!(own("/p/other"), ["x"]);
+}
+
+// Issue 25: only what Python refuses is called invalid.
+#[test]
+fn a_valid_pattern_that_saihai_cannot_take_is_called_unsupported() {
+    let said = |pattern: &str| {
+        let further = format!("[applicability]\ncontent_patterns = ['{pattern}']\n");
+        errors(loaded(&[("x.toml", &agent("x", &further))]))
+    };
+    let named = said(r"\N{DIGIT ONE}");
+    assert!(named.starts_with(r"error[review/regex]: `\N{DIGIT ONE}` is unsupported: "), "{named}");
+    assert!(said("(").starts_with("error[review/regex]: `(` is not a Python regular expression: "));
+}

@@ -42,6 +42,11 @@ static BEHAVIOR: Object = Object {
              `default`: change files if `allowedTools` has a tool that does, else read only",
         ),
         object("sandboxConfig", &SANDBOX, "sandbox, if the provider can enforce it"),
+        Field::refused_because(
+            "preCloseValidation",
+            "is not supported: name the commands in `validators` and `validationSteps` of the registry",
+        )
+        .unless_off(),
     ],
 };
 
@@ -165,6 +170,8 @@ pub(in crate::steps) static EXTERNAL_STATE: Object = Object {
         text("resourceType", "`github-issue` (the issue of the run) or `file`").default("\"github-issue\""),
         text("targetState", "`exists` or `absent` for a file; `closed` for an issue"),
         path("path", "file, relative to the agent's working directory"),
+        Field::new("issueParam", ValueKind::OneOf(&["issue"]))
+            .about("parameter with the number of the issue"),
         MAX_ITERATIONS,
     ],
 };
@@ -260,7 +267,7 @@ static RUNNER: Object = Object {
     fields: &[
         required(object("flow", &FLOW, "role, steps and prompts")),
         required(object("verdict", &VERDICT, "completion condition")),
-        required(object("boundaries", &BOUNDARIES, "permissions")),
+        object("boundaries", &BOUNDARIES, "permissions; absent: read only, with `Read`, `Glob` and `Grep`"),
         object("integrations", &INTEGRATIONS, "access of its actions to GitHub"),
         object("actions", &ACTIONS, "action blocks in its replies; absent: none"),
         object("execution", &EXECUTION, "working directory of a run"),

@@ -190,6 +190,7 @@ pub static CATALOGUE: Object = Object {
             .aliases(&["completionPatterns"])
             .about("retry prompts of validators"),
         Field::new("validationSteps", ValueKind::Map(&ValueKind::Object(&VALIDATION_STEP)))
+            .aliases(&["completionSteps"])
             .about("validators to run before a closure step closes"),
     ],
 };
@@ -301,8 +302,8 @@ static VALIDATOR: Object = Object {
             "run after a reply, or before the prompt",
         ),
         required(text("command", "shell line, run in the agent's working directory")),
-        Field::required("successWhen", ValueKind::OneOf(&["empty", "exitCode:0"]))
-            .about("success condition: no output, or exit code 0"),
+        Field::required("successWhen", ValueKind::OneOf(&["empty", "non-empty", "exitCode:0"]))
+            .about("success condition: no output, some output, or exit code 0"),
         required(text("failurePattern", "failure pattern with the retry prompt")),
         field("extractParams", ValueKind::Any, "no effect: every parameter is the printed output"),
     ],
@@ -312,8 +313,13 @@ static FAILURE_PATTERN: Object = Object {
     title: "a failure pattern",
     fields: &[
         text("description", "description of the failure"),
-        required(text("edition", "edition of the retry prompt")),
+        text("edition", "edition of the retry prompt").default("\"default\""),
         text("adaptation", "adaptation of the retry prompt"),
+        object(
+            "address",
+            &ADDRESS,
+            "`c1` to `adaptation` in one object; absent parts: from the validation step",
+        ),
         texts("params", "variables of the retry prompt that contain the printed output").default("[]"),
     ],
 };
@@ -327,7 +333,7 @@ static VALIDATION_STEP: Object = Object {
         text("c2", "second directory of the retry prompts"),
         text("c3", "third directory of the retry prompts"),
         Field::new("postLLMConditions", ValueKind::List(&ValueKind::Object(&VALIDATION_CONDITION)))
-            .aliases(&["validationConditions"])
+            .aliases(&["validationConditions", "completionConditions"])
             .about("validators in order"),
         field("preflightConditions", ValueKind::List(&ValueKind::Any), "must be empty"),
         object("onFailure", &ON_FAILURE, "action if a validator fails"),

@@ -126,15 +126,15 @@ fn keys_of_the_later_format_are_named_with_their_places() {
     insta::assert_snapshot!(Project::tailor().agent("/runner", json!({})).said(), @r"
     error steps/mixed-shapes agent.json:25:3 an agent has either `behavior` or `runner`, not both
     error steps/mixed-shapes agent.json:25:3 an agent has either `prompts` or `runner`, not both
+    warning steps/missing-key agent.json:25:3 `runner` has no `boundaries`: the agent can only read, with `Read`, `Glob` and `Grep` (add `boundaries` with `allowedTools` and `permissionMode`)
     error steps/missing-key agent.json:25:13 `runner` needs `flow`
     error steps/missing-key agent.json:25:13 `runner` needs `verdict`
-    error steps/missing-key agent.json:25:13 `runner` needs `boundaries`
     ");
     let later = Project::tailor().dropping("agent.json", "/behavior").agent("/runner", json!({"flow": {}}));
     insta::assert_snapshot!(later.said(), @r"
     error steps/mixed-shapes agent.json:14:3 an agent has either `prompts` or `runner`, not both
+    warning steps/missing-key agent.json:14:3 `runner` has no `boundaries`: the agent can only read, with `Read`, `Glob` and `Grep` (add `boundaries` with `allowedTools` and `permissionMode`)
     error steps/missing-key agent.json:14:13 `runner` needs `verdict`
-    error steps/missing-key agent.json:14:13 `runner` needs `boundaries`
     error steps/missing-key agent.json:15:13 `flow` needs `systemPromptPath`
     error steps/missing-key agent.json:15:13 `flow` needs `prompts`
     ");

@@ -183,7 +183,10 @@ fn every_completion_type_begins_with_the_prompts_of_its_mode() {
     // The mode is valid, but a catalogue without a flow has no checks to count.
     insta::assert_snapshot!(of("checkBudget", &json!({"maxChecks": 2}), "check_budget").said(), @"error steps/never-complete agent.json:9:23 checks are counted, and no step has a `check`");
     let custom = of("custom", &json!({"handlerPath": "done.sh"}), "iterate").file("done.sh", "#!/bin/sh\n");
-    insta::assert_snapshot!(custom.said(), @"error steps/missing-key steps_registry.json:1:1 no first prompt for `custom` (name it in `entryStepMapping`)");
+    insta::assert_snapshot!(custom.said(), @"
+    error steps/bad-handler agent.json:7:22 `done.sh` is not a program that can run (it must be a file below the agent's directory, and executable)
+    error steps/missing-key steps_registry.json:1:1 no first prompt for `custom` (name it in `entryStepMapping`)
+    ");
     let mapped = |kind: &str, config: &Json| {
         let mut project =
             catalogue(|catalogue| catalogue["entryStepMapping"] = json!({kind: "initial.iterate"}))

@@ -48,9 +48,13 @@ fn two_fields_that_are_handed_on_under_one_name_are_an_error() {
     insta::assert_snapshot!(two, @"error steps/variable-collision steps_registry.json:59:11 the output `cloth` would have two sources (pass on only one of them, or the object that contains both)");
     let same = of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "found.cloth"]));
     assert_eq!(same, "");
+    // S-15: only the named fields are handed on, so a schema key of the same name is no second source.
     let hidden =
         of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "found.summary"]));
-    insta::assert_snapshot!(hidden, @"error steps/variable-collision steps_registry.json:59:11 the output `summary` would have two sources (pass on the key itself, or rename one of them)");
+    assert_eq!(hidden, "");
+    let decides =
+        of_step("initial.cut", "/structuredGate/handoffFields", json!(["found.cloth", "found.next_action"]));
+    insta::assert_snapshot!(decides, @"error steps/variable-collision steps_registry.json:59:11 the output `next_action` would replace a field that selects the next step (pass on the object that contains it)");
 }
 
 // A fallback needs a fixed target.
@@ -90,7 +94,7 @@ fn what_no_step_uses_is_read_all_the_same() {
     insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:138:25 there is no failure pattern `durty` (did you mean `dirty`?)");
     let mut wrong = fine;
     wrong["successWhen"] = json!("never");
-    insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:139:22 `successWhen` must be `empty` or `exitCode:0`, not `never`");
+    insta::assert_snapshot!(validator(wrong), @"error steps/bad-value steps_registry.json:139:22 `successWhen` must be `empty`, `non-empty` or `exitCode:0`, not `never`");
     let pattern = said(|later| later.registry["failurePatterns"]["spare"] = json!({"edtion": "x"}));
     insta::assert_snapshot!(pattern, @"error steps/unknown-key steps_registry.json:20:7 unknown key `edtion` (did you mean `edition`?)");
     let entry = said(|later| later.registry["steps"]["initial.issue"] = json!(5));

@@ -46,6 +46,28 @@ fn an_issue_that_is_waited_for_must_be_named_when_a_run_begins() {
     "#);
 }
 
+// Issue 25, S-60
+#[test]
+fn a_run_with_an_issue_ends_when_the_issue_is_closed_whatever_the_type_says() {
+    let issue = saihai_model::IssueNumber::new(12);
+    for (kind, config) in [
+        ("iterationBudget", json!({"maxIterations": 3})),
+        ("keywordSignal", json!({"completionKeyword": "DONE"})),
+        ("stepMachine", json!({})),
+        ("externalState", json!({"resourceType": "file", "path": "out.txt"})),
+    ] {
+        let about = done(kind, config).options(|options| options.issue = issue);
+        assert_eq!(lowered(&about), r#"{"outside":{"does":"issue_state","once":"read_only"}}"#, "{kind}");
+    }
+    let budget =
+        done("iterationBudget", json!({"maxIterations": 3})).options(|options| options.issue = issue);
+    assert_eq!(budget.workflow().limits.rounds, Some(3), "the budget becomes the limit");
+    let mapping = json!({"iterate": "quote", "issue": "measure"});
+    let mapped = done("iterationBudget", json!({"maxIterations": 3})).registry("/entryStepMapping", mapping);
+    let about = mapped.options(|options| options.issue = issue);
+    assert_eq!(about.workflow().entry.as_str(), "measure", "the entry of `issue` wins");
+}
+
 // S-60, case 34
 #[test]
 fn conditions_can_be_composed() {

@@ -307,7 +307,7 @@ fn closing_shows_on_the_issue_that_it_is_done() {
     insta::assert_snapshot!(all.join("\n"), @r#"
     {"close_issue":{"close":true}} {"outside":{"does":"issue_state","once":"read_only"}}
     {"close_issue":{"close":false,"add":["done"],"remove":["doing"]}} {"first":[{"outside":{"does":"issue_state","once":"read_only"}},"flow"]}
-    {"close_issue":{"close":true,"add":["done"],"remove":["doing"]}} "flow"
+    {"close_issue":{"close":true,"add":["done"],"remove":["doing"]}} {"outside":{"does":"issue_state","once":"read_only"}}
      "flow"
     "#);
 }
@@ -395,7 +395,7 @@ fn what_is_wrong_with_a_gate_is_told() {
     ---
     error steps/bad-value steps_registry.json:33:9 `closed` is not an intent
     error steps/bad-value steps_registry.json:37:21 `closing` ends the flow and leads to no step (write `null`)
-    error steps/bad-value steps_registry.json:106:5 the step `close` never says `closing`
+    warning steps/shadowed steps_registry.json:106:5 the step `close` never says `closing`
     ---
     error steps/no-exit steps_registry.json:85:11 no next step for `escalate` (add `transitions.escalate`)
     warning steps/shadowed steps_registry.json:92:9 `jump` is not among `allowedIntents`
@@ -446,9 +446,9 @@ fn what_is_wrong_with_validators_and_schemas_is_told() {
     ---
     error steps/not-supported steps_registry.json:122:9 conditions before a reply are not supported (move them to `postLLMConditions`, or check them before you start Saihai)
     ---
-    error steps/bad-value steps_registry.json:124:5 the step `sew` never says `closing`
+    warning steps/shadowed steps_registry.json:124:5 the step `sew` never says `closing`
     ---
-    error steps/bad-value steps_registry.json:133:22 `successWhen` must be `empty` or `exitCode:0`, not `exitCode:1` (did you mean `exitCode:0`?)
+    error steps/bad-value steps_registry.json:133:22 `successWhen` must be `empty`, `non-empty` or `exitCode:0`, not `exitCode:1` (did you mean `exitCode:0`?)
     ---
     error steps/bad-value steps_registry.json:47:19 no schema `initial.cot` in `.agent/tailor/schemas/order.schema.json` (did you mean `initial.cut`?)
     ---

@@ -11,6 +11,7 @@ mod parameters;
 mod prompts;
 mod properties;
 mod registry;
+mod releases;
 mod variables;
 
 use std::path::PathBuf;

@@ -138,6 +138,7 @@ fn topics_words_and_silence_are_taken() {
         known: vec!["planned".into(), "built".into()],
         declared: Some(declared.iter().map(|topic| (*topic).into()).collect()),
         enforce: false,
+        extraction: Default::default(),
     };
     let stage = |name: &str, declared: &[&str], default: Option<&str>| {
         let mut turn = turn(name, None);

@@ -1,6 +1,6 @@
 //! Tests of events and closing words.
 
-use saihai_model::{Directives, EndWord, ExpectedReply, Reading, Reads, Target};
+use saihai_model::{DirectiveExtraction, Directives, EndWord, ExpectedReply, Reading, Reads, Target};
 
 use crate::read::{ReplyText, read};
 
@@ -27,6 +27,7 @@ fn directives(words: &[&str]) -> Directives {
         known: ["tests.failing", "tests.passing", "review.revise", "build.*", "*"].map(Into::into).to_vec(),
         declared: None,
         enforce: false,
+        extraction: Default::default(),
     }
 }
 
@@ -99,9 +100,7 @@ fn the_topic_ends_where_its_own_form_ends() {
 fn a_malformed_topic_is_a_near_miss() {
     check("EVENT: <topic>", &["? malformed_topic: EVENT: <topic>"]);
     check("EVENT: a|b", &["? malformed_topic: EVENT: a|b"]);
-    check("EVENT: a/b", &["? malformed_topic: EVENT: a/b"]);
     check("EVENT: http://x", &["? malformed_topic: EVENT: http://x"]);
-    check("EVENT: テスト", &["? malformed_topic: EVENT: テスト"]);
     check(
         &format!("EVENT: {}", "x".repeat(129)),
         &[&format!("? malformed_topic: EVENT: {}…", "x".repeat(113))],
@@ -165,7 +164,7 @@ fn fenced_and_quoted_lines_are_not_read() {
 fn three_repeated_lines_are_an_echo() {
     let echo = "# Task\nAdd a login page. EVENT: tests.passing\n# Hat: 🧪 Tester\n";
     check(&format!("{echo}ok"), &["? echoed: Add a login page. EVENT: tests.passing"]);
-    check("# Task\nAdd a login page. EVENT: tests.passing\nok", &["2 tests.passing"]);
+    check("# Task\nEVENT: tests.passing\nok", &["2 tests.passing"]);
     check("Add a login page. EVENT: tests.passing", &["1 tests.passing"]);
 }
 
@@ -334,4 +333,80 @@ fn hostile_replies_cost_no_square() {
         let reading = reading(&["LOOP_COMPLETE"], &prompt, &text);
         assert!(!reading.events.is_empty() || reading.end_word.is_some() || !reading.near_misses.is_empty());
     }
+}
+
+// Issue 25: forms that models really write.
+#[test]
+fn decorated_directives_count() {
+    check("EVENT: `tests.passing`", &["1 tests.passing"]);
+    check("**EVENT:** tests.passing all green", &["1 tests.passing: all green"]);
+    check("**EVENT: `tests.passing`** — all green", &["1 tests.passing: all green"]);
+    check("EVENT: \"tests.passing\"", &["1 tests.passing"]);
+    check("EVENT:\n\ntests.passing\n", &["3 tests.passing"]);
+    check("**EVENT:**\n- `build.done`\n\nBye.", &["2 build.done"]);
+    check("EVENT:\n> tests.passing", &["? malformed_topic: EVENT:"]);
+    check("EVENT:\nunknown.topic", &["? malformed_topic: EVENT:"]);
+    for text in [
+        "LOOP_COMPLETE.",
+        "LOOP_COMPLETE: all tests pass\nBye.",
+        "**LOOP_COMPLETE**: all tests pass\nBye.",
+        "- LOOP_COMPLETE — merged\nBye.",
+        "<promise>LOOP_COMPLETE</promise>\nBye.",
+        "**<promise>LOOP_COMPLETE</promise>**\nBye.",
+    ] {
+        check(text, &["end LOOP_COMPLETE"]);
+    }
+    for text in ["LOOP_COMPLETE: not yet", "I write <promise>LOOP_COMPLETE</promise> later."] {
+        check(&format!("{text}\nBye."), &[&format!("? inside_sentence: {text}")]);
+    }
+}
+
+// Issue 25
+#[test]
+fn a_mention_inside_a_sentence_is_a_near_miss() {
+    for text in
+        ["I publish EVENT: tests.passing when they pass.", "結果はEVENT: tests.passing になる予定です。"]
+    {
+        check(&format!("{text}\nBye."), &[&format!("? inside_sentence: {text}")]);
+    }
+    let last = "I do not publish EVENT: tests.passing";
+    check(last, &[&format!("? inside_sentence: {last}")]);
+}
+
+// Issue 25: the seed names no rule for topics.
+#[test]
+fn a_topic_is_a_run_without_blanks() {
+    let mut directives = directives(&["LOOP_COMPLETE"]);
+    directives.known = ["テスト.失敗", "build:done", "review/done", "build"].map(Into::into).to_vec();
+    let reads = Reads { directives: Some(directives), ..Reads::default() };
+    let reading =
+        |text: &str| found(&read(ExpectedReply::Work(&reads), "", ReplyText { text, structured: None }));
+    for (text, topic) in [
+        ("EVENT: テスト.失敗", "テスト.失敗"),
+        ("EVENT: テスト.失敗を発行", "テスト.失敗"),
+        ("EVENT: `テスト.失敗`。", "テスト.失敗"),
+        ("EVENT: build:done", "build:done"),
+        ("EVENT: review/done.", "review/done"),
+        ("EVENT: テスト.成功", "テスト.成功"),
+        ("EVENT: other/topic", "other/topic"),
+    ] {
+        let message = if text.ends_with("発行") { ": を発行" } else { "" };
+        assert_eq!(reading(text), [format!("1 {topic}{message}")], "{text}");
+    }
+    assert_eq!(reading("EVENT: build: done"), ["1 build: done"]);
+    assert_eq!(reading("EVENT: http://x"), ["? malformed_topic: EVENT: http://x"]);
+}
+
+// Issue 25: the seed's literal rule.
+#[test]
+fn extraction_anywhere_reads_the_whole_text() {
+    let directives =
+        Directives { extraction: DirectiveExtraction::Anywhere, ..directives(&["LOOP_COMPLETE"]) };
+    let reads = Reads { directives: Some(directives), ..Reads::default() };
+    let reading =
+        |text: &str| found(&read(ExpectedReply::Work(&reads), PROMPT, ReplyText { text, structured: None }));
+    assert_eq!(reading("```\nEVENT: tests.passing\n```\nBye."), ["2 tests.passing"]);
+    assert_eq!(reading("> EVENT: tests.failing x\nBye."), ["1 tests.failing: x"]);
+    assert_eq!(reading("I publish EVENT: tests.passing now.\nBye."), ["1 tests.passing: now."]);
+    assert_eq!(reading("do not print LOOP_COMPLETE yet"), ["end LOOP_COMPLETE"]);
 }

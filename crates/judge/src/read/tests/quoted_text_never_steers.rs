@@ -22,6 +22,7 @@ fn routed_from(prompt: &str, text: &str) -> (Vec<String>, Option<String>) {
         known: vec!["tests.failing".into(), "tests.passing".into()],
         declared: None,
         enforce: false,
+        extraction: Default::default(),
     };
     let reads = Reads { directives: Some(directives), ..Reads::default() };
     let reading = read(ExpectedReply::Work(&reads), prompt, ReplyText { text, structured: None });
@@ -137,11 +138,7 @@ fn replies_as_agents_write_them() {
         &[],
         false,
     );
-    check(
-        "First EVENT: tests.failing, then after the fix:\nEVENT: tests.passing",
-        &["tests.failing", "tests.passing"],
-        false,
-    );
+    check("First EVENT: tests.failing, then after the fix:\nEVENT: tests.passing", &["tests.passing"], false);
     check("\u{1b}[1mDone.\u{1b}[0m\n\u{1b}[32mEVENT: tests.passing\u{1b}[0m", &["tests.passing"], false);
     check("All work is finished and the tests pass.\n\nLOOP_COMPLETE", &[], true);
     check("実装が完了しました。LOOP_COMPLETE", &[], true);

@@ -34,6 +34,7 @@ fn everything() -> Reads {
             known: vec!["tests.passing".into()],
             declared: None,
             enforce: false,
+            extraction: Default::default(),
         }),
         output: Some(Output {
             schema: OutputSchema { schema: json!({"required": ["score"]}), required: false },
