@@ -68,7 +68,7 @@ fn read(text: &str) -> Result<Area> {
             title = Some(heading.to_owned());
         } else if let Some(item) = line.strip_prefix("- ") {
             let (id, words) = item.split_once(' ').with_context(|| format!("line {number}: no title"))?;
-            let id = Id::parse(id).with_context(|| format!("line {number}: `{id}` is no requirement"))?;
+            let id = Id::parse(id).with_context(|| format!("line {number}: `{id}` is not a requirement"))?;
             if requirements.last().is_some_and(|before| before.id >= id) {
                 bail!("line {number}: {id} is out of order");
             }
@@ -103,6 +103,6 @@ mod tests {
         let wrong = |text: &str| format!("{:#}", read(text).unwrap_err());
         assert_eq!(wrong("# x\n- P-2 b\n- P-2 b\n"), "line 3: P-2 is out of order");
         assert_eq!(wrong("# x\n- P-2 b\n- S-3 b\n"), "S-3 does not belong to area P");
-        assert_eq!(wrong("# x\n- Q-2 b\n"), "line 2: `Q-2` is no requirement");
+        assert_eq!(wrong("# x\n- Q-2 b\n"), "line 2: `Q-2` is not a requirement");
     }
 }

@@ -126,7 +126,8 @@ impl ProviderCheckup {
     async fn examine(self) -> ProviderReport {
         let kind = self.settings.kind;
         let Some(agent) = agents::of(kind) else {
-            let login = self.key(http::usual_key_variable(kind).as_slice());
+            let variable = http::key_variable_of(&self.settings);
+            let login = self.key(variable.as_deref().as_slice());
             let full = self.settings.can_enforce(Permission::Full);
             let (name, program) = (self.name, self.settings.program);
             return ProviderReport {

@@ -101,7 +101,7 @@ impl ReviewReply {
     fn of(agent: &str, schema: &Json, value: &Json) -> Self {
         let mut payload = Self::default();
         let Some(object) = value.as_object() else {
-            payload.problems.push("the reply is no object".to_owned());
+            payload.problems.push("the reply is not an object".to_owned());
             payload.refuse(value);
             return payload;
         };
@@ -319,7 +319,7 @@ impl ReviewReply {
 
     fn items_of<'a>(&mut self, value: &'a Json, at: &str) -> Vec<ReplyItem<'a>> {
         let Some(values) = value.as_array() else {
-            self.problems.push(format!("{at}: is no list"));
+            self.problems.push(format!("{at}: is not a list"));
             if !value.is_null() {
                 self.refuse(value);
             }
@@ -330,7 +330,7 @@ impl ReviewReply {
             match value.as_object() {
                 Some(object) => items.push(ReplyItem::new(format!("{at}/{index}"), object)),
                 None => {
-                    self.problems.push(format!("{at}/{index}: is no object"));
+                    self.problems.push(format!("{at}/{index}: is not an object"));
                     self.refuse(value);
                 }
             }
@@ -434,7 +434,7 @@ impl<'a> ReplyItem<'a> {
                 None
             }
             Some(_) => {
-                self.wrong(name, "is no text", payload);
+                self.wrong(name, "is not text", payload);
                 None
             }
             None => {
@@ -448,7 +448,7 @@ impl<'a> ReplyItem<'a> {
     pub(crate) fn optional_text(&self, name: &str, payload: &mut ReviewReply) -> Option<String> {
         let value = self.get(name)?;
         if !value.is_string() {
-            self.wrong(name, "is no text", payload);
+            self.wrong(name, "is not text", payload);
         }
         value.as_str().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
@@ -473,7 +473,7 @@ impl<'a> ReplyItem<'a> {
         };
         let score = value.as_f64().filter(|score| (0.0..=10.0).contains(score));
         if score.is_none() {
-            self.wrong(name, &format!("{} is no number from 0 to 10", shown(value)), payload);
+            self.wrong(name, &format!("{} is not a number from 0 to 10", shown(value)), payload);
         }
         score
     }
@@ -482,7 +482,11 @@ impl<'a> ReplyItem<'a> {
         let value = self.get("confidence")?;
         let confidence = integer(value).filter(|percent| *percent <= 100);
         if confidence.is_none() {
-            self.wrong("confidence", &format!("{} is no whole number from 0 to 100", shown(value)), payload);
+            self.wrong(
+                "confidence",
+                &format!("{} is not a whole number from 0 to 100", shown(value)),
+                payload,
+            );
         }
         confidence.and_then(|percent| u8::try_from(percent).ok())
     }
@@ -491,7 +495,7 @@ impl<'a> ReplyItem<'a> {
     pub(crate) fn place(&self, payload: &mut ReviewReply) -> ReplyLocation {
         let Some(value) = self.get("location") else { return ReplyLocation::default() };
         let Some(object) = value.as_object() else {
-            self.wrong("location", "is no object", payload);
+            self.wrong("location", "is not an object", payload);
             return ReplyLocation { claimed: Some(shown(value)), ..ReplyLocation::default() };
         };
         let location = ReplyItem::new(format!("{}/location", self.at), object);
@@ -519,7 +523,7 @@ impl<'a> ReplyItem<'a> {
         let value = self.get(name)?;
         let line = integer(value).filter(|line| *line >= least);
         if line.is_none() {
-            self.wrong(name, &format!("{} is no line number from {least} on", shown(value)), payload);
+            self.wrong(name, &format!("{} is not a line number from {least} on", shown(value)), payload);
         }
         line
     }
@@ -535,7 +539,7 @@ impl<'a> ReplyItem<'a> {
 
 pub(crate) fn no_severity(value: &Json) -> String {
     let names = Severity::ALL.map(|severity| format!("`{}`", severity.name()));
-    format!("{} is none of {}", shown(value), names.join(", "))
+    format!("{} is not one of {}", shown(value), names.join(", "))
 }
 
 /// Parses an integer, also in the form `5.0`: JSON Schema makes no difference between `5` and `5.0`.

@@ -471,8 +471,8 @@ mod found_tests {
     #[test]
     fn what_could_not_be_read_is_never_taken_for_nothing_found() {
         check(&[], &["`overall_score` is missing"], None);
-        check(&["suggestion"], &["issues/1: is no object"], None);
-        check(&["important"], &["issues/1: is no object"], Some("fix"));
+        check(&["suggestion"], &["issues/1: is not an object"], None);
+        check(&["important"], &["issues/1: is not an object"], Some("fix"));
         assert_eq!(label_of_findings(&[], &Reading::default()), None);
     }
 }

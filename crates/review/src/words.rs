@@ -379,9 +379,9 @@ mod tests {
     #[test]
     fn what_could_not_be_read_is_passed_on_in_its_own_words() {
         let output = json!({"issues": [{"severity": "High", "description": "SQL injection"}]});
-        let why = "issues/0/severity: \"High\" is none of them";
+        let why = "issues/0/severity: \"High\" is not one of them";
         insta::assert_snapshot!(said(Some(output), &[why], Language::English), @r#"
-        A part of the reply could not be read: issues/0/severity: "High" is none of them
+        A part of the reply could not be read: issues/0/severity: "High" is not one of them
 
         - refused: {"description":"SQL injection","severity":"High"}
         "#);

@@ -139,7 +139,7 @@ fn pairs(variable: &str, list: &str) -> Result<Vec<(String, String)>, OtelVariab
     parts.map(parse).collect()
 }
 
-/// Replaces `%41` by `A`. A `%` without two digits stays. Returns `None` if the result is no text.
+/// Replaces `%41` by `A`. A `%` without two digits stays. Returns `None` if the result is not text.
 fn decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [first, after @ ..] = rest {

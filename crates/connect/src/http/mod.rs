@@ -48,9 +48,9 @@ pub(crate) struct ModelService {
     cannot_stream: Arc<AtomicBool>,
 }
 
-/// Returns the variable that usually holds the key of a provider that uses HTTP.
-pub(crate) fn usual_key_variable(kind: ProviderKind) -> Option<&'static str> {
-    ModelApi::of(kind).map(ModelApi::key_variable)
+/// Returns the variable that holds the key of a provider that uses HTTP.
+pub(crate) fn key_variable_of(settings: &ProviderSettings) -> Option<String> {
+    ModelApi::of(settings.kind).map(|api| key_variable(api, settings))
 }
 
 #[derive(Clone)]

@@ -139,7 +139,7 @@ fn an_answer_in_one_more_object_is_taken_out_of_it_only_where_that_helps() {
         json!({"data": {"issues": [{"severity": "nitpick", "description": "x"}], "overall_score": 11}});
     assert_eq!(
         read(&["issues", "overall_score"], half),
-        "nitpick issue [] x\nproblem: overall_score: 11 is no number from 0 to 10"
+        "nitpick issue [] x\nproblem: overall_score: 11 is not a number from 0 to 10"
     );
 }
 
@@ -160,9 +160,9 @@ fn null_is_no_answer_where_something_is_asked_for() {
         "problem: `coverage_gaps` is null\nproblem: `risk_level` is null",
     );
     let listed = json!({"categories": [{"name": "a", "issues": null}, {"name": "b"}]});
-    let expected = "problem: categories/0/issues: is no list\nproblem: categories/1/issues: is missing";
+    let expected = "problem: categories/0/issues: is not a list\nproblem: categories/1/issues: is missing";
     check(&["categories"], listed, expected);
-    check(&["categories"], json!({"categories": {"a": null}}), "problem: categories/a: is no list");
+    check(&["categories"], json!({"categories": {"a": null}}), "problem: categories/a: is not a list");
     let nullable = json!({"severity": "nitpick", "description": "x", "location": null, "suggestion": null,
                           "category": null, "confidence": null});
     check(&["issues"], json!({"issues": [nullable]}), "nitpick issue [] x");
@@ -196,17 +196,17 @@ fn items_that_are_valid_by_themselves_are_kept() {
     important issue [a.rs:7] backwards | claimed a.rs:7-3
     important issue [] too certain
     important issue [] with more
-    problem: issues/4: is no object
-    problem: issues/1/severity: "Blocker" is none of `critical`, `important`, `suggestion`, `nitpick`
+    problem: issues/4: is not an object
+    problem: issues/1/severity: "Blocker" is not one of `critical`, `important`, `suggestion`, `nitpick`
     problem: issues/2/description: is empty
     problem: issues/3/description: is missing
-    problem: issues/5/location/line_number: 0 is no line number from 1 on
-    problem: issues/6/location/line_number: "7" is no line number from 1 on
+    problem: issues/5/location/line_number: 0 is not a line number from 1 on
+    problem: issues/6/location/line_number: "7" is not a line number from 1 on
     problem: issues/7/location/line_number: is missing
-    problem: issues/8/location: is no object
-    problem: issues/9/location/end_line: 3 is no line number from 7 on
-    problem: issues/10/confidence: 101 is no whole number from 0 to 100
-    problem: overall_score: "9" is no number from 0 to 10
+    problem: issues/8/location: is not an object
+    problem: issues/9/location/end_line: 3 is not a line number from 7 on
+    problem: issues/10/confidence: 101 is not a whole number from 0 to 100
+    problem: overall_score: "9" is not a number from 0 to 10
     refused: "no object"
     refused: {"description":"of no severity","severity":"Blocker"}
     refused: {"description":"  ","severity":"important"}
@@ -220,20 +220,20 @@ fn items_that_are_valid_by_themselves_are_kept() {
 #[test]
 fn hostile_payloads_are_problems_and_no_panic() {
     for (value, expected) in [
-        (json!(null), "problem: the reply is no object\nrefused: null"),
-        (json!([1]), "problem: the reply is no object\nrefused: [1]"),
-        (json!({"issues": {"a": 1}}), "problem: issues: is no list\nrefused: {\"a\":1}"),
+        (json!(null), "problem: the reply is not an object\nrefused: null"),
+        (json!([1]), "problem: the reply is not an object\nrefused: [1]"),
+        (json!({"issues": {"a": 1}}), "problem: issues: is not a list\nrefused: {\"a\":1}"),
         (json!({"issues": null, "overall_score": null}), ""),
-        (json!({"categories": {"a": 1}}), "problem: categories/a: is no list\nrefused: 1"),
+        (json!({"categories": {"a": 1}}), "problem: categories/a: is not a list\nrefused: 1"),
         (
             json!({"risk_level": 7}),
-            "problem: risk_level: 7 is none of `critical`, `important`, `suggestion`, `nitpick`",
+            "problem: risk_level: 7 is not one of `critical`, `important`, `suggestion`, `nitpick`",
         ),
         (
             json!({"issues": [{"severity": "nitpick", "description": "x", "location": {
                 "file_path": "a", "line_number": u64::MAX}}]}),
             "nitpick issue [a] x | claimed a:18446744073709551615\n\
-             problem: issues/0/location/line_number: 18446744073709551615 is no line number from 1 on",
+             problem: issues/0/location/line_number: 18446744073709551615 is not a line number from 1 on",
         ),
     ] {
         assert_eq!(read(&[], value.clone()), expected, "{value}");
@@ -300,9 +300,9 @@ fn two_replies_that_are_wrong_in_part_are_put_together() {
     important issue [] two
     overall_score = 3
     risk_level = nitpick
-    problem: issues/1/severity: "Blocker" is none of `critical`, `important`, `suggestion`, `nitpick`
-    problem: issues/2/severity: "High" is none of `critical`, `important`, `suggestion`, `nitpick`
-    problem: issues/2/severity: "Blocker" is none of `critical`, `important`, `suggestion`, `nitpick`
+    problem: issues/1/severity: "Blocker" is not one of `critical`, `important`, `suggestion`, `nitpick`
+    problem: issues/2/severity: "High" is not one of `critical`, `important`, `suggestion`, `nitpick`
+    problem: issues/2/severity: "Blocker" is not one of `critical`, `important`, `suggestion`, `nitpick`
     refused: {"description":"unread","severity":"Blocker"}
     refused: {"description":"unread too","severity":"High"}
     "#);
@@ -318,7 +318,7 @@ fn whole_numbers_may_be_written_with_a_point() {
     nitpick issue [a:5-7] x | confidence 90
     nitpick issue [a] x | confidence 90 | claimed a:5.5
     nitpick issue [a] x | confidence 90 | claimed a:1e+20
-    problem: issues/1/location/line_number: 5.5 is no line number from 1 on
-    problem: issues/2/location/line_number: 1e+20 is no line number from 1 on
+    problem: issues/1/location/line_number: 5.5 is not a line number from 1 on
+    problem: issues/2/location/line_number: 1e+20 is not a line number from 1 on
     ");
 }

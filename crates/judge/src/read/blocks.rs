@@ -58,14 +58,14 @@ fn parse_block(text: &str, blocks: &Blocks) -> Result<Option<ReplyBlock>, String
     // Such a fence may also contain ordinary JSON.
     let is_shared = blocks.fence.eq_ignore_ascii_case("json");
     let value: Json = serde_json::from_str(text)
-        .map_err(|error| format!("is no JSON: {}", read::excerpt_head(&error.to_string(), 200)))?;
+        .map_err(|error| format!("is not valid JSON: {}", read::excerpt_head(&error.to_string(), 200)))?;
     match value.get("type").and_then(Json::as_str) {
         Some(kind) if blocks.uses.contains_key(kind) => {
             Ok(Some(ReplyBlock { kind: kind.to_owned(), value: value.clone() }))
         }
         _ if is_shared => Ok(None),
         Some(kind) => Err(format!("has the unknown type `{}`", read::excerpt_head(kind, 80))),
-        None => Err("is no object with a `type`".to_owned()),
+        None => Err("is not an object with a `type`".to_owned()),
     }
 }
 

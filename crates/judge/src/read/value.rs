@@ -319,7 +319,10 @@ fn broken_outside(reply: &ParsedReply<'_>) -> Option<String> {
     let (line, text) = json_text::opened_object(reply)?;
     let error = parse_unambiguous(text).err().filter(serde_json::Error::is_syntax)?;
     let line = reply.number(line);
-    Some(format!("what begins on line {line} is no JSON: {}", read::excerpt_head(&error.to_string(), 200)))
+    Some(format!(
+        "what begins on line {line} is not valid JSON: {}",
+        read::excerpt_head(&error.to_string(), 200)
+    ))
 }
 
 impl ParsedCandidates<'_> {
@@ -333,7 +336,7 @@ impl ParsedCandidates<'_> {
             Err(error) => {
                 let line = reply.number(block.open);
                 let reason = read::excerpt_head(&error.to_string(), 200);
-                let what = if error.is_data() { "is ambiguous" } else { "is no JSON" };
+                let what = if error.is_data() { "is ambiguous" } else { "is not valid JSON" };
                 self.add_broken(format!("the block that begins on line {line} {what}: {reason}"));
             }
         }

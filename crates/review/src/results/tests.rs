@@ -100,7 +100,7 @@ fn a_reply_that_was_cut_off_is_truncated_with_what_is_whole_of_it() {
 fn a_reply_whose_findings_are_all_refused_is_no_answer_and_can_be_read() {
     let output = serde_json::json!({"overall_score": 1, "issues": [issue("High", "SQL injection")]});
     let result = replied(&[(output.clone(), &[]), (output, &[])]);
-    let why = "issues/0/severity: \"High\" is none of `critical`, `important`, `suggestion`, `nitpick`";
+    let why = "issues/0/severity: \"High\" is not one of `critical`, `important`, `suggestion`, `nitpick`";
     assert_eq!(result.status, AgentStatus::error(AgentStatus::INVALID_OUTPUT, why));
     assert_eq!(result.refused, [r#"{"description":"SQL injection","severity":"High"}"#]);
     let many: Vec<Json> = (0..50).map(|n| issue("High", &n.to_string())).collect();

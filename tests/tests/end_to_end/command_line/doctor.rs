@@ -138,6 +138,21 @@ fn a_login_is_a_credential_or_a_key() {
     ");
 }
 
+// U-20: an API of one's own gets the first variable that `env_pass` names as its key, and not the usual one.
+#[test]
+fn the_key_of_an_api_is_the_variable_that_its_settings_pass_on() {
+    let settings = "[providers.router]\nkind = \"openai\"\nbase_url = \"https://router.example/v1\"\nenv_pass = [\"ROUTER_KEY\"]\n";
+    let machine = Machine::new(&[], settings);
+    let router = |variable: &str| {
+        let outcome = machine.doctor(&["--json"]).env(variable, "canary").run();
+        let found = outcome.json()[0]["providers"].as_array().expect("providers").clone();
+        let router = found.into_iter().find(|one| one["provider"] == "router").expect("the provider");
+        (router["login"].clone(), router["key"].clone())
+    };
+    assert_eq!(router("ROUTER_KEY"), ("key_set".into(), "ROUTER_KEY".into()));
+    assert_eq!(router("OPENAI_API_KEY"), ("unknown".into(), serde_json::Value::Null));
+}
+
 // C-86: reports the host of the repository and the variable for its token, and hides credentials in the address.
 #[test]
 fn the_forge_is_known_by_the_remote_and_its_token_by_name() {

@@ -65,7 +65,7 @@ fn a_reply_that_is_wrong_is_asked_for_once_more_and_what_is_valid_in_it_is_kept(
     insta::assert_snapshot!(corrected.split("```").next().expect("words"), @"
     Your reply does not match the schema:
 
-    - overall_score: 10.1 is no number from 0 to 10
+    - overall_score: 10.1 is not a number from 0 to 10
 
     Reply with one JSON object matching this schema and nothing else.
     ");

@@ -283,7 +283,7 @@ fn read_file(reach: &ToolContext, input: &ToolInput<'_>) -> Result<String, Strin
             continue;
         }
         if number - first == lines || !page.line(&format!("{number}\t{line}")) {
-            return Ok(page.with_note(&format!("cut; go on with start_line {number}")));
+            return Ok(page.with_note(&format!("cut; continue with start_line {number}")));
         }
     }
     if reader.get_ref().limit() == 0 {
@@ -405,7 +405,7 @@ fn grep_schema() -> Value {
 
 fn grep(reach: &ToolContext, input: &ToolInput<'_>) -> Result<String, String> {
     let pattern = RegexBuilder::new(input.required("pattern")?).size_limit(4 * 1024 * 1024).build();
-    let pattern = pattern.map_err(|error| format!("`pattern` is no regular expression: {error}"))?;
+    let pattern = pattern.map_err(|error| format!("`pattern` is not a regular expression: {error}"))?;
     let glob = input.text("glob")?.map(glob).transpose()?;
     let from = reach.allowed(input.text("path")?.unwrap_or_default())?;
     let is_file = !from.is_empty() && reach.tree.file(&from).is_ok();

@@ -300,5 +300,5 @@ fn revision(text: &str) -> Result<&str, String> {
     let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let is_one =
         begins && text.len() <= 200 && !text.contains("..") && text.chars().all(|c| allowed(c) || c == '_');
-    if is_one { Ok(text) } else { Err(format!("`{}` is no revision", cut(text, 100))) }
+    if is_one { Ok(text) } else { Err(format!("`{}` is not a revision", cut(text, 100))) }
 }

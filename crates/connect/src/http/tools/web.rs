@@ -88,7 +88,7 @@ fn page_of(text: &str, longest: usize, stop: &ToolStop) -> Result<String, String
 
 /// Fetches the text of a page and follows redirects. Every URL on the way must pass the same check.
 async fn fetch(address: &str, bounds: WebBounds) -> Result<String, String> {
-    let url = Url::parse(address).map_err(|error| format!("`url` is no address: {error}"))?;
+    let url = Url::parse(address).map_err(|error| format!("`url` is not a URL: {error}"))?;
     let mut url = bounds.allow(url)?;
     let client = client(bounds)?;
     for _ in 0..=REDIRECTS {
@@ -115,7 +115,7 @@ async fn text(mut response: Response) -> Result<String, String> {
     }
     let kind = media_type(&response);
     if !is_text(&kind) {
-        return Err(format!("it is no text: `{}`", kind.escape_debug()));
+        return Err(format!("it is not text: `{}`", kind.escape_debug()));
     }
     let bytes = read_body(&mut response, LARGEST).await.map_err(root_cause)?;
     let text = String::from_utf8_lossy(&bytes);

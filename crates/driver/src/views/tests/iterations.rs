@@ -125,7 +125,7 @@ fn blocks_their_results_and_their_errors_are_told() {
             kind: "note".to_owned(),
             value: json!({"type": "note", "who": "me"}),
         }],
-        warnings: vec!["the `action` block on line 2 is no JSON".to_owned()],
+        warnings: vec!["the `action` block on line 2 is not valid JSON".to_owned()],
         ..Reading::default()
     };
     let failure = Failure::new(FailureClass::Refused, "cannot write `../x`: its path is not valid");
@@ -141,7 +141,7 @@ fn blocks_their_results_and_their_errors_are_told() {
         json!(told.detected_actions),
         json!([{"type": "note", "content": "", "metadata": {"who": "me"}}])
     );
-    assert_eq!(told.errors, ["the `action` block on line 2 is no JSON"]);
+    assert_eq!(told.errors, ["the `action` block on line 2 is not valid JSON"]);
     let error = Some("cannot write `../x`: its path is not valid".to_owned());
     assert_eq!(told.action_results, [ActionResult { success: false, result: None, error }]);
 }

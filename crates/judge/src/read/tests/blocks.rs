@@ -49,10 +49,10 @@ fn what_is_meant_as_a_block_and_is_none_is_told() {
         "action",
         "\n```action\n{oops}\n```\n```action\n{\"type\":\"lgo\"}\n```\n```action\n[]\n```\n```action\n{\"type\":1}\n```\n```action\n{}",
         &[
-            "! the `action` block on line 2 is no JSON: key must be a string at line 1 column 2",
+            "! the `action` block on line 2 is not valid JSON: key must be a string at line 1 column 2",
             "! the `action` block on line 5 has the unknown type `lgo`",
-            "! the `action` block on line 8 is no object with a `type`",
-            "! the `action` block on line 11 is no object with a `type`",
+            "! the `action` block on line 8 is not an object with a `type`",
+            "! the `action` block on line 11 is not an object with a `type`",
             "! the `action` block on line 14 is never closed",
         ],
     );

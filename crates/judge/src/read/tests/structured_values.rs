@@ -137,7 +137,7 @@ fn an_optional_value_may_be_missing_but_not_wrong() {
     );
     assert_eq!(
         optional("```json\n{oops}\n```"),
-        "! the block that begins on line 1 is no JSON: key must be a string at line 1 column 2"
+        "! the block that begins on line 1 is not valid JSON: key must be a string at line 1 column 2"
     );
 }
 
@@ -146,7 +146,7 @@ fn an_optional_value_may_be_missing_but_not_wrong() {
 fn the_correction_learns_why_a_block_does_not_parse() {
     check(
         "Here:\n```json\n{\"height\": 175,}\n```",
-        "- no JSON object\n- the block that begins on line 2 is no JSON: trailing comma at line 1 column 16",
+        "- no JSON object\n- the block that begins on line 2 is not valid JSON: trailing comma at line 1 column 16",
     );
 }
 
@@ -156,10 +156,10 @@ fn the_correction_learns_why_what_stands_outside_of_blocks_does_not_parse() {
     let broken = r#"{"overall_score":1,"issues":[{"severity":"critical","description":"bad"},]}"#;
     let why = "trailing comma at line 1 column 74";
     let check = |text: &str, expected: &str| assert_eq!(shown(&read_items(text)), expected, "{text}");
-    check(broken, &format!("- no JSON object\n- what begins on line 1 is no JSON: {why}"));
+    check(broken, &format!("- no JSON object\n- what begins on line 1 is not valid JSON: {why}"));
     check(
         &format!("I looked at `{{x}}`.\n\nIt says: {broken}\nThat is all."),
-        &format!("- no JSON object\n- what begins on line 3 is no JSON: {why}"),
+        &format!("- no JSON object\n- what begins on line 3 is not valid JSON: {why}"),
     );
 }
 
@@ -168,13 +168,13 @@ fn the_correction_learns_why_what_stands_outside_of_blocks_does_not_parse() {
 fn hostile_values_are_a_violation_and_no_panic() {
     let nothing = "- no JSON object";
     let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-    let broken = |why: &str| format!("{nothing}\n- what begins on line 1 is no JSON: {why}");
+    let broken = |why: &str| format!("{nothing}\n- what begins on line 1 is not valid JSON: {why}");
     check(&deep, &broken("recursion limit exceeded at line 1 column 636"));
     check(&"[".repeat(100_000), nothing);
     check(
         &format!("```json\n{deep}\n```"),
         &format!(
-            "{nothing}\n- the block that begins on line 1 is no JSON: recursion limit exceeded at line 1 column 636"
+            "{nothing}\n- the block that begins on line 1 is not valid JSON: recursion limit exceeded at line 1 column 636"
         ),
     );
     check(r#"{"height":1,"note":"\ud800"}"#, &broken("unexpected end of hex escape at line 1 column 27"));
@@ -387,7 +387,7 @@ fn findings_are_wrong_one_by_one_and_how_they_are_wrapped_is_forgiven() {
     check(&wrapped, &wrapped);
     check(
         r#"{"issues":[],"overall_score":10.1}"#,
-        "{\"issues\":[],\"overall_score\":10.1}\n- overall_score: 10.1 is no number from 0 to 10",
+        "{\"issues\":[],\"overall_score\":10.1}\n- overall_score: 10.1 is not a number from 0 to 10",
     );
     check("I found nothing.", "- no JSON object");
     let both = format!("```json\n{valid}\n```\nIn short:\n```json\n{{\"issues\":[]}}\n```");

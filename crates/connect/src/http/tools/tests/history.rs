@@ -84,9 +84,9 @@ fn what_could_write_or_lead_elsewhere_is_refused() {
     let place = repository();
     let before = listed(place.path());
     let refused = |tool: &ModelTool, input: Value| run(place.path(), tool, &input).unwrap_err();
-    assert_eq!(refused(&DIFF, json!({"from": "--output=f"})), "`--output=f` is no revision");
-    assert_eq!(refused(&DIFF, json!({"from": "HEAD", "to": "HEAD..main"})), "`HEAD..main` is no revision");
-    assert_eq!(refused(&SHOW, json!({"rev": "HEAD:.env"})), "`HEAD:.env` is no revision");
+    assert_eq!(refused(&DIFF, json!({"from": "--output=f"})), "`--output=f` is not a revision");
+    assert_eq!(refused(&DIFF, json!({"from": "HEAD", "to": "HEAD..main"})), "`HEAD..main` is not a revision");
+    assert_eq!(refused(&SHOW, json!({"rev": "HEAD:.env"})), "`HEAD:.env` is not a revision");
     assert!(refused(&SHOW, json!({"rev": "HEAD", "path": ".env"})).contains("ignored by git"));
     assert!(refused(&BLAME, json!({"path": "../x"})).contains("inside the working directory"));
     assert!(refused(&LOG, json!({"paths": [".git/config"]})).contains("belongs to git"));

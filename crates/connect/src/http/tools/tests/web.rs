@@ -41,7 +41,7 @@ fn text_is_shown_and_nothing_else() {
     assert_eq!(check(&page("text/plain; charset=utf-8", "one\ntwo")), "one\ntwo\n");
     assert_eq!(check(&page("text/html", "<p>one</p><script>x</script>two")), "one\ntwo\n");
     assert_eq!(check(&page("application/problem+json", "{}")), "{}\n");
-    assert_eq!(check(&page("image/png", "x")), "error: it is no text: `image/png`");
+    assert_eq!(check(&page("image/png", "x")), "error: it is not text: `image/png`");
     assert_eq!(check(&page("text/plain", "")), "[there is no text]\n");
     let long = check(&page("text/plain", &"a line of it\n".repeat(20_000)));
     assert!(long.len() <= LONGEST_PAGE && long.ends_with("[cut: the rest is too long]\n"));
@@ -69,7 +69,7 @@ fn a_name_that_means_this_machine_is_not_connected_to() {
     let refused = fetched("https://localhost:1/", WebBounds::Public, &halt).unwrap_err();
     assert_eq!(refused, "`localhost` is not on the public web");
     assert!(
-        fetched("not an address", WebBounds::Public, &halt).unwrap_err().starts_with("`url` is no address")
+        fetched("not an address", WebBounds::Public, &halt).unwrap_err().starts_with("`url` is not a URL")
     );
 }
 

@@ -145,7 +145,7 @@ fn paths_lead_nowhere_else_and_revisions_are_no_options() {
     git_show {"path":"../secret","rev":"HEAD"}
         error: `../secret` is not a relative path that stays inside the working directory
     git_blame {"path":"src/in.py","rev":"--contents=x"}
-        error: `--contents=x` is no revision
+        error: `--contents=x` is not a revision
     git_blame {"path":".git/config"}
         error: `.git/config` belongs to git
     git_log {"paths":["src/*.py"]}
@@ -159,23 +159,23 @@ fn paths_lead_nowhere_else_and_revisions_are_no_options() {
     git_log {"paths":["../secret"]}
         error: `../secret` is not a relative path that stays inside the working directory
     git_diff {"from":"--output=x"}
-        error: `--output=x` is no revision
+        error: `--output=x` is not a revision
     git_diff {"from":"-O"}
-        error: `-O` is no revision
+        error: `-O` is not a revision
     git_diff {"from":"HEAD..main"}
-        error: `HEAD..main` is no revision
+        error: `HEAD..main` is not a revision
     git_diff {"from":"HEAD:.env"}
-        error: `HEAD:.env` is no revision
+        error: `HEAD:.env` is not a revision
     git_diff {"from":".hidden"}
-        error: `.hidden` is no revision
+        error: `.hidden` is not a revision
     git_diff {"from":"HEAD --output=x"}
-        error: `HEAD --output=x` is no revision
+        error: `HEAD --output=x` is not a revision
     git_show {"rev":"--textconv"}
-        error: `--textconv` is no revision
+        error: `--textconv` is not a revision
     read_file {"path":"within/in.py"}
         error: `within/in.py` goes through the symbolic link `within`
     "#);
-    for (length, expected) in [(200, "bad revision"), (201, "is no revision")] {
+    for (length, expected) in [(200, "bad revision"), (201, "is not a revision")] {
         let shown = conversation(&project, &[("git_log", json!({"rev": "x".repeat(length)}))]);
         assert!(shown.contains(expected), "{length}: {shown}");
     }

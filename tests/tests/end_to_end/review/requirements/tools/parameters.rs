@@ -162,7 +162,7 @@ fn what_a_tool_does_not_take_is_told_to_the_model_and_not_run() {
     grep {"path":"slow.py","pattern":"(a+)+$"}
         [no line matches]
     grep {"pattern":"("}
-        error: `pattern` is no regular expression: regex parse error:
+        error: `pattern` is not a regular expression: regex parse error:
             (
             ^
         error: unclosed group
