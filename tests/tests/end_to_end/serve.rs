@@ -82,7 +82,9 @@ fn foreign_sites_and_strangers_get_nothing() {
     let page = serve(&project);
     let run = only_run(&page);
     let port = page.address.rsplit(':').next().expect("a port").to_owned();
-    let paths = ["/api/home", "/api/batch", "/api/search?q=x", "/api/events", &format!("/api/runs/{run}")];
+    let (one, whole) = (format!("/api/runs/{run}"), format!("/api/runs/{run}/calls/ask.1.1.1/whole/reply"));
+    assert_eq!(page.send("GET", &whole, &[], "").status, 200);
+    let paths = ["/api/home", "/api/batch", "/api/search?q=x", "/api/events", &one, &whole];
     for path in paths {
         let rebound = page.send("GET", path, &[("Host", &format!("evil.example:{port}"))], "");
         assert_eq!(rebound.status, 403, "{path}: {rebound:?}");
@@ -474,16 +476,16 @@ fn figure(page: &PageClient, name: &str) -> u64 {
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-// V-12: a reply of 100 MB reaches the browser only when a person asks for all of it, and never the server's memory
+// V-12: a reply of 100 MB reaches the browser only when a person asks for it
 #[test]
 fn a_very_long_reply_is_cut_for_the_page_and_loaded_whole_on_request() {
     let project = project(LOOP, "  - {text: unused}\n");
     project.write(
-        ".saihai/config.toml",
+        "../home/.config/saihai/config.toml",
         "provider = 'printer'\n[providers.printer]\nkind = 'command'\nprogram = '/bin/sh'\n\
          args = ['-c', 'yes \"The function keeps its input.\" | head -c 100000000; echo; echo [STEP:0]']\nhonours = ['readonly']\n",
     );
-    project.saihai(["--trust-project", "run", "it", "The task."]).run().exits(0);
+    project.saihai(["run", "it", "The task."]).run().exits(0);
     let page = serve(&project);
     let run = only_run(&page);
     page.get(&format!("/api/runs/{run}"));
@@ -493,18 +495,27 @@ fn a_very_long_reply_is_cut_for_the_page_and_loaded_whole_on_request() {
     assert_eq!(texts["is_cut"], true);
     let start = texts["reply"].as_str().expect("a reply");
     assert!(start.len() <= 1_000_000, "{}", start.len());
+    let warning = texts["results"][0].as_str().expect("a warning");
+    assert!(
+        warning.contains("only the end of a reply of 100000010 bytes is passed on; all of it is in"),
+        "{warning}"
+    );
     let whole = page.send("GET", &format!("{call}/whole/reply"), &[], "");
     assert_eq!((whole.status, whole.header("content-type")), (200, Some("text/plain; charset=utf-8")));
     assert_eq!(whole.header("content-disposition"), Some("attachment; filename=\"reply.txt\""));
     let shown = project.saihai(["show", &run, "plan", "--reply"]).run().exits(0);
-    assert!(whole.body.len() > 10_000_000 && whole.body.starts_with(start), "{}", whole.body.len());
+    // A run records the last 4 MiB of a program's reply, and a warning names the file with all of it.
+    assert!(whole.body.len() > 4_000_000 && whole.body.starts_with(start), "{}", whole.body.len());
     assert!(whole.body.trim_end() == shown.stdout.trim_end(), "the command prints another text");
     let after = figure(&page, "VmHWM");
     assert!(after < before + 12_000, "{before} kB before the reply was shown, {after} kB after it");
     refused(&page.send("GET", "/api/runs/none/calls/plan.1.1.1/whole/reply", &[], ""), 404, "none");
-    refused(&page.send("GET", &format!("/api/runs/{run}/calls/plan.9.1.1/whole/reply"), &[], ""), 404, "no call");
+    refused(
+        &page.send("GET", &format!("/api/runs/{run}/calls/plan.9.1.1/whole/reply"), &[], ""),
+        404,
+        "no call",
+    );
     assert_eq!(page.send("GET", &format!("{call}/whole/else"), &[], "").status, 400);
-    assert_eq!(page.send("GET", &format!("{call}/whole/reply"), &[("Cookie", "")], "").status, 401);
 }
 
 // V-8: a page that is left open for a day. A day has few more events than its runs, but many new connections: laptops

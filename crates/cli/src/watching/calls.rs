@@ -81,7 +81,7 @@ pub(crate) fn call_name(run: &LoadedRun, call: &CallView) -> String {
     }
 }
 
-/// Describes the results of an action, or the answer of a person.
+/// Describes the results of an action, the answer of a person, or what is missing in the text of a reply.
 pub(crate) fn call_results(call: &CallView) -> Vec<String> {
     let answer =
         call.answer.as_ref().map(|answer| answer_words(answer.by, &answer.label, answer.text.clone()));
@@ -94,5 +94,7 @@ pub(crate) fn call_results(call: &CallView) -> Vec<String> {
         Outcome::Waiting { reason } => outside_words(reason),
         Outcome::NotYet | Outcome::Delayed { .. } => "not yet".to_owned(),
     });
-    answer.into_iter().chain(performed).collect()
+    let warnings = call.reply().map(|reply| reply.reading.warnings.as_slice()).unwrap_or_default();
+    let warnings = warnings.iter().map(|warning| format!("warning: {warning}"));
+    answer.into_iter().chain(performed).chain(warnings).collect()
 }
