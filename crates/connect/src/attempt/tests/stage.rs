@@ -21,6 +21,7 @@ use crate::clock::GracePeriod;
 pub(super) use crate::clock::HandClock;
 use crate::clock::{Clock, RealTime};
 use crate::redact::Redactor;
+use crate::sandbox::AgentSandboxes;
 use crate::script::tests::say::ask;
 
 /// An agent that is a shell program; its persona is the script.
@@ -226,10 +227,11 @@ impl Stage {
             settings,
             program: self.program.clone(),
             means,
+            sandboxes: AgentSandboxes::default(),
             probed: OnceCell::new(),
         };
         let progress = |news| self.seen.send_modify(|seen| seen.push(news));
-        AgentAttempt::new(ask, Arc::new(installed), None).answer(&progress, self.stop.clone()).await
+        AgentAttempt::new(ask, Arc::new(installed), None, None).answer(&progress, self.stop.clone()).await
     }
 
     /// Runs a shell program, and an action after the given amount of progress.
