@@ -52,7 +52,7 @@ fn read_folder(folder: &Path) -> Vec<(String, String)> {
 fn load_text(files: &[(String, String)], path: &str) -> Result<Workflow, Vec<String>> {
     let mut source = MemorySource::default();
     for (name, text) in files {
-        source.add(&format!("/p/{name}"), text.as_str());
+        source.add(format!("/p/{name}"), text.as_str());
     }
     let places =
         ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: Some("/home/me".into()) };
