@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use collector::{CollectorClient, CollectorError, CollectorReceipt};
 use reqwest::Url;
-use saihai_model::{Ask, ProviderKind, ProviderName, ProviderSettings};
+use saihai_model::{Ask, ProviderName, ProviderSettings};
 pub(crate) use tools::WebAccess;
 pub(crate) use turn::HttpTurn;
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use saihai_judge::ReplyText;
-use saihai_model::{Directives, EndWord, ExpectedReply, Reads, Target};
+use saihai_model::{DirectiveExtraction, Directives, EndWord, ExpectedReply, Reads, Target};
 
 use crate::law::Law;
 use crate::numbers::processor_time;
@@ -38,7 +38,13 @@ fn read(text: &str) -> Result<f64> {
         then: Target::Complete,
         quiet: false,
     };
-    let directives = Directives { words: vec![word], known: Vec::new(), declared: None, enforce: false };
+    let directives = Directives {
+        words: vec![word],
+        known: Vec::new(),
+        declared: None,
+        enforce: false,
+        extraction: DirectiveExtraction::default(),
+    };
     let reads = Reads { directives: Some(directives), ..Reads::default() };
     let begun = processor_time();
     let reading =
