@@ -138,6 +138,14 @@ fn resolve(page: &Path, link: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    // U-25: requirements are for contributors, and CONTRIBUTING.md says where they are
+    #[test]
+    fn the_sidebar_lists_only_pages_for_readers() {
+        let summary = fs::read_to_string(source::root().join("docs/SUMMARY.md")).unwrap();
+        assert!(summary.contains("(guides/first-workflow.md)"), "{summary}");
+        assert!(!summary.contains("requirements/"), "{summary}");
+    }
+
     // U-25
     #[test]
     fn a_link_to_a_missing_page_section_or_file_is_found() {

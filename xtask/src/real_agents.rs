@@ -28,6 +28,7 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
     if let Some(flag) = filters.iter().find(|word| word.starts_with('-')) {
         bail!("unknown flag `{flag}`; only `--latest` is taken, before the names of tests");
     }
+    crate::tool::need("bwrap", "bubblewrap")?;
     let (installation, confinement) = prepare(versions)?;
     let test = cargo::executable(
         &["test", "--no-run", "--package", "saihai-tests", "--test", "real_agents"],

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cargo, page, real_agents, real_model};
+use crate::{cargo, page, real_agents, real_model, tool};
 
 /// Environment variable that only the test build may contain (T-2).
 const FAULT: &str = concat!("SAIHAI", "_FAULT");
@@ -26,6 +26,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
             "--real-agents" => real_agents = true,
             _ => bail!("`test` takes `--page` and `--real-agents`; for one test: cargo test -p CRATE NAME"),
         }
+    }
+    // Its tests say that they skip where it cannot be installed.
+    if cfg!(target_os = "linux")
+        && let Err(error) = tool::need("bwrap", "bubblewrap")
+    {
+        eprintln!("xtask: tests of the sandbox `bwrap` do not run: {error:#}");
     }
     // Many tests wait for processes and timers, so that twice as many as there are cores keep the machine busy.
     let threads = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2).to_string();

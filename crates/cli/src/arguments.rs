@@ -19,7 +19,7 @@ use crate::project::Project;
 use crate::terminal::{ColorChoice, Streams};
 
 /// Commands of other programs, and the commands that do the same here.
-const SYNONYMS: [(&[&str], &str); 10] = [
+const SYNONYMS: [(&[&str], &str); 12] = [
     (&["ls", "ps", "history"], "`saihai runs` lists runs, `saihai list` lists definitions"),
     (&["status", "state", "info"], "`saihai show` shows the last run, `saihai runs` lists all"),
     (&["stop", "kill", "abort"], "`saihai cancel` cancels a run for good; Ctrl-C in its terminal pauses it"),
@@ -38,6 +38,8 @@ const SYNONYMS: [(&[&str], &str); 10] = [
         &["rm", "remove", "delete", "prune", "clean"],
         "`saihai runs rm RUN` deletes a run, `saihai runs --prune 30d` old ones",
     ),
+    (&["add"], "`saihai work --from DIR` works on the Markdown files of a folder"),
+    (&["switch"], "`saihai run NAME TASK` names the definition; `saihai list` lists all"),
     (&["new", "create", "start", "exec"], "`saihai init` creates a definition, `saihai run` starts a run"),
 ];
 
@@ -49,6 +51,18 @@ fn instead_of_dry_run(command: Option<&str>) -> &'static str {
         _ => "`--rehearse` runs without an agent, `saihai prompt` prints the first prompt",
     }
 }
+
+/// Flags of TAKT, and what does the same here.
+const TAKT_FLAGS: [(&str, &str); 5] = [
+    (
+        "--pipeline",
+        "`saihai work` goes from issues to pull requests; `saihai run` never waits without a terminal",
+    ),
+    ("-t", "write the task behind the definition: `saihai run NAME TASK`"),
+    ("--task", "write the task behind the definition: `saihai run NAME TASK`"),
+    ("-w", "write the definition first: `saihai run NAME TASK`"),
+    ("--type", "`saihai eject NAME` copies the whole definition"),
+];
 
 const LATER_COMMANDS: [&str; 1] = ["worker"];
 
@@ -180,6 +194,9 @@ impl UsageProblem<'_> {
         let error = CommandError::usage(format!("there is no flag `{typed}`{}", self.of_command()));
         if typed == "--dry-run" {
             return error.hint(instead_of_dry_run(self.command));
+        }
+        if let Some((_, hint)) = TAKT_FLAGS.iter().find(|(flag, _)| *flag == typed) {
+            return error.hint(*hint);
         }
         let own = self.own.names();
         match nearest(typed, flags.iter().map(String::as_str).chain(own)) {

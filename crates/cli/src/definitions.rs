@@ -10,7 +10,9 @@ use saihai_config::{
     Settings, Source, Trust, Use, ValidatedDefinition, find, list_of, load, load_script,
 };
 use saihai_connect::{Connections, Providers, launcher};
-use saihai_model::{Json, ProviderName, Script, Stage, StageId, TextFile, TurnId, Workflow};
+use saihai_model::{
+    Json, ProviderKind, ProviderName, SandboxChoice, Script, Stage, StageId, TextFile, TurnId, Workflow,
+};
 
 use crate::commands::review::ReviewAgentDefinition;
 use crate::error::CommandError;
@@ -203,6 +205,20 @@ pub(crate) fn unsaved_reports(settings: &Settings) -> Diagnostics {
     found
 }
 
+/// Recommends a sandbox to agent programs that read text of other people, such as issues and pull requests (B-1).
+pub(crate) fn recommend_sandbox(workflow: &Workflow, settings: &Settings, streams: &mut Streams) {
+    let is_open = |name: &&ProviderName| {
+        let Some(provider) = settings.provider(name.as_str()) else { return false };
+        let starts_program =
+            !matches!(provider.kind, ProviderKind::Script | ProviderKind::Anthropic | ProviderKind::Openai);
+        let choice = settings.sandbox.effective(provider.sandbox.as_ref(), false);
+        starts_program && choice == SandboxChoice::Off
+    };
+    if providers(workflow).iter().any(is_open) {
+        streams.note("agents read text of other people here; `--sandbox auto` limits what they can reach");
+    }
+}
+
 /// Returns all providers that a workflow can ask.
 pub(crate) fn providers(workflow: &Workflow) -> BTreeSet<&ProviderName> {
     let turns = workflow.stages.values().flat_map(Stage::agent_turns);
@@ -233,6 +249,7 @@ pub(crate) fn connections(settings: &Settings) -> Connections {
     Connections {
         settings: set.collect(),
         web: settings.review.web,
+        sandbox: settings.sandbox.clone(),
         launcher: Some(launcher::this_program()),
         ..Connections::default()
     }

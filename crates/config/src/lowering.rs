@@ -13,8 +13,9 @@ use crate::{Area, Diagnostic, Diagnostics, Located, Location, Options, Settings,
 
 /// Built-in provider that plays recorded or made-up replies.
 const SCRIPT: &str = "script";
-/// Alias of `script` in pieces.
-const MOCK: &str = "mock";
+/// Names of TAKT's providers, with ours for the same program.
+const TAKT_PROVIDERS: [(&str, &str); 3] =
+    [("mock", SCRIPT), ("claude-sdk", "claude"), ("claude-terminal", "claude")];
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResolvedProvider {
@@ -124,7 +125,9 @@ impl<'a> ProviderResolver<'a> {
 
     fn read(&self, name: &Located<String>, diagnostics: &mut Diagnostics) -> ProviderName {
         let written = name.value.as_str();
-        let meant = if written == MOCK { SCRIPT } else { written };
+        let own = self.settings.knows_provider(written);
+        let alias = TAKT_PROVIDERS.iter().find(|(theirs, _)| *theirs == written).filter(|_| !own);
+        let meant = alias.map_or(written, |(_, ours)| ours);
         if !self.settings.knows_provider(meant) {
             let message = format!("no provider is named {}", quoted(written));
             let diagnostic = name.error("unknown-provider", message).label("not a provider");

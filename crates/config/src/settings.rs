@@ -7,6 +7,7 @@ mod enforcement;
 mod load;
 mod providers;
 mod review;
+mod sandbox;
 mod tables;
 mod trust;
 mod values;
@@ -17,7 +18,8 @@ use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Budget, Millis, OwnProvider, Permission, ProviderKind, ProviderName, ProviderSettings, Retry, Usd,
+    Budget, Millis, OwnProvider, Permission, ProviderKind, ProviderName, ProviderSettings, Retry,
+    SandboxSettings, Usd,
 };
 
 pub use self::load::{BadBudget, SettingFlag, SettingsFrom, Variables, parse_budget, project_root};
@@ -48,6 +50,7 @@ pub struct Settings {
     pub notify: Vec<String>,
     /// Send runs to an OpenTelemetry collector while they run.
     pub otel: bool,
+    pub sandbox: SandboxSettings,
     pub limits: LimitSettings,
     pub budget: Budget,
     /// Longest wait that Saihai performs without being asked to.
@@ -127,6 +130,7 @@ impl Default for Settings {
             checks: CheckCommands::default(),
             notify: Vec::new(),
             otel: false,
+            sandbox: SandboxSettings::default(),
             limits: LimitSettings::default(),
             budget: Budget::default(),
             short_wait: Retry::SHORT_WAIT,
@@ -266,7 +270,9 @@ impl Settings {
             Use::Distributed => path.key_at(0) == Some("distributed"),
             Use::Provider(name) => {
                 let reached = self.with_fallbacks(&name.into());
-                provider_of(path).is_some_and(|provider| reached.iter().any(|name| name.as_str() == provider))
+                sandbox::is_of_all_providers(path)
+                    || provider_of(path)
+                        .is_some_and(|provider| reached.iter().any(|name| name.as_str() == provider))
             }
         }
     }

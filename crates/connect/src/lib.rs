@@ -27,6 +27,7 @@ mod process;
 mod program_turn;
 mod providers;
 mod redact;
+mod sandbox;
 mod script;
 mod structured;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use process::{CommandEnd, CommandLine, CommandOutput, CommandSurroundings};
 pub use process::{Containment, CurrentTurn, find, launcher, sweep};
 pub use providers::{Asking, Connections, Providers, Unavailable};
 pub use redact::{Redaction, Redactor, SHORTEST_SECRET};
+pub use sandbox::{LandlockSupport, SandboxProblem, SandboxReport};
 pub use script::{
     BadScript, MissingReply, ScriptAccounts, ScriptAsk, ScriptChoice, ScriptPlayer, UnscriptedProgram,
     UnusedReply,

@@ -18,11 +18,18 @@ pub(crate) struct ProgramTurn {
     ask: Ask,
     command: ProgramCommand,
     around: CommandSurroundings,
+    /// True if its stage requires a sandbox.
+    sandbox_required: bool,
 }
 
 impl ProgramTurn {
-    pub(crate) fn new(ask: Ask, command: ProgramCommand, around: CommandSurroundings) -> Self {
-        Self { ask, command, around }
+    pub(crate) fn new(
+        ask: Ask,
+        command: ProgramCommand,
+        around: CommandSurroundings,
+        sandbox_required: bool,
+    ) -> Self {
+        Self { ask, command, around, sandbox_required }
     }
 
     pub(crate) async fn answer(
@@ -80,6 +87,7 @@ impl ProgramTurn {
             environment,
             mark: ProcessMark::of(&self.ask),
             launcher: self.around.launcher(),
+            sandbox: self.around.sandbox_of(&self.ask, self.sandbox_required)?,
             timeout: self.ask.timeout,
             grace: self.around.grace(),
         })
@@ -165,7 +173,8 @@ mod tests {
                 shown.lock().unwrap().push(text);
             }
         };
-        let answer = ProgramTurn::new(ask, command, around).answer(&progress, CancellationToken::new()).await;
+        let answer =
+            ProgramTurn::new(ask, command, around, false).answer(&progress, CancellationToken::new()).await;
         (answer, shown.into_inner().unwrap())
     }
 

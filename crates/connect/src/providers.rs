@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use saihai_model::{
-    Ask, CallId, Choice, Failure, FailureClass, Millis, ProgramExit, Progress, ProviderAnswer, ProviderKind,
-    ProviderName, ProviderRefusal, ProviderSettings, Reply, Script, Stage, StageId, Workflow,
+    Ask, CallId, Choice, Failure, FailureClass, Millis, ProgramCommand, ProgramExit, Progress,
+    ProviderAnswer, ProviderKind, ProviderName, ProviderRefusal, ProviderSettings, Reply, SandboxChoice,
+    SandboxSettings, Script, Stage, StageId, Workflow,
 };
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ use crate::http::{HttpTurn, ModelService, Unreachable, WebAccess};
 use crate::process::CommandSurroundings;
 use crate::program_turn::ProgramTurn;
 use crate::redact::Redactor;
+use crate::sandbox::{self, AgentSandboxes, SandboxProblem};
 use crate::script::{BadScript, ScriptAccounts, ScriptAsk, ScriptPerformance, ScriptProvider};
 use crate::{agents, process};
 
@@ -50,6 +52,8 @@ pub struct Connections {
     pub launcher: Option<PathBuf>,
     /// We run as root: some programs then refuse part of their features.
     pub root: bool,
+    /// The sandbox of all programs that do turns.
+    pub sandbox: SandboxSettings,
 }
 
 impl Default for Connections {
@@ -66,6 +70,7 @@ impl Default for Connections {
             token: None,
             launcher: None,
             root: rustix::process::geteuid().is_root(),
+            sandbox: SandboxSettings::default(),
         }
     }
 }
@@ -121,6 +126,20 @@ pub enum Unavailable {
         /// The stage that needs it.
         stage: StageId,
     },
+    /// The chosen or required sandbox does not work here.
+    #[error("provider `{name}` cannot run in a sandbox: {problem}{}", required_by(.stage.as_ref()))]
+    NoSandbox {
+        name: ProviderName,
+        problem: SandboxProblem,
+        /// The stage that requires a sandbox, if one does.
+        stage: Option<StageId>,
+    },
+    /// A sandbox is required, and a setting or flag turns it off.
+    #[error(
+        "provider `{name}` has `sandbox` set to `off`{}; remove one of them, or pass `--sandbox auto`",
+        required_by(.stage.as_ref())
+    )]
+    SandboxOff { name: ProviderName, stage: Option<StageId> },
     /// A network provider that these settings cannot reach.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
@@ -135,9 +154,16 @@ impl Unavailable {
     /// Returns true if the provider itself is missing; otherwise the settings are wrong.
     pub fn is_missing(&self) -> bool {
         match self {
-            Self::NotInThisVersion { .. } | Self::NotInstalled { .. } | Self::NotForRoot { .. } => true,
+            Self::NotInThisVersion { .. }
+            | Self::NotInstalled { .. }
+            | Self::NotForRoot { .. }
+            | Self::NoSandbox { .. } => true,
             Self::Unreachable(unreachable) => unreachable.is_missing(),
-            Self::Unknown { .. } | Self::NoProgram { .. } | Self::NoScript | Self::BadScript(_) => false,
+            Self::Unknown { .. }
+            | Self::NoProgram { .. }
+            | Self::SandboxOff { .. }
+            | Self::NoScript
+            | Self::BadScript(_) => false,
         }
     }
 }
@@ -150,6 +176,8 @@ pub struct Providers {
     grace: GracePeriod,
     /// The environment of programs that do turns.
     surroundings: CommandSurroundings,
+    /// Stages that require a sandbox.
+    requiring: BTreeSet<StageId>,
 }
 
 enum OpenedProvider {
@@ -166,7 +194,7 @@ impl Providers {
         let mut found = BTreeMap::new();
         let grace = GracePeriod::new(with.grace);
         let staying = IdleAgents::new(&grace, &with.clock);
-        let search = ProviderSearch::new(&with, &grace, &staying);
+        let search = ProviderSearch::new(workflow, &with, &grace, &staying);
         for name in reachable(workflow) {
             match search.look_up(&name) {
                 Ok(one) => drop(found.insert(name, one)),
@@ -181,6 +209,10 @@ impl Providers {
         let wants_script = found.values().any(|one| matches!(one, OpenedProvider::Script))
             || (has_programs && with.script.is_some());
         let surroundings = CommandSurroundings::of(&with).with_grace(&grace);
+        if has_programs {
+            let name = ProviderName::from(ProgramCommand::PROVIDER);
+            unavailable.extend(search.sandboxes(&name, None).err());
+        }
         let script = match (wants_script, with.script.is_some()) {
             (false, _) => None,
             (true, false) => {
@@ -192,7 +224,8 @@ impl Providers {
                 .ok(),
         };
         if unavailable.is_empty() {
-            Ok(Self { found, script, staying, grace, surroundings })
+            let requiring = requiring_sandbox(workflow);
+            Ok(Self { found, script, staying, grace, surroundings, requiring })
         } else {
             Err(unavailable)
         }
@@ -221,8 +254,10 @@ impl Providers {
                 Asking::refused(gone(&ask.directory).into())
             }
             (Some(OpenedProvider::Agent(installed)), _) => {
-                let stayed = self.staying.take(&ask);
-                Asking::attempt(AgentAttempt::new(ask, Arc::clone(installed), stayed))
+                let sandbox = installed.sandbox_of(&ask, self.requiring.contains(&ask.stage));
+                // The boundary of a process stays as it was at its start.
+                let stayed = self.staying.take(&ask).filter(|stayed| stayed.sandbox == sandbox);
+                Asking::attempt(AgentAttempt::new(ask, Arc::clone(installed), stayed, sandbox))
             }
             (Some(OpenedProvider::Http(service)), _) => Asking::http(service.ask(ask)),
             // `open` has looked up all reachable providers, so this ask belongs to another workflow.
@@ -248,7 +283,9 @@ impl Providers {
             return Asking(AskRoute::Rehearsed);
         }
         let command = ask.program.as_deref().cloned().unwrap_or_default();
-        Asking(AskRoute::Program(Box::new(ProgramTurn::new(ask, command, self.surroundings.clone()))))
+        let required = self.requiring.contains(&ask.stage);
+        let turn = ProgramTurn::new(ask, command, self.surroundings.clone(), required);
+        Asking(AskRoute::Program(Box::new(turn)))
     }
 
     /// Ends processes whose session is over (C-67), without waiting for them.
@@ -321,13 +358,20 @@ fn not_for_root(workflow: &Workflow, found: &BTreeMap<ProviderName, OpenedProvid
     refusing.into_iter().map(named).collect()
 }
 
+/// Returns the stages that require a sandbox.
+fn requiring_sandbox(workflow: &Workflow) -> BTreeSet<StageId> {
+    let requires = |stage: &Stage| stage.turns().iter().any(|turn| turn.sandbox_required);
+    workflow.stages.iter().filter(|(_, stage)| requires(stage)).map(|(id, _)| id.clone()).collect()
+}
+
 struct ProviderSearch<'a> {
     with: &'a Connections,
+    requiring: BTreeSet<StageId>,
     means: Arc<AttemptResources>,
 }
 
 impl<'a> ProviderSearch<'a> {
-    fn new(with: &'a Connections, grace: &GracePeriod, staying: &IdleAgents) -> Self {
+    fn new(workflow: &Workflow, with: &'a Connections, grace: &GracePeriod, staying: &IdleAgents) -> Self {
         let means = Arc::new(AttemptResources {
             clock: Arc::clone(&with.clock),
             grace: grace.clone(),
@@ -336,7 +380,35 @@ impl<'a> ProviderSearch<'a> {
             redactor: Arc::new(with.redactor()),
             staying: staying.hand_in(),
         });
-        Self { with, means }
+        Self { with, requiring: requiring_sandbox(workflow), means }
+    }
+
+    /// Returns the sandbox of ordinary stages, and that of stages that require one.
+    fn sandboxes(
+        &self,
+        name: &ProviderName,
+        own: Option<&SandboxChoice>,
+    ) -> Result<AgentSandboxes, Unavailable> {
+        let settings = &self.with.sandbox;
+        let find = |required: bool, stage: Option<&StageId>| {
+            let choice = settings.effective(own, required);
+            if choice == SandboxChoice::Off && (required || settings.required) {
+                return Err(Unavailable::SandboxOff { name: name.clone(), stage: stage.cloned() });
+            }
+            let found =
+                sandbox::resolve(&choice, settings, &self.with.environment, self.with.launcher.as_deref());
+            found.map_err(|problem| Unavailable::NoSandbox {
+                name: name.clone(),
+                problem,
+                stage: stage.cloned(),
+            })
+        };
+        let usual = find(false, None)?;
+        let required = match self.requiring.first() {
+            Some(stage) if usual.is_none() => find(true, Some(stage))?,
+            Some(_) | None => usual.clone(),
+        };
+        Ok(AgentSandboxes { usual, required, settings: settings.clone() })
     }
 
     fn look_up(&self, name: &ProviderName) -> Result<OpenedProvider, Unavailable> {
@@ -396,6 +468,7 @@ impl<'a> ProviderSearch<'a> {
             install: (program == profile.program).then(|| profile.install.to_owned()),
         })?;
         Ok(InstalledAgent {
+            sandboxes: self.sandboxes(name, settings.sandbox.as_ref())?,
             agent,
             settings,
             program: file,
@@ -444,6 +517,10 @@ fn reachable(workflow: &Workflow) -> BTreeSet<ProviderName> {
             return names;
         }
     }
+}
+
+fn required_by(stage: Option<&StageId>) -> String {
+    stage.map(|stage| format!(", which `{stage}` requires")).unwrap_or_default()
 }
 
 fn did_you_mean(suggestion: Option<&str>) -> String {

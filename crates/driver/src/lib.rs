@@ -26,6 +26,7 @@ mod driver_event;
 pub mod durable;
 mod error;
 mod fork;
+mod hosted;
 mod project_source;
 mod prompts;
 mod remote_control;
@@ -45,12 +46,14 @@ pub use driver::{
 pub use driver_event::{DriverEvent, DriverWarning};
 pub use error::{AnswerProblem, DriverError, ForkProblem};
 pub use fork::{ForkedRun, fork};
+pub use hosted::{HostedCall, HostedRun};
 pub use project_source::{ProjectSource, can_create_directory};
 pub use prompts::{PreviewInput, PromptPreview, preview};
 pub use remote_control::{
     GateAnswer, RequestDelivery, answer, answer_with, cancel, open_gate, tell, withdraw,
 };
-pub use replay::ReplayedRun;
+pub use replay::{CallHistory, ReplayedRun};
+pub use run_session::answer_without_person;
 pub use saihai_store::journal::{JOURNAL_SCHEMA, JournalReader};
 pub use saihai_store::{Disk, Glimpse, Glimpses, RunDirectory, Runs, StoreError, names_run, replace_below};
 pub(crate) use saihai_store::{blobs, disk, journal, live, lock};

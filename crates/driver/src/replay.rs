@@ -9,6 +9,7 @@ use saihai_model::{
 };
 use saihai_store::damaged;
 use saihai_view::{RunState, RunView};
+use serde::{Deserialize, Serialize};
 
 use crate::blobs::Blobs;
 use crate::driver::{SessionMeters, session_meter};
@@ -182,21 +183,21 @@ impl ReplayedParts {
 }
 
 /// The earlier calls of a run, as the providers of a resumed run need them.
-#[derive(Debug, Default)]
-pub(crate) struct CallHistory {
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+pub struct CallHistory {
     pub(crate) events: Vec<EarlierCall>,
     pub(crate) meters: SessionMeters,
     /// The last request of each call without a reply. It holds no more than the calls under way at once.
     requests: Vec<Request>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum EarlierCall {
     Asked(EarlierAsk),
     Ended { call: CallId, failure: Option<Failure> },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct EarlierAsk {
     pub(crate) call: CallId,
     pub(crate) provider: ProviderName,
@@ -208,13 +209,27 @@ pub(crate) struct EarlierAsk {
 }
 
 impl CallHistory {
-    fn request(&mut self, request: Request) {
+    /// Notes a request before the fact that it was sent.
+    pub fn request(&mut self, request: Request) {
         self.requests.retain(|before| before.call != request.call);
         self.requests.push(request);
     }
 
-    fn see(&mut self, fact: &Fact) {
+    /// Returns the part that one call needs: the counters of its session, and all earlier calls for a script, which
+    /// counts them.
+    pub fn of_call(&self, session: Option<&str>, is_scripted: bool) -> Self {
+        let events = if is_scripted { self.events.clone() } else { Vec::new() };
+        Self { events, meters: self.meters.only(session), requests: Vec::new() }
+    }
+
+    pub fn see(&mut self, fact: &Fact) {
         match fact {
+            // The prompt of a call on another machine arrives with its result.
+            Fact::Asked { call, prompt: Some(prompt), .. } if self.lacks_prompt(call) => {
+                if let Some(EarlierCall::Asked(ask)) = self.last_of(call) {
+                    ask.prompt = Some(prompt.clone());
+                }
+            }
             Fact::Asked { call, prompt, .. } => {
                 let request = self.requests.iter().find(|request| request.call == *call);
                 self.events.extend(request.map(|request| {
@@ -241,6 +256,17 @@ impl CallHistory {
             }
             _ => {}
         }
+    }
+
+    fn lacks_prompt(&mut self, call: &CallId) -> bool {
+        matches!(self.last_of(call), Some(EarlierCall::Asked(EarlierAsk { prompt: None, .. })))
+    }
+
+    fn last_of(&mut self, wanted: &CallId) -> Option<&mut EarlierCall> {
+        self.events.iter_mut().rev().find(|event| match event {
+            EarlierCall::Asked(ask) => ask.call == *wanted,
+            EarlierCall::Ended { call, .. } => call == wanted,
+        })
     }
 
     fn note_meter(&mut self, call: &CallId, fact: &Fact) {

@@ -251,19 +251,24 @@ impl RunSession {
         if self.lock.is_held() { Ok(()) } else { Err(SessionFailure::Error(self.lock.lost().into())) }
     }
 
-    /// Returns the answer that a gate gets without a person: a standing yes, or the script's answer.
+    /// Returns the answer that a gate gets without a person.
     pub(crate) fn answer_without_person(&self, gate: &OpenGate, auto: bool) -> Option<Answer> {
-        let is_standing = match gate.mode {
-            GateMode::Auto => true,
-            GateMode::Person => auto && gate.wants == Wants::YesNo,
-            GateMode::Insists => false,
-        };
-        if is_standing {
-            let (call, by) = (gate.call.clone(), AnsweredBy::Auto);
-            return Some(Answer { call, by, label: "yes".into(), text: None });
-        }
-        scripted_answer(&self.answers, gate)
+        answer_without_person(&self.answers, gate, auto)
     }
+}
+
+/// Returns the answer that a gate gets without a person: a standing yes, or the script's answer.
+pub fn answer_without_person(answers: &[ScriptAnswer], gate: &OpenGate, auto: bool) -> Option<Answer> {
+    let is_standing = match gate.mode {
+        GateMode::Auto => true,
+        GateMode::Person => auto && gate.wants == Wants::YesNo,
+        GateMode::Insists => false,
+    };
+    if is_standing {
+        let (call, by) = (gate.call.clone(), AnsweredBy::Auto);
+        return Some(Answer { call, by, label: "yes".into(), text: None });
+    }
+    scripted_answer(answers, gate)
 }
 
 /// Returns the script's answer to a gate, if the gate accepts it.

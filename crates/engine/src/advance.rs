@@ -90,6 +90,7 @@ impl Run {
                 }
                 let ruling = self.proved(stage, *ruling);
                 self.next_outside(workflow, stage, &ruling).unwrap_or_else(|| {
+                    let ruling = self.redirected(workflow, stage, ruling, out);
                     self.leave(workflow, stage, ruling, out);
                     AdvanceStep::Go
                 })

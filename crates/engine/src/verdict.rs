@@ -372,7 +372,7 @@ impl Run {
         let surplus = self.counts.history.len().saturating_sub(keep);
         self.counts.history.drain(..surplus);
         for (index, monitor) in workflow.monitors.iter().enumerate() {
-            let Watch::Cycle { stages, times } = &monitor.watches else { continue };
+            let Watch::Cycle { stages, times, returning: false } = &monitor.watches else { continue };
             let count = repeats(&self.counts.history, stages);
             if count >= (*times).max(1) {
                 self.counts.history.clear();
@@ -384,6 +384,33 @@ impl Run {
             }
         }
         AdvanceStep::Go
+    }
+
+    /// Replaces an exit that leads back into a watched cycle. An exit that leaves the cycle passes its monitor.
+    pub(crate) fn redirected(
+        &mut self,
+        workflow: &Workflow,
+        stage: &Stage,
+        ruling: Ruling,
+        out: &mut Vec<Effect>,
+    ) -> Ruling {
+        let Target::Stage(next) = &ruling.target else { return ruling };
+        if stage.aside {
+            return ruling;
+        }
+        for (index, monitor) in workflow.monitors.iter().enumerate() {
+            let Watch::Cycle { stages, times, returning: true } = &monitor.watches else { continue };
+            let Alarm::Go(target) = &monitor.then else { continue };
+            let count = repeats(&self.counts.history, stages);
+            if count >= (*times).max(1) && stages.contains(next) {
+                self.counts.history.clear();
+                self.carry.cycles = count;
+                let overrode = ruling.labels.first().cloned().flatten().filter(|_| ruling.labels.len() == 1);
+                out.push(Effect::Record(Decision::Alarm { monitor: index, count, overrode }));
+                return Ruling::new(By::Monitor, target.clone());
+            }
+        }
+        ruling
     }
 
     fn sound(&mut self, workflow: &Workflow, stage: &Stage, alarm: &Alarm, out: &mut Vec<Effect>) {
@@ -448,7 +475,7 @@ impl Run {
 
 fn longest(watch: &Watch) -> usize {
     match watch {
-        Watch::Cycle { stages, times } => stages.len().saturating_mul((*times).max(1) as usize),
+        Watch::Cycle { stages, times, .. } => stages.len().saturating_mul((*times).max(1) as usize),
         Watch::Silent { .. } | Watch::Same { .. } | Watch::SelfEntries { .. } => 0,
     }
 }

@@ -49,6 +49,11 @@ pub fn label(choice: &Choice, reading: &Reading, answer: Option<&Option<Label>>)
                     return LabelOutcome::Found(found, By::ExitCode);
                 }
             }
+            Method::Only => {
+                if let [offer] = choice.options.as_slice() {
+                    return LabelOutcome::Found(offer.label.clone(), By::Only);
+                }
+            }
             Method::Ask(_) => {
                 return match answer {
                     None => LabelOutcome::Ask,
@@ -260,6 +265,16 @@ mod label_tests {
             LabelOutcome::Found("done".into(), By::Judge)
         );
         assert_eq!(label(&choice, &Reading::default(), Some(&None)), LabelOutcome::Missing);
+    }
+
+    //
+    #[test]
+    fn the_only_option_is_chosen_if_no_tag_names_it() {
+        let mut choice = choice(vec![Method::Tag, Method::Only]);
+        assert_eq!(label(&choice, &Reading::default(), None), LabelOutcome::Missing);
+        choice.options.truncate(1);
+        let only = choice.options[0].label.clone();
+        assert_eq!(label(&choice, &Reading::default(), None), LabelOutcome::Found(only, By::Only));
     }
 
     // U-9

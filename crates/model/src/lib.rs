@@ -27,6 +27,7 @@ mod reading;
 mod reads;
 mod record;
 mod repository;
+mod sandbox;
 mod script;
 mod status_label;
 #[cfg(feature = "testing")]
@@ -75,6 +76,7 @@ pub use reads::{
 };
 pub use record::{Record, RecordEntry};
 pub use repository::{MergeMethod, RepositoryName, Subject, SubjectFile, SubjectMode, SubjectOmission};
+pub use sandbox::{SandboxChoice, SandboxNetwork, SandboxSettings};
 pub use script::{
     Difference, Expectation, ExpectedPrompt, Script, ScriptAnswer, ScriptEdit, ScriptFailure, ScriptReply,
     ScriptRun, ScriptTarget, ScriptWrite, Times, Visits,

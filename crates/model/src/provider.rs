@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Millis, ProviderName};
 use crate::money::{Usage, Usd};
+use crate::sandbox::SandboxChoice;
 
 use crate::Permission;
 
@@ -147,6 +148,8 @@ pub struct ProviderSettings {
     pub file: Option<PathBuf>,
     /// True to start it in folders that it does not trust.
     pub trust: bool,
+    /// Its own sandbox; absent: that of all providers.
+    pub sandbox: Option<SandboxChoice>,
 }
 
 impl ProviderSettings {
@@ -173,6 +176,7 @@ impl ProviderSettings {
             passing: Passing::Input,
             file: None,
             trust: false,
+            sandbox: None,
         }
     }
 

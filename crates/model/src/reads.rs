@@ -61,6 +61,8 @@ pub enum Method {
     Findings(Vec<Threshold>),
     /// The exit code of the program: the first range that contains it.
     ExitCode(Vec<ExitCodeLabel>),
+    /// The only option, if no method before this one finds it.
+    Only,
     /// A question to an agent.
     Ask(Box<Question>),
 }

@@ -42,6 +42,7 @@ pub fn turn(id: &str, sections: Vec<PromptSection>) -> Turn {
         model: None,
         permission: Permission::ReadOnly,
         asked_permission: None,
+        sandbox_required: false,
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,

@@ -276,7 +276,7 @@ impl Choice {
     pub fn question(&self) -> Option<&Question> {
         self.found_by.iter().find_map(|method| match method {
             Method::Ask(question) => Some(question.as_ref()),
-            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) => None,
+            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) | Method::Only => None,
         })
     }
 }
@@ -307,6 +307,9 @@ pub struct Turn {
     /// Permission in the definition, if a ceiling lowered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_permission: Option<Permission>,
+    /// True if it must run in a sandbox (B-1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sandbox_required: bool,
     /// Visible tools; absent: the provider's default; empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
@@ -440,7 +443,13 @@ pub enum Alarm {
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// The history ends with these stages, `times` times in a row.
-    Cycle { stages: Vec<StageId>, times: u32 },
+    Cycle {
+        stages: Vec<StageId>,
+        times: u32,
+        /// True to fire only if the exit leads back into the cycle. Otherwise the monitor decides before the exit.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        returning: bool,
+    },
     /// This many rounds in a row published nothing.
     Silent { times: u32 },
     /// One stage repeated the same topic, message and text this many times in a row.

@@ -221,6 +221,7 @@ impl ReviewLowering<'_> {
             model: shares.answerer.model.clone(),
             permission: self.permission(described.as_ref()),
             asked_permission: None,
+            sandbox_required: false,
             tools: granted.tools,
             session: SessionPolicy::Fresh,
             // the review's own time limit applies here, not the provider's general turn

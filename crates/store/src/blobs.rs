@@ -70,6 +70,26 @@ impl Blobs {
         }
     }
 
+    /// Reads a text, or its first `most` bytes if it is longer and a blob. Returns whether it is cut. All of it is
+    /// checked, but memory holds only what is returned.
+    pub fn read_start(&self, text: &Text, most: u64) -> Result<(String, bool), Bad> {
+        match text {
+            Text::Blob { hash, bytes } if *bytes > most => {
+                let mut start = Vec::new();
+                let file = self.open_checked(hash, *bytes)?;
+                file.take(most).read_to_end(&mut start).map_err(Bad::Unreadable)?;
+                if let Err(error) = str::from_utf8(&start)
+                    && error.error_len().is_none()
+                {
+                    // The last character is cut in the middle.
+                    start.truncate(error.valid_up_to());
+                }
+                Ok((String::from_utf8_lossy(&start).into_owned(), true))
+            }
+            Text::Inline(_) | Text::Blob { .. } => Ok((self.read(text)?, false)),
+        }
+    }
+
     pub fn read_bytes(&self, hash: &str, bytes: u64) -> Result<Vec<u8>, Bad> {
         let (mut file, _) = self.open(hash, bytes)?;
         let mut content = Vec::new();
@@ -83,6 +103,12 @@ impl Blobs {
         let mut digest = Sha256::new();
         io::copy(&mut file, &mut Hashing(&mut digest)).map_err(Bad::Unreadable)?;
         if hex(&digest.finalize()) == hash { Ok(()) } else { Err(Bad::Changed) }
+    }
+
+    /// Checks a blob, and opens it.
+    pub(crate) fn open_checked(&self, hash: &str, bytes: u64) -> Result<File, Bad> {
+        self.verify(hash, bytes)?;
+        Ok(self.open(hash, bytes)?.0)
     }
 
     /// Checks that a blob exists with the right length.
@@ -143,6 +169,20 @@ mod tests {
 
     fn long() -> String {
         "長い".repeat(Text::INLINE_LIMIT)
+    }
+
+    // V-12
+    #[test]
+    fn the_start_of_a_long_text_ends_with_a_whole_character_and_all_of_it_is_checked() {
+        let (_directory, blobs) = blobs();
+        let kept = blobs.keep(long()).unwrap();
+        assert_eq!(blobs.read_start(&kept, 10).unwrap(), ("長い長".to_owned(), true));
+        assert_eq!(blobs.read_start(&kept, 12).unwrap(), ("長い長い".to_owned(), true));
+        assert_eq!(blobs.read_start(&kept, u64::MAX).unwrap(), (long(), false));
+        let Text::Blob { hash, .. } = &kept else { panic!("inline") };
+        let end_changed = long().replace('い', "う");
+        std::fs::write(blobs.path(hash), end_changed).unwrap();
+        assert!(matches!(blobs.read_start(&kept, 3), Err(Bad::Changed)));
     }
 
     // DESIGN 3.5

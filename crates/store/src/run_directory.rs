@@ -108,6 +108,22 @@ impl RunDirectory {
         self.blobs().read(text).map_err(|bad| self.bad_text(text, &bad.to_string()))
     }
 
+    /// Reads a text, or about its first `most` bytes if it is a longer blob. Also returns whether it is cut.
+    pub fn text_start(&self, text: &Text, most: u64) -> Result<(String, bool), StoreError> {
+        self.blobs().read_start(text, most).map_err(|bad| self.bad_text(text, &bad.to_string()))
+    }
+
+    /// Checks a text, and opens it for reading in parts.
+    pub fn open_text(&self, text: &Text) -> Result<Box<dyn std::io::Read + Send>, StoreError> {
+        match text {
+            Text::Inline(text) => Ok(Box::new(std::io::Cursor::new(text.to_string()))),
+            Text::Blob { hash, bytes } => {
+                let opened = self.blobs().open_checked(hash, *bytes);
+                Ok(Box::new(opened.map_err(|bad| self.bad_text(text, &bad.to_string()))?))
+            }
+        }
+    }
+
     /// Creates a viewer for the live output of the run.
     pub fn glimpses(&self) -> Glimpses {
         Glimpses::new(self.live())

@@ -89,6 +89,8 @@ pub struct VisitView {
     pub consecutive: u32,
     pub entered: Moment,
     pub left: Option<Moment>,
+    /// Time of its pauses that are over.
+    pub waited: Millis,
     pub rounds: Vec<RoundView>,
     /// Cost of its calls, including failed attempts.
     pub cost: Cost,
@@ -350,11 +352,23 @@ impl RunView {
             (RecordEntry::Decision(Decision::Parked { hold }), None) => {
                 self.pauses.push(PauseView { from: at, until: None, hold: Some(hold.clone()) });
             }
-            (RecordEntry::Decision(_), Some(open)) => open.until = Some(at),
+            (RecordEntry::Decision(_), Some(open)) => {
+                open.until = Some(at);
+                let from = open.from;
+                self.count_waited(from, at);
+            }
             (RecordEntry::Fact(Fact::Reopened), None) if self.driven_at.is_some() => {
                 self.pauses.push(PauseView { from: self.last_at, until: Some(at), hold: None });
+                self.count_waited(self.last_at, at);
             }
             _ => {}
+        }
+    }
+
+    /// A pause is a part of the visit in which it begins: the next decision ends it.
+    fn count_waited(&mut self, from: Moment, until: Moment) {
+        if let Some(visit) = self.visits.last_mut() {
+            visit.waited = Millis(visit.waited.0.saturating_add(until.since(from).0));
         }
     }
 
@@ -364,7 +378,20 @@ impl RunView {
                 self.progress.is_answered = false;
                 if let Some(call) = self.call_mut(&call) {
                     (call.is_queued, call.retry_at) = (false, None);
-                    call.attempts.push(AttemptView { seq, asked: at, prompt, result: AttemptResult::Open });
+                    match call.attempts.last_mut() {
+                        // A worker on another machine rendered the prompt, so it arrives after the ask.
+                        Some(AttemptView { prompt: lacking @ None, result: AttemptResult::Open, .. })
+                            if prompt.is_some() =>
+                        {
+                            *lacking = prompt;
+                        }
+                        _ => call.attempts.push(AttemptView {
+                            seq,
+                            asked: at,
+                            prompt,
+                            result: AttemptResult::Open,
+                        }),
+                    }
                 }
             }
             Fact::Replied(reply) => {
@@ -461,6 +488,7 @@ impl RunView {
                     consecutive,
                     entered: at,
                     left: None,
+                    waited: Millis(0),
                     rounds,
                     cost,
                 });
@@ -655,6 +683,12 @@ impl RunState {
 }
 
 impl VisitView {
+    /// Returns the time from the entry to the exit without the pauses.
+    pub fn active_time(&self) -> Option<Millis> {
+        let whole = self.left?.since(self.entered);
+        Some(Millis(whole.0.saturating_sub(self.waited.0)))
+    }
+
     /// Returns the number of the last counted round, or 0.
     pub fn counted_rounds(&self) -> u32 {
         self.rounds.iter().rev().find(|round| round.is_counted).map_or(0, |round| round.round)

@@ -1,8 +1,8 @@
 //! Tests of the fold on short journals.
 
 use saihai_model::{
-    CallId, Decision, FORKED, Fact, FileChangeCounts, Hold, Moment, Purpose, Record, RecordEntry, Replied,
-    RoundPosition, Start, Usd,
+    CallId, Decision, FORKED, Fact, FileChangeCounts, Hold, Millis, Moment, PersonNote, Purpose, Record,
+    RecordEntry, Replied, RoundPosition, Start, Usd,
 };
 use serde_json::json;
 
@@ -63,6 +63,31 @@ fn a_live_run_at_a_gate_waits_for_a_person() {
     assert_eq!(state, RunState::Running { owner: Some(7), gate: Some(call("ask")) });
     assert_eq!((state.name(), state.reason(), state.exit_code()), ("parked", Some("person"), 6));
     assert_eq!(waiting.state(None).name(), "parked");
+}
+
+// U-5: the time in a stage is the active time, and the time of its pauses apart
+#[test]
+fn the_time_at_a_gate_is_waiting_time_of_its_visit() {
+    let mut entries = one_turn();
+    let verdict = json!({"to": "complete", "by": "only"});
+    entries.extend([
+        RecordEntry::Decision(Decision::Parked { hold: Hold::Person(call("plan")) }),
+        RecordEntry::Fact(Fact::Told(PersonNote {
+            heading: String::new(),
+            text: "soon".to_owned(),
+            to: None,
+            now: false,
+        })),
+        RecordEntry::Fact(Fact::Reopened),
+        RecordEntry::Decision(Decision::Exited {
+            stage: "plan".into(),
+            verdict: serde_json::from_value(verdict).expect("a verdict"),
+        }),
+    ]);
+    let view = view(start(None), entries);
+    let visit = &view.visits[0];
+    assert_eq!((visit.entered, visit.left), (Moment(2000), Some(Moment(10_000))));
+    assert_eq!((visit.active_time(), visit.waited), (Some(Millis(5_000)), Millis(3_000)));
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod reports;
 mod resume;
 mod review;
 mod rules;
+mod sandbox;
 mod secrets;
 mod serve;
 mod signals;

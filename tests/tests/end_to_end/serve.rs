@@ -467,17 +467,75 @@ fn a_run_is_saved_as_one_file() {
     assert!(outcome.stderr.contains("cannot write `no/such/x.html`"), "{outcome}");
 }
 
-// V-12: a long text does not reach the browser whole
+/// Returns a figure of `/proc/PID/status` in kilobytes, or a count.
+fn figure(page: &PageClient, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", page.pid())).expect("a status");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a figure");
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+// V-12: a reply of 100 MB reaches the browser only when a person asks for all of it, and never the server's memory
 #[test]
-fn a_very_long_reply_is_cut_for_the_page() {
-    let reply = format!("  - {{for: plan, text: '{} [STEP:0]'}}\n", "x".repeat(1_030_000));
-    let project = project(LOOP, &reply);
-    run(&project).exits(0);
+fn a_very_long_reply_is_cut_for_the_page_and_loaded_whole_on_request() {
+    let project = project(LOOP, "  - {text: unused}\n");
+    project.write(
+        ".saihai/config.toml",
+        "provider = 'printer'\n[providers.printer]\nkind = 'command'\nprogram = '/bin/sh'\n\
+         args = ['-c', 'yes \"The function keeps its input.\" | head -c 100000000; echo; echo [STEP:0]']\nhonours = ['readonly']\n",
+    );
+    project.saihai(["--trust-project", "run", "it", "The task."]).run().exits(0);
     let page = serve(&project);
     let run = only_run(&page);
-    let texts = page.get(&format!("/api/runs/{run}/calls/plan.1.1.1"));
+    page.get(&format!("/api/runs/{run}"));
+    let before = figure(&page, "VmHWM");
+    let call = format!("/api/runs/{run}/calls/plan.1.1.1");
+    let texts = page.get(&call);
     assert_eq!(texts["is_cut"], true);
-    assert!(texts["reply"].as_str().expect("a reply").len() <= 1_000_000);
+    let start = texts["reply"].as_str().expect("a reply");
+    assert!(start.len() <= 1_000_000, "{}", start.len());
+    let whole = page.send("GET", &format!("{call}/whole/reply"), &[], "");
+    assert_eq!((whole.status, whole.header("content-type")), (200, Some("text/plain; charset=utf-8")));
+    assert_eq!(whole.header("content-disposition"), Some("attachment; filename=\"reply.txt\""));
+    let shown = project.saihai(["show", &run, "plan", "--reply"]).run().exits(0);
+    assert!(whole.body.len() > 10_000_000 && whole.body.starts_with(start), "{}", whole.body.len());
+    assert!(whole.body.trim_end() == shown.stdout.trim_end(), "the command prints another text");
+    let after = figure(&page, "VmHWM");
+    assert!(after < before + 12_000, "{before} kB before the reply was shown, {after} kB after it");
+    refused(&page.send("GET", "/api/runs/none/calls/plan.1.1.1/whole/reply", &[], ""), 404, "none");
+    refused(&page.send("GET", &format!("/api/runs/{run}/calls/plan.9.1.1/whole/reply"), &[], ""), 404, "no call");
+    assert_eq!(page.send("GET", &format!("{call}/whole/else"), &[], "").status, 400);
+    assert_eq!(page.send("GET", &format!("{call}/whole/reply"), &[("Cookie", "")], "").status, 401);
+}
+
+// V-8: a page that is left open for a day. A day has few more events than its runs, but many new connections: laptops
+// sleep, and browsers stop hidden pages
+#[test]
+fn a_thousand_connections_leave_nothing_behind() {
+    let project = project(LOOP, SLOW);
+    let live = started(&project);
+    let page = serve(&project);
+    let run = only_run(&page);
+    let connect = |times: usize| {
+        for _ in 0..times {
+            let mut events = page.events(&format!("?run={run}"), &[]);
+            events.wait_for("the run", |event| event["kind"] == "run");
+        }
+    };
+    let descriptors = || fs::read_dir(format!("/proc/{}/fd", page.pid())).expect("descriptors").count();
+    connect(100);
+    let (size, open) = (figure(&page, "VmRSS"), descriptors());
+    connect(1_000);
+    // A stream notices that its browser is gone when it has something to send, at the latest with the next sign of life.
+    let begun = Instant::now();
+    while descriptors() > open + 4 && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(descriptors() <= open + 4, "{open} descriptors became {}", descriptors());
+    let later = figure(&page, "VmRSS");
+    assert!(later < size + 8_000, "{size} kB became {later} kB");
+    // The session is as valid as at its beginning.
+    assert_eq!(only_run(&page), run);
+    live.signal(Signal::KILL);
 }
 
 // V-18: the line-based way to follow a run

@@ -9,6 +9,7 @@ mod cases;
 mod every_tool;
 mod permissions;
 mod processes;
+mod sandbox;
 mod scene;
 
 use saihai_tests::{Answer, RealAgent, Refusal};
@@ -18,10 +19,22 @@ use serde_json::json;
 macro_rules! each_drives {
     ($($agent:ident)*) => { $(
         mod $agent {
-            use super::{RealAgent, cases, every_tool, permissions};
+            use super::{RealAgent, cases, every_tool, permissions, sandbox};
 
             fn agent() -> &'static RealAgent {
                 RealAgent::named(stringify!($agent))
+            }
+
+            // B-2, B-3
+            #[test]
+            fn works_inside_landlock() {
+                sandbox::a_turn_that_edits_inside(agent(), "landlock");
+            }
+
+            // B-2, B-3
+            #[test]
+            fn works_inside_bwrap() {
+                sandbox::a_turn_that_edits_inside(agent(), "bwrap");
             }
 
             // C-20, C-24, C-27
@@ -323,4 +336,16 @@ fn codex_is_idle_when_its_model_says_nothing_more() {
 
 fn endless(status: u16) -> Answer {
     Answer::status(status)
+}
+
+// B-4
+#[test]
+fn claude_cannot_leave_a_sandbox() {
+    sandbox::a_hostile_agent(RealAgent::named("claude"));
+}
+
+// B-4
+#[test]
+fn codex_cannot_leave_a_sandbox() {
+    sandbox::a_hostile_agent(RealAgent::named("codex"));
 }

@@ -152,6 +152,8 @@ export class Live {
       case 'run':
         if (event.page.row.id !== this.#watched) return;
         this.run = mergeRun(this.run, event.page);
+        // A page may stay open for days, and the texts of a call have its output when it has ended.
+        for (const call of event.page.calls) if (call.ended !== null) this.output.delete(call.id);
         this.runError = null;
         break;
       case 'output':

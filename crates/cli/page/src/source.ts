@@ -35,6 +35,8 @@ export interface Source {
   home(): Promise<HomePage>;
   run(id: string): Promise<RunPage>;
   texts(run: string, call: string): Promise<CallTexts>;
+  /** Returns the address of a text that is not cut. A saved file has none. */
+  wholeText(run: string, call: string, text: 'prompt' | 'reply'): string | null;
   report(run: string, seq: number, file: string): Promise<ReportText>;
   changes(run: string): Promise<RunChanges>;
   search(text: string): Promise<SearchPage>;
@@ -85,6 +87,7 @@ export class ServerSource implements Source {
   home = (): Promise<HomePage> => request('api/home');
   run = (id: string): Promise<RunPage> => request(this.#path(id));
   texts = (run: string, call: string): Promise<CallTexts> => request(`${this.#path(run)}/calls/${encodeURIComponent(call)}`);
+  wholeText = (run: string, call: string, text: string): string => `${this.#path(run)}/calls/${encodeURIComponent(call)}/whole/${text}`;
   report = (run: string, seq: number, file: string): Promise<ReportText> =>
     request(`${this.#path(run)}/reports/${seq}?file=${encodeURIComponent(file)}`);
   changes = (run: string): Promise<RunChanges> => request(`${this.#path(run)}/changes`);
@@ -139,6 +142,7 @@ export class SavedSource implements Source {
   run = async (): Promise<RunPage> => this.saved.run;
   texts = async (_run: string, call: string): Promise<CallTexts> =>
     this.#texts.get(call) ?? { call, prompt: null, reply: null, live: null, failures: [], tools: [], reports: [], results: [], is_cut: false };
+  wholeText = (): null => null;
   report = async (_run: string, seq: number, file: string): Promise<ReportText> => {
     const found = this.saved.reports.find((report) => report.seq === seq && report.file === file);
     if (!found) throw new SourceError(w('no_text'), 404);

@@ -5,12 +5,12 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { CallEntry } from './calls';
 import { CallSummary } from './call_summary';
 import { findRanges, paint, reveal } from './find';
-import { length, linesWord, visible } from './format';
+import { length, linesWord, shellQuoted, visible } from './format';
 import { useNow } from './hooks';
 import type { Live } from './live';
 import { Markdown, RawText } from './markdown';
 import type { CallTexts, RunPage, ToolText } from './model';
-import { Choice, Pre } from './parts';
+import { Choice, Command, Pre } from './parts';
 import { sections } from './prompt';
 import { w } from './words';
 
@@ -40,7 +40,7 @@ export const CallTextsView = ({ live, run, entry, texts, previous, find }: Props
       </div>
       <div ref={body} class="texts-body">
         {isRunning && <LiveOutput text={output} />}
-        {texts.is_cut && <p class="soft">{w('cut')}</p>}
+        {texts.is_cut && <CutTexts live={live} run={run} entry={entry} texts={texts} />}
         {texts.prompt !== null && <Prompt text={texts.prompt} previous={previous} isRaw={isRaw} />}
         {texts.failures.length > 0 && (
           <section>
@@ -74,6 +74,23 @@ export const CallTextsView = ({ live, run, entry, texts, previous, find }: Props
         )}
       </div>
     </>
+  );
+};
+
+/** Says that texts are cut, and where all of them is. */
+const CutTexts = ({ live, run, entry, texts }: Pick<Props, 'live' | 'run' | 'entry' | 'texts'>): JSX.Element => {
+  const whole = (['prompt', 'reply'] as const).flatMap((part) => {
+    const address = texts[part] === null ? null : live.source.wholeText(run.row.id, texts.call, part);
+    return address === null ? [] : [{ part, address }];
+  });
+  return (
+    <div class="cut-texts">
+      <p class="soft">
+        {w('cut')}
+        {whole.map(({ part, address }) => <a key={part} href={address} download={`${part}.txt`}>{w(part === 'prompt' ? 'whole_prompt' : 'whole_reply')}</a>)}
+      </p>
+      <Command text={`saihai show ${run.row.run} ${shellQuoted(entry.visit?.stage ?? '')}`} at={live.directoryOf(run.row)} />
+    </div>
   );
 };
 

@@ -33,7 +33,9 @@ const table = {
   copy: ['Copy', 'コピー'],
   copied: ['Copied', 'コピー済み'],
   show_more: ['Show all ({0})', 'すべて表示({0})'],
-  cut: ['Long texts are cut.', '長いテキストは省略されています。'],
+  cut: ['Texts of more than a megabyte are cut.', '1 MB を超えるテキストは途中までです。'],
+  whole_prompt: ['Download the whole prompt', 'プロンプト全体をダウンロード'],
+  whole_reply: ['Download the whole reply', '応答全体をダウンロード'],
   unknown: ['unknown', '不明'],
   // States
   s_waiting: ['waiting', '回答待ち'],

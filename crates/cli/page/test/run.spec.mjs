@@ -128,6 +128,66 @@ test('changes and output arrive live', () =>
     await page.waitForSelector('.error');
   }));
 
+/** Returns the size of the page's own data in bytes. */
+const heap = async (page) => {
+  const session = await page.context().newCDPSession(page);
+  await session.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await session.send('Runtime.getHeapUsage');
+  await session.detach();
+  return usedSize;
+};
+
+// V-8: a page that is left open for a day sees thousands of turns begin, speak and end
+test('a page that stays open does not grow', () =>
+  withPage(at('running', 'view=transcript&call=review%2F1%2Ftests'), async ({ page }) => {
+    await page.waitForSelector('pre.live');
+    const page0 = server.saved.get(RUN.running).run;
+    const example = page0.calls.find((entry) => entry.name === 'tests');
+    const hour = async (first) => {
+      for (let turn = first; turn < first + 1000; turn += 1) {
+        const call = `review/1/tests/${turn % 20}`;
+        for (const text of ['a', 'b']) server.send({ kind: 'output', call: `${call}/${turn}`, text: text.repeat(8000) });
+        const ended = { ...example, id: `${call}/${turn}`, mark: 'done', ended: Date.now(), seq: 9000 + turn };
+        server.send({ kind: 'run', page: { ...page0, since: 8999 + turn, last_seq: 9000 + turn, visits: [], exits: [], calls: [ended] } });
+        server.send({ kind: 'rows', is_whole: false, rows: [{ ...page0.row, words: `turn ${turn}` }], gone: [] });
+        // Slowly enough that the page draws now and then.
+        if (turn % 50 === 0) await page.waitForTimeout(20);
+      }
+      const last = first + 999;
+      server.send({ kind: 'run', page: { ...page0, since: 8999 + last, last_seq: 9000 + last, visits: [], exits: [], calls: [], row: { ...page0.row, words: `turn ${last} is over` } } });
+      await page.waitForFunction((words) => document.querySelector('.state-line').textContent.includes(words), `turn ${last} is over`);
+    };
+    await hour(0);
+    const [size, nodes] = [await heap(page), await page.locator('*').count()];
+    await hour(1000);
+    await hour(2000);
+    const later = await heap(page);
+    // 2,000 calls with their figures are about a kilobyte each; their output would be 16 MB.
+    assert.ok(later < size + 6_000_000, `${size} bytes became ${later}`);
+    assert.ok((await page.locator('*').count()) < nodes + 50);
+  }));
+
+test('a cut text can be loaded whole', () =>
+  withPage(at('finished', 'view=transcript&call=fix%2F1%2Fturn'), async ({ page }) => {
+    await page.waitForSelector('.reply');
+    assert.equal(await page.locator('.cut-texts').count(), 0);
+    const texts = server.saved.get(RUN.finished).texts.find(({ call }) => call === 'fix/1/turn');
+    const { reply } = texts;
+    Object.assign(texts, { is_cut: true, reply: 'A line of a long reply.\n'.repeat(40_000) });
+    try {
+      await page.reload();
+      const link = page.getByRole('link', { name: 'Download the whole reply' });
+      assert.match(await link.getAttribute('href'), /^api\/runs\/.*\/calls\/fix%2F1%2Fturn\/whole\/reply$/);
+      assert.match(await page.textContent('.cut-texts'), /saihai show .* fix/);
+      // The browser stays usable: it draws a part of the text.
+      assert.ok((await page.textContent('.reply')).length < 300_000);
+      await page.locator('#tab-why').click({ timeout: 2000 });
+      await page.waitForSelector('.exits li');
+    } finally {
+      Object.assign(texts, { is_cut: false, reply });
+    }
+  }));
+
 test('hostile text is inert in every view', () =>
   withPage(at('hostile'), async ({ page }) => {
     for (const view of ['timeline', 'graph', 'transcript', 'changes', 'reports', 'findings', 'cost', 'why']) {

@@ -184,6 +184,36 @@ fn every_command_has_help_and_version() {
     }
 }
 
+// X-40
+#[test]
+fn commands_and_flags_of_takt_lead_to_the_ones_here() {
+    let hints =
+        ["add", "switch", "exec", "run p --pipeline", "run p -t x", "run -w p", "eject p --type persona"];
+    insta::assert_snapshot!(hints.map(complaint).join("\n"), @"
+    error: there is no command `add`
+      = help: `saihai work --from DIR` works on the Markdown files of a folder
+    exit 2
+    error: there is no command `switch`
+      = help: `saihai run NAME TASK` names the definition; `saihai list` lists all
+    exit 2
+    error: there is no command `exec`
+      = help: `saihai init` creates a definition, `saihai run` starts a run
+    exit 2
+    error: there is no flag `--pipeline` of `saihai run`
+      = help: `saihai work` goes from issues to pull requests; `saihai run` never waits without a terminal
+    exit 2
+    error: there is no flag `-t` of `saihai run`
+      = help: write the task behind the definition: `saihai run NAME TASK`
+    exit 2
+    error: there is no flag `-w` of `saihai run`
+      = help: write the definition first: `saihai run NAME TASK`
+    exit 2
+    error: there is no flag `--type` of `saihai eject`
+      = help: `saihai eject NAME` copies the whole definition
+    exit 2
+    ");
+}
+
 // U-14
 #[test]
 fn commands_of_other_programs_lead_to_the_ones_here() {

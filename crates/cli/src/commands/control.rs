@@ -13,7 +13,7 @@ use saihai_view::RunState;
 use serde::Serialize;
 
 use crate::checkout::{lock_issue_again, restored_worktree};
-use crate::commands::flags::{LimitFlags, PresenceFlags, RunArgument, parse_event};
+use crate::commands::flags::{LimitFlags, PresenceFlags, RunArgument, SandboxFlag, parse_event};
 use crate::commands::review;
 use crate::commands::work::single_run as one;
 use crate::completion::{complete_run_stages, complete_runs, completer};
@@ -46,6 +46,9 @@ pub(crate) struct ResumeCommand {
     #[command(flatten)]
     presence: PresenceFlags,
 
+    #[command(flatten)]
+    sandbox: SandboxFlag,
+
     /// Ask the provider now, even if it said to wait
     #[arg(long)]
     now: bool,
@@ -64,13 +67,14 @@ impl ResumeCommand {
         let project = Project::find()?;
         project.insist_on_person("only a person can resume a run")?;
         let past = ReplayedRun::read(&self.run.find(&project)?)?;
-        let Self { limits, presence, now, json, otel, .. } = self;
+        let Self { limits, presence, sandbox, now, json, otel, .. } = self;
         let continuation = RunContinuation {
             rounds: limits.max_iterations,
             budget: limits.budget.unwrap_or_default(),
             runtime: limits.run_timeout,
             auto: presence.auto,
             wait: presence.wait,
+            sandbox,
             now,
             json,
             otel,
@@ -87,6 +91,7 @@ struct RunContinuation {
     runtime: Option<Millis>,
     auto: bool,
     wait: bool,
+    sandbox: SandboxFlag,
     now: bool,
     json: bool,
     otel: bool,
@@ -100,7 +105,8 @@ impl RunContinuation {
         streams: &mut Streams,
     ) -> Result<ExitStatus, CommandError> {
         let (directory, workflow) = (past.directory().clone(), past.workflow().clone());
-        let settings = project.settings(false, streams)?;
+        let mut settings = project.settings(false, streams)?;
+        self.sandbox.apply(&mut settings);
         let raised = Workflow {
             limits: Limits {
                 budget: workflow.limits.budget.replaced_by(&self.budget),

@@ -2,7 +2,9 @@ use std::path::Path;
 
 use clap::Args;
 use saihai_config::{Diagnostics, Settings};
-use saihai_connect::{Connections, Containment, Login, ProviderReport, examine, program, remote};
+use saihai_connect::{
+    Connections, Containment, LandlockSupport, Login, ProviderReport, SandboxReport, examine, program, remote,
+};
 use saihai_model::ExitStatus;
 use serde::Serialize;
 
@@ -39,10 +41,60 @@ struct DoctorObject {
     root: bool,
     /// The mechanism that contains a process tree.
     process_tree: &'static str,
+    sandbox: SandboxObject,
     runs: WritableObject,
     reports: WritableObject,
     /// What to do next, most important first.
     advice: Vec<String>,
+}
+
+/// Sandboxes that work on this machine. A problem says what is missing.
+#[derive(Serialize)]
+struct SandboxObject {
+    landlock: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landlock_problem: Option<String>,
+    bwrap: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bwrap_problem: Option<String>,
+    /// The sandbox that `auto` means here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auto: Option<&'static str>,
+}
+
+impl SandboxObject {
+    fn of(report: &SandboxReport) -> Self {
+        // An old kernel leaves gaps that are not worth a refusal.
+        let gaps = "this kernel does not keep agents from signalling other programs; Linux 6.12 does";
+        let landlock_problem = match &report.landlock {
+            Ok(LandlockSupport::All) => None,
+            Ok(LandlockSupport::Files) => Some(gaps.to_owned()),
+            Err(problem) => Some(problem.to_string()),
+        };
+        Self {
+            landlock: report.landlock.is_ok(),
+            landlock_problem,
+            bwrap: report.bwrap.is_ok(),
+            bwrap_problem: report.bwrap.as_ref().err().map(ToString::to_string),
+            auto: report.strongest(),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let words = |name: &str, works: bool, problem: &Option<String>| {
+            let state = if works { "works" } else { "does not work" };
+            let why = problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default();
+            format!("sandbox `{name}` {state}{why}")
+        };
+        let mut lines = vec![
+            words("bwrap", self.bwrap, &self.bwrap_problem),
+            words("landlock", self.landlock, &self.landlock_problem),
+        ];
+        if let Some(auto) = self.auto {
+            lines.push(format!("`--sandbox auto` means `{auto}` here"));
+        }
+        lines
+    }
 }
 
 #[derive(Serialize)]
@@ -151,6 +203,7 @@ impl DoctorObject {
                 Containment::Search => "subreaper",
                 Containment::ProcessGroup => "process group",
             },
+            sandbox: SandboxObject::of(&SandboxReport::of_this_machine(&with.environment)),
             runs: WritableObject::of(project.runs().directory()),
             reports: WritableObject::of(&settings.reports_dir),
             advice: Vec::new(),
@@ -243,6 +296,7 @@ impl DoctorObject {
                 "processes of agents are ended with their {tree}; Saihai names processes that left it and does not end them"
             ),
         });
+        lines.extend(self.sandbox.lines());
         lines.extend([self.runs.line("runs"), self.reports.line("reports")]);
         lines
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use saihai::{RunDirectory, names_run};
-use saihai_config::Options;
-use saihai_model::{Budget, IssueNumber, Millis, Permission, ProviderName};
+use saihai_config::{Options, Settings};
+use saihai_model::{Budget, IssueNumber, Millis, Permission, ProviderName, SandboxChoice};
 
 use crate::completion::{
     complete_providers, complete_run_stages, complete_runs, complete_runs_and_stages, completer,
@@ -70,6 +70,9 @@ pub(crate) struct RunFlags {
     pub(crate) max_permission: Option<MaxPermission>,
 
     #[command(flatten)]
+    pub(crate) sandbox: SandboxFlag,
+
+    #[command(flatten)]
     pub(crate) limits: LimitFlags,
 
     #[command(flatten)]
@@ -129,6 +132,40 @@ pub(crate) fn chosen_provider(
         (None, Some(_)) => Ok(Some(SCRIPT.into())),
         (name, _) => Ok(name.map(ProviderName::from)),
     }
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SandboxFlag {
+    /// Sandbox of agent programs: `off`, `auto`, `landlock`, `bwrap`, or a JSON list with a program of your own
+    #[arg(long, value_name = "NAME", value_parser = parse_sandbox, help_heading = "Agents")]
+    sandbox: Option<SandboxChoice>,
+}
+
+impl SandboxFlag {
+    /// Overrides the settings, also those of single providers.
+    pub(crate) fn apply(&self, settings: &mut Settings) {
+        if let Some(choice) = &self.sandbox {
+            settings.sandbox.choice = Some(choice.clone());
+            settings.providers.values_mut().for_each(|provider| provider.sandbox = None);
+        }
+    }
+}
+
+fn parse_sandbox(text: &str) -> Result<SandboxChoice, String> {
+    if text.trim_start().starts_with('[') {
+        let argv: Vec<String> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        return if argv.is_empty() {
+            Err("write a list with at least a program".to_owned())
+        } else {
+            Ok(SandboxChoice::Program(argv))
+        };
+    }
+    SandboxChoice::named(text).ok_or_else(|| {
+        format!(
+            "write {}, or a list such as `[\"program\", \"argument\"]`",
+            SandboxChoice::WORDS.map(|word| format!("`{word}`")).join(", ")
+        )
+    })
 }
 
 #[derive(Debug, Args)]

@@ -86,7 +86,8 @@ impl RunCommand {
         if let Some(agent) = self.review_agent(&project)? {
             return Review::by(&agent, &self.flags, streams)?.execute(streams);
         }
-        let settings = project.settings(self.flags.trust_project, streams)?;
+        let mut settings = project.settings(self.flags.trust_project, streams)?;
+        self.flags.sandbox.apply(&mut settings);
         let showing = DisplayOptions {
             json: self.flags.json,
             interactive: streams.can_ask() && !self.flags.json,

@@ -413,22 +413,27 @@ impl ShownRun {
     }
 
     fn stage_table(&self) -> Table {
-        let head = ["STAGE", "VISIT", "ROUNDS", "TURNS", "TOKENS", "ENTERED", "TOOK", "NEXT"];
+        // The moment that an immediate answer takes is not worth a column.
+        let waited = |visit: &VisitView| Some(visit.waited).filter(|waited| *waited >= Millis(1_000));
+        let has_waits = self.run.view.visits.iter().any(|visit| waited(visit).is_some());
+        let mut head = vec!["STAGE", "VISIT", "ROUNDS", "TURNS", "TOKENS", "ENTERED", "TOOK"];
+        head.extend(has_waits.then_some("WAITED"));
+        head.push("NEXT");
         let optional = ["ROUNDS", "ENTERED", "TOKENS", "VISIT", "TURNS"];
         let mut table = Table::new(&head).optional(&optional);
         for visit in &self.run.view.visits {
-            table.row(vec![
+            let mut row = vec![
                 visible_line(visit.stage.as_str()).into_owned(),
                 visit.visit.to_string(),
                 visit.counted_rounds().to_string(),
                 visit.cost.turns.to_string(),
                 grouped(visit.cost.tokens),
                 quantities::local_clock(visit.entered),
-                visit
-                    .left
-                    .map_or_else(|| "-".to_owned(), |left| quantities::length(left.since(visit.entered))),
-                self.next_words(visit),
-            ]);
+                visit.active_time().map_or_else(|| "-".to_owned(), quantities::length),
+            ];
+            row.extend(has_waits.then(|| waited(visit).map_or_else(|| "-".to_owned(), quantities::length)));
+            row.push(self.next_words(visit));
+            table.row(row);
         }
         table
     }
@@ -512,6 +517,9 @@ struct StageObject<'a> {
     entered: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<String>,
+    /// Time of its pauses, which is not active time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_ms: Option<u64>,
 }
 
 impl<'a> StageObject<'a> {
@@ -526,6 +534,7 @@ impl<'a> StageObject<'a> {
             cost_usd: Some(visit.cost.usd.dollars()).filter(|dollars| *dollars > 0.0),
             entered: quantities::rfc3339(visit.entered),
             left: visit.left.map(quantities::rfc3339),
+            waited_ms: Some(visit.waited.0).filter(|waited| *waited > 0),
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use saihai::{LoadedRun, RunDirectory, StoreError, TurnFileChanges};
 use saihai_config::{list_of, nearest};
-use saihai_model::{Activity, Json, Purpose, RoundPosition, StageId, Text, ToolUsed, TurnId};
+use saihai_model::{Activity, Json, Purpose, Replied, RoundPosition, StageId, Text, ToolUsed, TurnId};
 use saihai_view::{AttemptResult, CallView, ReportVersion};
 use serde::Serialize;
 
@@ -170,6 +170,9 @@ pub(crate) struct TurnObject {
     tools: Vec<ToolObject>,
     #[serde(skip)]
     figures: Vec<String>,
+    /// True if the prompt or the reply is only the start of it.
+    #[serde(skip)]
+    pub(crate) is_cut: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -188,12 +191,18 @@ struct ToolObject {
     duration_ms: u64,
 }
 
+/// Returns the words of the agent, without what only programs read.
+pub(crate) fn spoken_text(reply: &Replied) -> &Text {
+    reply.spoken.as_ref().unwrap_or(&reply.text)
+}
+
 impl TurnObject {
-    /// Reads the texts of a call.
+    /// Reads the texts of a call. Of a prompt or reply with more than `most` bytes it reads only the start.
     pub(crate) fn of(
         run: &LoadedRun,
         call: &CallView,
         reports: &[ReportVersion],
+        most: u64,
     ) -> Result<Self, CommandError> {
         let directory = &run.directory;
         let turns = run.workflow.stage(&call.id.stage).map(|stage| stage.turns()).unwrap_or_default();
@@ -213,7 +222,14 @@ impl TurnObject {
             let time = Some(quantities::length(reply.duration));
             time.into_iter().chain(tokens(&reply.usage)).chain(cost(reply.cost)).collect()
         });
-        let said = reply.map(|reply| directory.text(reply.spoken.as_ref().unwrap_or(&reply.text)));
+        let mut is_cut = false;
+        let mut start_of = |text: &Text| -> Result<String, StoreError> {
+            let (text, cut) = directory.text_start(text, most)?;
+            is_cut |= cut;
+            Ok(text)
+        };
+        let prompt = call.prompt().map(&mut start_of).transpose()?;
+        let said = reply.map(spoken_text).map(&mut start_of).transpose()?;
         let tools = reply.map(|reply| reply.tools_used.as_slice()).unwrap_or_default();
         Ok(Self {
             run: directory.id().to_owned(),
@@ -227,8 +243,8 @@ impl TurnObject {
                 Some(Purpose::Work) | None => "work",
             },
             provider: reply.and_then(|reply| reply.provider.as_ref()).map(ToString::to_string),
-            prompt: call.prompt().map(|prompt| directory.text(prompt)).transpose()?,
-            reply: said.transpose()?,
+            prompt,
+            reply: said,
             failures: failures.collect(),
             reports: own
                 .map(|version| {
@@ -238,6 +254,7 @@ impl TurnObject {
                 .collect::<Result<_, StoreError>>()?,
             tools: tools.iter().map(|tool| ToolObject::of(directory, tool)).collect::<Result<_, _>>()?,
             figures: figures.unwrap_or_default(),
+            is_cut,
         })
     }
 
@@ -356,7 +373,7 @@ pub(super) fn show_stage(
     let reports = run.view.reports();
     let calls = run.view.calls.iter().filter(|call| target.has(run, call));
     let turns: Vec<TurnObject> =
-        calls.map(|call| TurnObject::of(run, call, &reports)).collect::<Result<_, _>>()?;
+        calls.map(|call| TurnObject::of(run, call, &reports, u64::MAX)).collect::<Result<_, _>>()?;
     if turns.is_empty() {
         return Err(nothing_asked(run, target));
     }

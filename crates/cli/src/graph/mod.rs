@@ -141,6 +141,8 @@ impl WorkflowGraph {
                 time.0 = time.0.saturating_add(exit.at.since(since).0);
                 since = exit.at;
             }
+            let time = times.entry(stage).or_default();
+            time.0 = time.0.saturating_sub(visit.waited.0);
         }
         for node in self.nodes.iter_mut().filter(|node| node.visits > 0) {
             let time = times.get(node.id.as_str()).copied().unwrap_or_default();
@@ -372,7 +374,8 @@ fn topics(
 /// Adds each monitor's alarm as an edge from the last stage of its cycle.
 fn monitors(graph: &mut WorkflowGraph, workflow: &Workflow) {
     for monitor in &workflow.monitors {
-        let (Watch::Cycle { stages, times }, Alarm::Go(target)) = (&monitor.watches, &monitor.then) else {
+        let (Watch::Cycle { stages, times, .. }, Alarm::Go(target)) = (&monitor.watches, &monitor.then)
+        else {
             continue;
         };
         let Some(from) = stages.last().and_then(|stage| graph.index(stage.as_str())) else { continue };

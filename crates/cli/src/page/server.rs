@@ -1,12 +1,14 @@
 //! `saihai serve`: answers the requests of browsers on this machine.
 
+use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -28,7 +30,7 @@ use super::model::{
 };
 use super::projects::ServedProjects;
 use super::stream::{self, StreamedRun};
-use super::texts::{find_call, saved_report_text};
+use super::texts::{WholeCallText, find_call, open_whole, saved_report_text};
 use crate::driving::Signals;
 use crate::error::CommandError;
 use crate::project::Project;
@@ -146,6 +148,7 @@ fn routes(server: Arc<PageServer>) -> Router {
         .route("/api/events", get(events))
         .route("/api/runs/{run}", get(run))
         .route("/api/runs/{run}/calls/{call}", get(call))
+        .route("/api/runs/{run}/calls/{call}/whole/{text}", get(whole_text))
         .route("/api/runs/{run}/reports/{seq}", get(report))
         .route("/api/runs/{run}/changes", get(changes))
         .route("/api/runs/{run}/answer", post(answer))
@@ -310,6 +313,47 @@ async fn call(State(server): Server, Path((run, call)): Path<(String, String)>) 
         CallTexts::of(&watched.run, find_call(&watched.run, &call)?, &watched.live)
     })
     .await
+}
+
+/// Sends a text whole, as a file. Only a few parts of it are in memory at a time.
+async fn whole_text(
+    State(server): Server,
+    Path((run, call, text)): Path<(String, String, WholeCallText)>,
+) -> Response {
+    let opened = tokio::task::spawn_blocking(move || {
+        let run = LoadedRun::read(&server.find(&run)?.1)?;
+        open_whole(&run, find_call(&run, &call)?, text)
+    });
+    let mut file = match opened.await {
+        Ok(Ok(file)) => file,
+        Ok(Err(error)) => return refused(StatusCode::NOT_FOUND, error.message()),
+        Err(_) => return refused(StatusCode::INTERNAL_SERVER_ERROR, "this is a bug in Saihai"),
+    };
+    let (parts, queue) = tokio::sync::mpsc::channel::<std::io::Result<Vec<u8>>>(4);
+    tokio::task::spawn_blocking(move || {
+        loop {
+            let mut part = vec![0; 64 * 1024];
+            let read = file.read(&mut part).map(|bytes| {
+                part.truncate(bytes);
+                part
+            });
+            let is_last = read.as_ref().map_or(true, Vec::is_empty);
+            // A browser that is gone needs no more.
+            if parts.blocking_send(read).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    let stream = futures_util::stream::unfold(queue, |mut queue| async {
+        let part = queue.recv().await?;
+        Some((part, queue))
+    });
+    let name = match text {
+        WholeCallText::Prompt => "attachment; filename=\"prompt.txt\"",
+        WholeCallText::Reply => "attachment; filename=\"reply.txt\"",
+    };
+    let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (CONTENT_DISPOSITION, name)];
+    (headers, Body::from_stream(stream)).into_response()
 }
 
 #[derive(Deserialize)]

@@ -1,12 +1,15 @@
 //! The texts of a run: prompts, replies, tools, reports and changes.
 
+use std::io::Read;
+
 use saihai::LoadedRun;
 use saihai_model::CallId;
 use saihai_view::CallView;
+use serde::Deserialize;
 
 use super::model::{CallTexts, ChangedFile, ReportText, RunChanges, ToolText, TurnChanges};
 use crate::commands::diff::{RunDiff, turn_diff};
-use crate::commands::show_stage::{TurnObject, report_text};
+use crate::commands::show_stage::{TurnObject, report_text, spoken_text};
 use crate::error::CommandError;
 use crate::project::Project;
 use crate::watching::{LiveTexts, call_results};
@@ -14,11 +17,34 @@ use crate::watching::{LiveTexts, call_results};
 /// Longer texts are cut. A browser cannot show more of them at once.
 const MOST_BYTES: usize = 1_000_000;
 
+/// A text of a call that a browser can load whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum WholeCallText {
+    Prompt,
+    Reply,
+}
+
+/// Opens a text of a call for reading in parts: it may be larger than the memory.
+pub(super) fn open_whole(
+    run: &LoadedRun,
+    call: &CallView,
+    text: WholeCallText,
+) -> Result<Box<dyn Read + Send>, CommandError> {
+    let found = match text {
+        WholeCallText::Prompt => call.prompt(),
+        WholeCallText::Reply => call.reply().map(spoken_text),
+    };
+    let found =
+        found.ok_or_else(|| CommandError::usage(format!("call `{}` has no such text yet", call.id)))?;
+    Ok(run.directory.open_text(found)?)
+}
+
 impl CallTexts {
     /// Reads the texts of a call.
     pub(super) fn of(run: &LoadedRun, call: &CallView, live: &LiveTexts) -> Result<Self, CommandError> {
-        let turn = TurnObject::of(run, call, &run.view.reports())?;
-        let mut is_cut = false;
+        let mut turn = TurnObject::of(run, call, &run.view.reports(), MOST_BYTES as u64)?;
+        let mut is_cut = turn.is_cut;
         let mut short = |text: String| {
             let (text, cut) = shortened(text);
             is_cut |= cut;
@@ -37,8 +63,8 @@ impl CallTexts {
             .collect();
         Ok(Self {
             call: call.id.to_string(),
-            prompt: turn.prompt.clone().map(&mut short),
-            reply: turn.reply.clone().map(&mut short),
+            prompt: turn.prompt.take().map(&mut short),
+            reply: turn.reply.take().map(&mut short),
             live: live.get(&call.id).map(|text| live_end(text).to_owned()),
             failures: turn.failures.clone(),
             tools,

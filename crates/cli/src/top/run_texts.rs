@@ -14,6 +14,9 @@ use crate::watching::{
     CallMark, LiveTexts, call_mark, call_name, call_results, is_gate, stage_name, visit_calls,
 };
 
+/// Of a longer prompt or reply only the start is shown.
+const MOST_BYTES: u64 = 1_000_000;
+
 /// Lists the visits in order, each with its turns.
 pub(super) fn tree_nodes(run: &LoadedRun, now: Moment) -> Vec<TreeNode> {
     let mut nodes = Vec::new();
@@ -25,7 +28,7 @@ pub(super) fn tree_nodes(run: &LoadedRun, now: Moment) -> Vec<TreeNode> {
             key: NodeKey::Visit(index),
             mark: if is_current { current_mark(run, &marks) } else { CallMark::Done },
             label: stage_name(visit.stage.as_str(), visit.visit),
-            note: visit.left.map(|left| quantities::stopwatch(left.since(visit.entered))).unwrap_or_default(),
+            note: visit.active_time().map(quantities::stopwatch).unwrap_or_default(),
         });
         let has_rounds = visit.rounds.len() > 1;
         for ((round, call), mark) in calls.into_iter().zip(marks) {
@@ -95,11 +98,15 @@ pub(super) fn pane_texts(
         if calls.iter().any(|call| call.reply().is_some()) { run.file_changes()? } else { Vec::new() };
     let reports = run.view.reports();
     for call in calls {
-        let turn = TurnObject::of(run, call, &reports)?;
+        let turn = TurnObject::of(run, call, &reports, MOST_BYTES)?;
         let heading =
             if has_many { format!("── {} ──\n", call_name(run, call)) } else { String::new() };
         add(&mut texts.transcript, &heading, &transcript(run, call, &turn, live, question));
         add(&mut texts.prompt, &heading, turn.prompt.as_deref().unwrap_or_default());
+        if turn.is_cut {
+            let words = "\n[a text of more than a megabyte is cut; `saihai show RUN STAGE` prints it whole]";
+            add(&mut texts.transcript, "", words);
+        }
         for (file, text) in turn.reports() {
             add(&mut texts.report, &format!("── {file} ──\n"), text);
         }

@@ -40,6 +40,18 @@ pub(crate) struct WatchedRun {
     question: Option<(CallId, String)>,
 }
 
+/// Bytes of the output of a running turn that are kept. A turn can run for hours.
+const LIVE_BYTES: usize = 256 * 1024;
+
+/// Drops the start of a long text. It drops many bytes at once, so that most looks copy nothing.
+fn keep_end(text: &mut String) {
+    if text.len() > 2 * LIVE_BYTES {
+        let start = text.len() - LIVE_BYTES;
+        let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+        text.drain(..start);
+    }
+}
+
 /// The result of a look at a run.
 #[derive(Debug, Default)]
 pub(crate) struct RunNews {
@@ -94,6 +106,7 @@ impl WatchedRun {
                     text.push_str(&format!("[{tool}]\n"));
                 }
             }
+            keep_end(text);
             news.output.insert(call);
         }
         self.run.state = self.run.view.state(self.run.directory.owner());
@@ -112,5 +125,23 @@ impl WatchedRun {
             }
         }
         self.question.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // V-8: a page that is open for a day
+    #[test]
+    fn the_output_of_a_long_turn_is_bounded() {
+        let mut text = String::new();
+        for line in 0..100_000 {
+            text.push_str(&format!("行 {line}\n"));
+            keep_end(&mut text);
+            assert!(text.len() <= 2 * LIVE_BYTES);
+        }
+        assert!(text.len() >= LIVE_BYTES - 4, "{}", text.len());
+        assert!(text.ends_with("行 99998\n行 99999\n"));
     }
 }

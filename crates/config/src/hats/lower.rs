@@ -221,6 +221,7 @@ impl HatLowering<'_> {
             model: answerer.model,
             permission,
             asked_permission: (permission != wanted).then_some(wanted),
+            sandbox_required: hat.is_some_and(|hat| hat.sandbox_required),
             tools: answerer.tools,
             session: SessionPolicy::Fresh,
             timeout: hat.and_then(|hat| hat.timeout).or(answerer.timeout),

@@ -121,6 +121,7 @@ fn read_hat(id: Located<String>, value: &Cursor<'_>, diagnostics: &mut Diagnosti
             backend: read_hat_backend(&fields, &mut found),
             timeout: fields.count("timeout").map(|seconds| Millis::seconds(seconds.value.into())),
             max_activations: fields.count("max_activations").map(|count| count.value),
+            sandbox_required: false,
             sound: true,
             id,
         }

@@ -247,6 +247,7 @@ pub(super) struct Hat {
     pub(super) backend: Option<Located<String>>,
     pub(super) timeout: Option<Millis>,
     pub(super) max_activations: Option<u32>,
+    pub(super) sandbox_required: bool,
     /// False if the hat has errors.
     pub(super) sound: bool,
 }
@@ -269,6 +270,7 @@ impl Hat {
             default_publishes: None,
             timeout: None,
             max_activations: None,
+            sandbox_required: fields.text("sandbox").is_some(),
             backend: None,
             sound: true,
             id,

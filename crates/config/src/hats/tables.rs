@@ -95,6 +95,8 @@ pub(super) static HAT: Object = Object {
         ),
         Field::required("publishes", TOPICS).about("topics it may publish"),
         Field::required("instructions", ValueKind::Text).about("instructions for the agent in this role"),
+        Field::new("sandbox", ValueKind::OneOf(&["required"]))
+            .about("refuse to run the hat outside a sandbox; absent: as the settings say"),
         Field::refused_because("model", ONE_MODEL).slug("removed-key"),
         Field::refused_because("backend", ONE_BACKEND).slug("removed-key"),
         Field::refused_because("backend_args", ONE_BACKEND).slug("removed-key"),

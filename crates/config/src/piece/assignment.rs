@@ -6,6 +6,7 @@ use std::path::Path;
 use saihai_model::Permission;
 
 use super::tables;
+use super::takt_keys::{read_provider_options, read_quality_gates};
 use super::template::{PieceTemplate, TemplateRemarkKind, TemplateSpeaker};
 use super::texts::{Facet, PiecePassage, PieceReader};
 use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, Value, ValueKind, quoted};
@@ -30,6 +31,12 @@ pub(super) struct TurnAssignment {
     pub(super) reports: Vec<ReportContract>,
     pub(super) permission: Permission,
     pub(super) tools: Option<Vec<String>>,
+    /// Conditions of good work, for the prompt.
+    pub(super) quality_gates: Vec<String>,
+    /// Text that the piece adds to every prompt.
+    pub(super) rules_of_all: Option<String>,
+    /// True for a written `edit: false`.
+    pub(super) forbids_edits: bool,
     /// Session mode; `None` uses the default of the settings.
     pub(super) session: Option<SessionChoice>,
     pub(super) session_key: Option<Located<String>>,
@@ -51,6 +58,8 @@ impl TurnAssignment {
         let persona = agent.as_ref().and_then(|agent| reader.resolve(Facet::Persona, agent));
         let template = read_template(fields, TemplateSpeaker::Movement, reader);
         let permission = read_permission(fields, &mut reader.diagnostics);
+        let options = fields.any("provider_options");
+        let tools = options.and_then(|options| read_provider_options(&options, name, reader));
         Self {
             reviewer: fields.text("reviewer"),
             role: role(fields, agent.as_ref(), name),
@@ -62,7 +71,10 @@ impl TurnAssignment {
             policy: read_facets(fields, Facet::Policy, reader),
             reports: read_reports(fields, reader),
             permission,
-            tools: read_tools(fields, permission, &mut reader.diagnostics),
+            tools: read_tools(fields, permission, &mut reader.diagnostics).or(tools),
+            quality_gates: read_quality_gates(fields, reader),
+            rules_of_all: None,
+            forbids_edits: fields.bool("edit").is_some_and(|edit| !edit.value),
             session: read_session(fields, &mut reader.diagnostics),
             session_key: fields.text("session_key"),
             provider: fields.text("provider"),
@@ -205,6 +217,8 @@ fn role(fields: &Fields<'_>, agent: Option<&Located<String>>, name: &str) -> Str
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ReportContract {
+    /// Text that replaces the sentence which asks for the report.
+    pub(super) order: Option<String>,
     /// File inside the report directory.
     pub(super) file: String,
     /// Label; defaults to the file name.
@@ -218,7 +232,8 @@ impl ReportContract {
     /// Returns a copy without the author's words, to count the tokens that Saihai adds.
     pub(super) fn without_words(&self) -> Self {
         let format = self.format.as_ref().map(|_| String::new());
-        Self { file: String::new(), label: String::new(), format, at: self.at.clone() }
+        let order = self.order.as_ref().map(|_| String::new());
+        Self { order, file: String::new(), label: String::new(), format, at: self.at.clone() }
     }
 
     /// Returns the first heading of the format, without its `#` marks.
@@ -293,9 +308,11 @@ fn read_report_item(item: &Cursor<'_>, reader: &mut PieceReader<'_>) -> Option<R
 fn read_report(value: &Cursor<'_>, reader: &mut PieceReader<'_>) -> Option<ReportContract> {
     let fields = Fields::read(value, &tables::REPORT, &mut reader.diagnostics)?;
     let format = fields.text("format").and_then(|format| reader.resolve(Facet::Format, &format));
+    let order = fields.text("order").and_then(|order| reader.resolve(Facet::Instruction, &order));
+    let order = order.map(|passage| passage.text.trim().to_owned()).filter(|order| !order.is_empty());
     let contract = report_contract(&fields.text("name")?, None, &mut reader.diagnostics)?;
     let format = format.map(|passage| passage.text.trim_end().trim_start_matches('\n').to_owned());
-    Some(ReportContract { format: format.filter(|format| !format.is_empty()), ..contract })
+    Some(ReportContract { order, format: format.filter(|format| !format.is_empty()), ..contract })
 }
 
 fn report_contract(
@@ -310,7 +327,13 @@ fn report_contract(
         return None;
     }
     let label = label.map_or(&file.value, |label| &label.value);
-    Some(ReportContract { file: file.value.clone(), label: label.clone(), format: None, at: file.at.clone() })
+    Some(ReportContract {
+        order: None,
+        file: file.value.clone(),
+        label: label.clone(),
+        format: None,
+        at: file.at.clone(),
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -27,13 +27,16 @@ pub(super) fn offered<'r>(rules: &'r [MovementRule], options: &Options) -> Vec<O
     plain
         .filter_map(|(number, rule)| match &rule.condition {
             MovementCondition::Plain(condition) => {
-                Some(OfferedRule { number, condition, appendix: rule.appendix.as_deref() })
+                let asks = rule.asks || rules.len() > 1;
+                let appendix = rule.appendix.as_deref();
+                Some(OfferedRule { number, condition, asks, appendix })
             }
             MovementCondition::All(_)
             | MovementCondition::Any(_)
             | MovementCondition::Findings(_)
             | MovementCondition::NoFindings(_)
             | MovementCondition::Exit(_)
+            | MovementCondition::Always
             | MovementCondition::Json { .. } => None,
         })
         .collect()
@@ -42,7 +45,9 @@ pub(super) fn offered<'r>(rules: &'r [MovementRule], options: &Options) -> Vec<O
 /// Builds the choice between the offered rules: by tag, else by a question to the same agent (P-40, P-41).
 pub(super) fn choice(words: &PieceWords, offered: &[OfferedRule<'_>], settings: &Settings) -> Option<Choice> {
     let mut found_by = vec![Method::Tag];
-    if settings.judge_fallback {
+    if let [OfferedRule { asks: false, .. }] = offered {
+        found_by.push(Method::Only);
+    } else if settings.judge_fallback {
         found_by.push(Method::Ask(Box::new(question(prompt::question(words, offered)))));
     }
     (!offered.is_empty()).then(|| Choice { options: offers(offered), found_by })
@@ -60,6 +65,7 @@ pub(super) fn choice_by_findings(rules: &[MovementRule], options: &Options) -> O
                 | MovementCondition::All(_)
                 | MovementCondition::Any(_)
                 | MovementCondition::Exit(_)
+                | MovementCondition::Always
                 | MovementCondition::Json { .. } => return None,
             };
             let label = Label::from(rule.condition.to_string().as_str());
@@ -148,6 +154,7 @@ fn holds(condition: &MovementCondition, parallel: bool) -> RuleCondition {
     match condition {
         MovementCondition::Plain(text) if parallel => RuleCondition::Answered(text.as_str().into()),
         MovementCondition::Plain(text) => RuleCondition::Is(text.as_str().into()),
+        MovementCondition::Always => RuleCondition::Always,
         MovementCondition::All(texts) => RuleCondition::All(labels(texts)),
         MovementCondition::Any(texts) => RuleCondition::Any(labels(texts)),
         MovementCondition::Findings(_)

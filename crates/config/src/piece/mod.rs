@@ -7,11 +7,13 @@
 mod assignment;
 mod exit;
 mod lower;
+mod partials;
 mod program;
 mod prompt;
 mod read;
 mod rule;
 mod tables;
+mod takt_keys;
 mod template;
 mod texts;
 
@@ -50,6 +52,7 @@ pub(crate) fn load(
     let piece = Piece::read(&document, &mut reader);
     let mut diagnostics = without_echoes(std::mem::take(&mut reader.diagnostics), &parameters);
     let Some(mut piece) = piece else { return LoadedDefinition::refused(diagnostics) };
+    piece.names_report_directory = mentions_report_directory(&document, &reader);
 
     piece.leave_out_checks(settings, &mut diagnostics);
     let language = language(&piece, &document, &reader);
@@ -66,7 +69,13 @@ pub(crate) fn load(
     LoadedDefinition {
         workflow: (!diagnostics.has_errors()).then_some(workflow),
         diagnostics: diagnostics.sorted(),
-        notes: reviewers.notes.iter().cloned().chain(lowering.providers.notes).collect(),
+        notes: reviewers
+            .notes
+            .iter()
+            .cloned()
+            .chain(lowering.providers.notes)
+            .chain(reader.idle.notes())
+            .collect(),
         added_tokens: lowering.added_tokens,
         uses: definition
             .path
@@ -91,6 +100,14 @@ fn language(piece: &Piece, document: &Document, reader: &PieceReader<'_>) -> Lan
     said.unwrap_or_else(|| {
         Language::of(document.texts().into_iter().chain(reader.files().map(|(_, file)| file.text())))
     })
+}
+
+/// pieces of 0.7 and 0.8 tell their agents to write into the "Report Directory" that the prompt names.
+fn mentions_report_directory(document: &Document, reader: &PieceReader<'_>) -> bool {
+    let mentions = |text: &str| {
+        text.contains("レポートディレクトリ") || text.to_ascii_lowercase().contains("report directory")
+    };
+    document.texts().into_iter().any(mentions) || reader.files().any(|(_, file)| mentions(file.text()))
 }
 
 /// Removes diagnostics about parameter values. The parameter itself is already reported as unsupported.

@@ -228,6 +228,7 @@ impl PieceLowering<'_> {
             model: None,
             permission: Permission::Full,
             asked_permission: None,
+            sandbox_required: movement.sandbox_required,
             tools: None,
             session: SessionPolicy::Fresh,
             timeout: Some(assignment.timeout),
@@ -271,7 +272,8 @@ fn choice(rules: &[MovementRule], options: &Options) -> Option<Choice> {
             MovementCondition::All(_)
             | MovementCondition::Any(_)
             | MovementCondition::Findings(_)
-            | MovementCondition::NoFindings(_) => continue,
+            | MovementCondition::NoFindings(_)
+            | MovementCondition::Always => continue,
         }
         offers.push(Offer { number, label });
     }

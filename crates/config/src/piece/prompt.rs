@@ -19,6 +19,12 @@ pub(super) struct PiecePrompt<'a> {
     pub(super) persona: Option<&'a str>,
     pub(super) knowledge: &'a [String],
     pub(super) policy: &'a [String],
+    /// Text that the piece adds to every prompt (X-23).
+    pub(super) rules_of_all: Option<&'a str>,
+    pub(super) quality_gates: &'a [String],
+    /// True if the context names the report directory, and says that a read-only movement changes nothing (X-9).
+    pub(super) names_report_directory: bool,
+    pub(super) forbids_edits: bool,
     pub(super) template: Option<&'a PieceTemplate>,
     /// True if the prompt includes the previous output.
     pub(super) pass_previous: bool,
@@ -32,6 +38,8 @@ pub(super) struct PiecePrompt<'a> {
 pub(super) struct OfferedRule<'a> {
     pub(super) number: usize,
     pub(super) condition: &'a str,
+    /// True if a reply without a tag needs a question: other rules exist, or the author wrote `ai("…")`.
+    pub(super) asks: bool,
     /// Text that the agent must output in addition to the tag.
     pub(super) appendix: Option<&'a str>,
 }
@@ -50,6 +58,7 @@ impl PiecePrompt<'_> {
         sections.push(self.context());
         sections.extend(texts(self.words.knowledge, self.knowledge));
         sections.extend(texts(self.words.policy, self.policy));
+        sections.extend(self.rules_of_all.map(fixed_section));
         sections
             .extend(self.template.map(|template| section(SectionCondition::Always, template.parts.clone())));
         if !self.shows(&Variable::Task) {
@@ -60,6 +69,10 @@ impl PiecePrompt<'_> {
         }
         if !self.shows(&Variable::Inputs) {
             sections.push(under(self.words.inputs, Variable::Inputs, ValueForm::Bullets));
+        }
+        if !self.quality_gates.is_empty() {
+            let gates: Vec<String> = self.quality_gates.iter().map(|gate| format!("- {gate}")).collect();
+            sections.push(fixed_section(format!("{}\n{}", self.words.quality_gates, gates.join("\n"))));
         }
         if !self.reports.is_empty() {
             sections.push(fixed_section(report_block(self.words, self.reports)));
@@ -82,6 +95,8 @@ impl PiecePrompt<'_> {
             persona: self.persona.map(|_| ""),
             knowledge: &WORDLESS[..self.knowledge.len().min(1)],
             policy: &WORDLESS[..self.policy.len().min(1)],
+            rules_of_all: None,
+            quality_gates: &WORDLESS[..self.quality_gates.len().min(1)],
             template: template.as_ref(),
             reports: &reports,
             offered: &offered,
@@ -117,13 +132,18 @@ impl PiecePrompt<'_> {
             value_part(Variable::Visits),
         ];
         body.extend((!behind.is_empty()).then(|| text_part(behind)));
+        if self.names_report_directory {
+            body.push(text_part(format!("\n{}", words.report_directory)));
+            body.push(value_part(Variable::ReportDirectory));
+            body.extend(self.forbids_edits.then(|| text_part(format!("\n{}", words.no_edits))));
+        }
         section(SectionCondition::Always, body)
     }
 }
 
 impl OfferedRule<'_> {
     fn without_words(&self) -> Self {
-        Self { number: self.number, condition: "", appendix: self.appendix.map(|_| "") }
+        Self { number: self.number, condition: "", asks: self.asks, appendix: self.appendix.map(|_| "") }
     }
 }
 
@@ -180,14 +200,19 @@ fn under(heading: &str, variable: Variable, form: ValueForm) -> PromptSection {
 /// P-29: a single report with a format has its own layout. All other cases are a list.
 fn report_block(words: &PieceWords, reports: &[ReportContract]) -> String {
     let mut block = format!("---\n{}\n", words.report);
-    if let [ReportContract { file, format: Some(format), .. }] = reports {
-        let _ =
-            write!(block, "{}\n\n{}{file}\n{}\n{format}", words.one_report, words.file_name, words.format);
+    if let [ReportContract { order, file, format: Some(format), .. }] = reports {
+        // X-21: the order replaces the request, not the form that the report is read from.
+        let ordered = order.as_ref().map(|order| format!("{order}\n{}", words.enclosed));
+        let request = ordered.as_deref().unwrap_or(words.one_report);
+        let _ = write!(block, "{request}\n\n{}{file}\n{}\n{format}", words.file_name, words.format);
         return block;
     }
     let _ = writeln!(block, "{}", words.several_reports);
-    for (index, ReportContract { file, label, format, .. }) in reports.iter().enumerate() {
+    for (index, ReportContract { order, file, label, format, .. }) in reports.iter().enumerate() {
         let _ = write!(block, "\n{}. {label} → {}{file}", index + 1, words.file_name);
+        if let Some(order) = order {
+            let _ = write!(block, "\n{order}");
+        }
         if let Some(format) = format {
             let _ = write!(block, "\n{}\n{format}", words.format);
         }
@@ -223,6 +248,9 @@ pub(super) struct PieceWords {
     pub(super) iteration: &'static str,
     /// C6, before and after the number
     pub(super) movement_iteration: (&'static str, &'static str),
+    pub(super) report_directory: &'static str,
+    pub(super) no_edits: &'static str,
+    pub(super) quality_gates: &'static str,
     pub(super) task: &'static str,
     pub(super) previous: &'static str,
     pub(super) inputs: &'static str,
@@ -230,6 +258,8 @@ pub(super) struct PieceWords {
     pub(super) policy: &'static str,
     pub(super) report: &'static str,
     pub(super) one_report: &'static str,
+    /// The last sentence of `one_report`
+    pub(super) enclosed: &'static str,
     /// R4, and the second half of R8
     pub(super) file_name: &'static str,
     pub(super) format: &'static str,
@@ -257,6 +287,9 @@ static JAPANESE: PieceWords = PieceWords {
     movement: "- Movement: ",
     iteration: "- イテレーション: ",
     movement_iteration: ("- Movement イテレーション: ", " 回目"),
+    report_directory: "- レポートディレクトリ: ",
+    no_edits: "- 編集: この movement では禁止です。ファイルを作成・変更・削除しないでください。",
+    quality_gates: "## 品質ゲート\n完了する前に、次の条件をすべて満たしてください。",
     task: "## ユーザーのタスク",
     previous: "## 前の movement の出力",
     inputs: "## 追加のユーザー入力",
@@ -265,6 +298,7 @@ static JAPANESE: PieceWords = PieceWords {
     report: "## レポート出力（必須）",
     one_report: "作業完了後、以下のフォーマットに従ってレポートを出力してください。\n\
                  レポートは ```markdown ブロックで囲んで出力してください。",
+    enclosed: "レポートは ```markdown ブロックで囲んで出力してください。",
     file_name: "ファイル名: ",
     format: "フォーマット:",
     several_reports: "作業完了後、以下の各レポートを出力してください。\n\
@@ -292,6 +326,9 @@ static ENGLISH: PieceWords = PieceWords {
     movement: "- Movement: ",
     iteration: "- Iteration: ",
     movement_iteration: ("- Movement iteration: ", ""),
+    report_directory: "- Report Directory: ",
+    no_edits: "- Editing: disabled in this movement. Do not create, change or delete files.",
+    quality_gates: "## Quality Gates\nMeet all of these conditions before you finish.",
     task: "## User Task",
     previous: "## Previous Movement Output",
     inputs: "## Additional User Inputs",
@@ -300,6 +337,7 @@ static ENGLISH: PieceWords = PieceWords {
     report: "## Report Output (required)",
     one_report: "When the work is done, output a report in the following format.\n\
                  Enclose the report in a ```markdown block.",
+    enclosed: "Enclose the report in a ```markdown block.",
     file_name: "File name: ",
     format: "Format:",
     several_reports: "When the work is done, output each of the following reports.\n\

@@ -8,6 +8,7 @@ use super::assignment::{ReportContract, TurnAssignment, read_template, refuse_du
 use super::program::{ProgramAssignment, refuse_without_program};
 use super::rule::{MovementRule, RuleOwner};
 use super::tables;
+use super::takt_keys::{PieceDefaults, note_idle_keys};
 use super::template::{PieceTemplate, TemplateSpeaker};
 use super::texts::{Facet, PieceReader};
 use crate::{Cursor, Diagnostic, Diagnostics, Document, Fields, Located, Location, Severity, Value, quoted};
@@ -26,6 +27,10 @@ pub(super) struct Piece {
     pub(super) initial: Option<Located<String>>,
     pub(super) movements: Vec<Movement>,
     pub(super) monitors: Vec<LoopMonitor>,
+    /// True for a file with `steps:`. Its monitors act only on exits that lead back into their cycle.
+    pub(super) newer: bool,
+    /// True if a text mentions the report directory, so that prompts name it.
+    pub(super) names_report_directory: bool,
 }
 
 impl Piece {
@@ -39,7 +44,8 @@ impl Piece {
                 }
             }
         }
-        let piece = Self {
+        let defaults = PieceDefaults::read(&fields, reader);
+        let mut piece = Self {
             name: read_name(&fields, &mut reader.diagnostics),
             description: fields.text("description").map(|text| text.value),
             language: fields.text("language").map(|text| text.value),
@@ -51,7 +57,12 @@ impl Piece {
                 .iter()
                 .filter_map(|item| LoopMonitor::read(item, reader))
                 .collect(),
+            newer: fields.spelling("movements") == Some("steps"),
+            names_report_directory: false,
         };
+        for (_, assignment) in piece.movements.iter_mut().flat_map(Movement::assignments_mut) {
+            defaults.apply(assignment);
+        }
         piece.check_names(&mut reader.diagnostics);
         piece.check_monitors(&mut reader.diagnostics);
         let unused: Vec<Diagnostic> = reader.unused().collect();
@@ -87,6 +98,9 @@ impl Piece {
 
     /// P-52: a cycle should end with the movement that fixes, not with the one that can complete.
     fn check_monitors(&self, diagnostics: &mut Diagnostics) {
+        if self.newer {
+            return;
+        }
         for monitor in &self.monitors {
             let Some(last) = monitor.cycle.last() else { continue };
             let movement = self.movements.iter().find(|movement| movement.name.value == last.value);
@@ -170,6 +184,7 @@ pub(super) struct Movement {
     pub(super) name: Located<String>,
     pub(super) description: Option<String>,
     pub(super) work: MovementWork,
+    pub(super) sandbox_required: bool,
     pub(super) rules: Vec<MovementRule>,
     /// False if the movement has errors. Findings about it would then be noise.
     pub(super) sound: bool,
@@ -259,7 +274,9 @@ impl Movement {
             (MovementLevel::Top, false, true) => RuleOwner::Reviewer,
             (MovementLevel::Top, false, false) => RuleOwner::Movement,
         };
-        let work = if fields.has("parallel") {
+        let sandbox_required = fields.text("sandbox").is_some();
+        note_idle_keys(&fields, shown, reader);
+        let mut work = if fields.has("parallel") {
             MovementWork::Parallel(read_parallel(&fields, level, reader))
         } else if runs_program {
             MovementWork::Program(Box::new(ProgramAssignment::read(&fields, reader)))
@@ -270,6 +287,9 @@ impl Movement {
             }
             MovementWork::One(Box::new(TurnAssignment::read(&fields, shown, reader)))
         };
+        if let MovementWork::Parallel(subs) = &mut work {
+            subs.iter_mut().for_each(|sub| sub.sandbox_required |= sandbox_required);
+        }
         let rules = fields.list("rules");
         if level == MovementLevel::Top
             && rules.is_empty()
@@ -285,6 +305,7 @@ impl Movement {
             name: name?,
             description,
             work,
+            sandbox_required,
             rules,
             sound: is_sound_since(&reader.diagnostics, before),
         })
@@ -342,7 +363,11 @@ fn read_parallel(fields: &Fields<'_>, level: MovementLevel, reader: &mut PieceRe
         let spelling = fields.spelling(key).unwrap_or(key);
         let message =
             format!("`{spelling}` has no effect on a movement with `parallel`: it asks no agent itself");
-        reader.diagnostics.push(place.error("no-effect", message).hint("put it into the sub-movements"));
+        let diagnostic = match tables::IDLE_PARALLEL_KEYS.contains(&key) {
+            true => place.warning("no-effect", message),
+            false => place.error("no-effect", message),
+        };
+        reader.diagnostics.push(diagnostic.hint("put it into the sub-movements"));
     }
     match &value.node().value {
         Value::Map(_) => {

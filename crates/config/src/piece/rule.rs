@@ -12,6 +12,8 @@ use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, quoted};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MovementRule {
     pub(super) condition: MovementCondition,
+    /// True if the author wrote `ai("…")`, which asks a judging agent even if no other rule exists (X-6).
+    pub(super) asks: bool,
     /// Target; `None` for a sub-movement.
     pub(super) next: Option<Located<String>>,
     /// True if a person must answer before the run follows the rule.
@@ -51,6 +53,13 @@ impl RuleOwner {
             | Self::Program
             | Self::SubProgram
             | Self::Judge => false,
+        }
+    }
+
+    fn is_sub_movement(self) -> bool {
+        match self {
+            Self::SubMovement | Self::SubReviewer | Self::SubProgram => true,
+            Self::Movement | Self::Parallel | Self::Reviewer | Self::Program | Self::Judge => false,
         }
     }
 
@@ -101,16 +110,19 @@ impl MovementRule {
                 no_effect_in_sub_movement(&fields, diagnostics)
             }
             RuleOwner::Movement | RuleOwner::Parallel | RuleOwner::Reviewer | RuleOwner::Program => {
-                if fields.is_missing("next") {
+                // `return` is already refused by name (X-42).
+                if fields.is_missing("next") && item.get("return").is_none() {
                     let missing = fields.location().error("missing-key", "a rule needs `next`");
                     diagnostics.push(missing.label("`next` is missing here"));
                 }
             }
         }
         no_effect_of_appendix(&fields, owner, diagnostics);
-        let condition = read_condition(&fields.text("condition")?, owner, diagnostics)?;
+        let written = fields.text("condition")?;
+        let condition = read_condition(&written, owner, diagnostics)?;
         Some(Self {
             condition: condition.value,
+            asks: written.value.trim_start().starts_with("ai("),
             next,
             requires_user_input: flag("requires_user_input"),
             interactive_only: flag("interactive_only"),
@@ -164,7 +176,16 @@ fn read_condition(
             diagnostics.push(text.error("bad-condition", message).hint(hint));
             None
         }
-        Ok(condition) if condition.is_of_findings() != owner.has_findings() => {
+        Ok(MovementCondition::Always) if owner.is_sub_movement() => {
+            let message = "`when(true)` gives a sub-movement no result that its parent could name";
+            let hint = "write `condition: done`, and `all(\"done\")` in the parent";
+            diagnostics.push(text.error("bad-condition", message).hint(hint));
+            None
+        }
+        Ok(condition)
+            if condition.is_of_findings() != owner.has_findings()
+                && condition != MovementCondition::Always =>
+        {
             let (what, hint) = match owner.has_findings() {
                 true => ("is not about findings, which are the only result of a review agent", OVER_FINDINGS),
                 false => ("is about findings, but this movement has no review agent", FOR_REVIEWERS),
@@ -228,6 +249,8 @@ pub(crate) enum MovementCondition {
     NoFindings(Severity),
     /// The program ended within this range.
     Exit(ProgramExitRange),
+    /// It always holds: `when(true)`.
+    Always,
     /// The JSON that the program printed has this word at this pointer.
     Json { pointer: String, word: String },
 }
@@ -276,6 +299,16 @@ impl MovementCondition {
     /// Parses a condition. Only text that starts like a call is one: `all tests pass` is plain text.
     pub(crate) fn parse(text: &str) -> Result<Self, ConditionError> {
         let text = text.trim();
+        // X-25: newer files write `label && when(true)`. Other predicates need outputs that Saihai refuses.
+        let joined =
+            text.rsplit_once("&&").filter(|(_, predicate)| predicate.trim_start().starts_with("when("));
+        if let Some((label, predicate)) = joined {
+            refuse_other_than_true(predicate.trim())?;
+            return Self::parse(unquoted(label.trim()));
+        }
+        if text.starts_with("when(") {
+            return refuse_other_than_true(text).map(|()| Self::Always);
+        }
         if let Some(rest) = text.strip_prefix("exit(") {
             let code = |reason| ConditionError::Malformed { call: "exit", reason };
             let inside = rest.strip_suffix(')').ok_or_else(|| code(ConditionFault::NoBracket))?;
@@ -294,9 +327,6 @@ impl MovementCondition {
                 return Err(ConditionError::Malformed { call, reason: ConditionFault::TextBehind });
             }
             return Self::call(call, arguments);
-        }
-        if text.starts_with("when(") {
-            return Err(ConditionError::NotSupported("when(…)"));
         }
         if text.contains("&&") {
             return Err(ConditionError::NotSupported("&&"));
@@ -324,9 +354,12 @@ impl MovementCondition {
     /// Returns true if the condition is about the results of sub-movements.
     pub(crate) fn is_aggregate(&self) -> bool {
         match self {
-            Self::Plain(_) | Self::Findings(_) | Self::NoFindings(_) | Self::Exit(_) | Self::Json { .. } => {
-                false
-            }
+            Self::Plain(_)
+            | Self::Always
+            | Self::Findings(_)
+            | Self::NoFindings(_)
+            | Self::Exit(_)
+            | Self::Json { .. } => false,
             Self::All(_) | Self::Any(_) => true,
         }
     }
@@ -335,7 +368,12 @@ impl MovementCondition {
     pub(crate) fn is_of_findings(&self) -> bool {
         match self {
             Self::Findings(_) | Self::NoFindings(_) => true,
-            Self::Plain(_) | Self::All(_) | Self::Any(_) | Self::Exit(_) | Self::Json { .. } => false,
+            Self::Plain(_)
+            | Self::Always
+            | Self::All(_)
+            | Self::Any(_)
+            | Self::Exit(_)
+            | Self::Json { .. } => false,
         }
     }
 
@@ -343,7 +381,12 @@ impl MovementCondition {
     fn is_of_program(&self) -> bool {
         match self {
             Self::Exit(_) | Self::Json { .. } => true,
-            Self::Plain(_) | Self::All(_) | Self::Any(_) | Self::Findings(_) | Self::NoFindings(_) => false,
+            Self::Plain(_)
+            | Self::Always
+            | Self::All(_)
+            | Self::Any(_)
+            | Self::Findings(_)
+            | Self::NoFindings(_) => false,
         }
     }
 }
@@ -352,6 +395,7 @@ impl fmt::Display for MovementCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (call, arguments) = match self {
             Self::Plain(text) => return f.write_str(text),
+            Self::Always => return f.write_str("when(true)"),
             Self::Exit(exits) => return write!(f, "{exits}"),
             Self::All(arguments) => ("all", arguments.clone()),
             Self::Any(arguments) => ("any", arguments.clone()),
@@ -365,6 +409,21 @@ impl fmt::Display for MovementCondition {
             .collect();
         write!(f, "{call}({})", quoted.join(", "))
     }
+}
+
+/// Accepts `when(true)` alone. Other predicates compare values of structured outputs, which are refused too.
+fn refuse_other_than_true(text: &str) -> Result<(), ConditionError> {
+    let inside = text.strip_prefix("when(").and_then(|rest| rest.strip_suffix(')'));
+    match inside.map(str::trim) {
+        Some("true") => Ok(()),
+        _ => Err(ConditionError::NotSupported("when(…)")),
+    }
+}
+
+/// Removes the quotes around a label.
+fn unquoted(label: &str) -> &str {
+    let inside = label.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.unwrap_or(label).trim()
 }
 
 /// Parses `0`, `1..` or `2..4`.
@@ -402,7 +461,16 @@ fn arguments(mut rest: &str) -> Result<(Vec<String>, &str), ConditionFault> {
 
 /// Parses one argument in double quotes, trims it, and returns it with the remaining text.
 fn quoted_argument(text: &str) -> Result<(String, &str), ConditionFault> {
-    let inside = text.strip_prefix('"').ok_or(ConditionFault::NotQuoted)?;
+    // X-7: `all(ok)` means `all("ok")`.
+    let Some(inside) = text.strip_prefix('"') else {
+        let end = text.find([',', ')']).ok_or(ConditionFault::NoBracket)?;
+        let argument = text[..end].trim();
+        return match argument {
+            "" => Err(ConditionFault::Empty),
+            _ if argument.contains('"') => Err(ConditionFault::NotQuoted),
+            _ => Ok((argument.to_owned(), &text[end..])),
+        };
+    };
     let mut argument = String::new();
     let mut characters = inside.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -454,6 +522,15 @@ mod tests {
         check(r#"ai("コードに問題がある")"#, r#"Plain("コードに問題がある")"#);
         check(r#"all("approved")"#, r#"All(["approved"])"#);
         check(r#"all( "A" , "B" )"#, r#"All(["A", "B"])"#);
+        // X-7
+        check("all(ok)", r#"All(["ok"])"#);
+        check("any( needs fix , \"b\")", r#"Any(["needs fix", "b"])"#);
+        // X-25
+        check("when(true)", "Always");
+        check("when( true )", "Always");
+        check("done && when(true)", r#"Plain("done")"#);
+        check(r#""done" && when(true)"#, r#"Plain("done")"#);
+        check("all(ok) && when(true)", r#"All(["ok"])"#);
         check(r#"any("say \"no\"", "back\\slash")"#, r#"Any(["say \"no\"", "back\\slash"])"#);
         check(r#"ai("a && b")"#, r#"Plain("a && b")"#);
     }
@@ -461,15 +538,15 @@ mod tests {
     // P-19, case 14
     #[test]
     fn a_call_that_does_not_parse_fully_is_refused_with_the_reason() {
-        check("all(ok)", "the condition `all(…)` cannot be read: its argument must be in double quotes");
-        check("all()", "the condition `all(…)` cannot be read: its argument must be in double quotes");
+        check("all(ok\")", "the condition `all(…)` cannot be read: its argument must be in double quotes");
+        check("all()", "the condition `all(…)` cannot be read: an argument is empty");
         check(r#"any("a"#, "the condition `any(…)` cannot be read: a double quote is not closed");
         check(r#"any("a\"#, "the condition `any(…)` cannot be read: a double quote is not closed");
         check(
             r#"any("a" "b")"#,
             "the condition `any(…)` cannot be read: `)` or `,` is missing after an argument",
         );
-        check(r#"any("a",)"#, "the condition `any(…)` cannot be read: its argument must be in double quotes");
+        check(r#"any("a",)"#, "the condition `any(…)` cannot be read: an argument is empty");
         check(r#"any(" ")"#, "the condition `any(…)` cannot be read: an argument is empty");
         check(
             r#"any("a\n")"#,
@@ -502,6 +579,7 @@ mod tests {
     fn newer_condition_syntax_is_refused_by_name() {
         check("when(x)", "`when(…)` in a condition is not supported");
         check(r#"all("a") && any("b")"#, "`&&` in a condition is not supported");
+        check("done && when(context.x == 1)", "`when(…)` in a condition is not supported");
         check("built && tested", "`&&` in a condition is not supported");
     }
 

@@ -16,7 +16,7 @@ pub static PIECE: Object = Object {
         // The reader checks the value itself, because `max_steps: infinite` exists.
         Field::new("max_iterations", ValueKind::Any)
             .form(ITERATIONS)
-            .aliases(&["max_steps"])
+            .aliases(&["max_steps", "max_movements"])
             .default("10")
             .about("maximum movements in a run; `--max-iterations` overrides it"),
         Field::new("initial_movement", ValueKind::Text).aliases(&["initial_step"]).about("first movement of a run; absent: the first one in the list"),
@@ -31,8 +31,25 @@ pub static PIECE: Object = Object {
         Field::new("instructions", TEXTS_BY_NAME).about("templates or their files by name"),
         Field::new("report_formats", TEXTS_BY_NAME).about("report formats or their files by name"),
         Field::refused_because("answer_agent", "is read but never used by TAKT; remove it"),
-        Field::refused_all(&["all_steps", "facet_pools", "subworkflow", "capabilities", "schemas", "vars", "params", "interactive_mode", "workflow_config", "piece_config", "mcp", "mcp_servers", "auto_routing", "runtime", "rate_limit_fallback"]),
+        Field::new("piece_config", ValueKind::Object(&PIECE_CONFIG)).aliases(&["workflow_config"]).about("options of providers for all movements"),
+        Field::new("all_steps", ValueKind::Object(&ALL_STEPS)).about("text for every prompt"),
+        Field::new("interactive_mode", ValueKind::Text).about("accepted without effect"),
+        Field::refused_all(&["facet_pools", "subworkflow", "capabilities", "schemas", "vars", "params", "mcp", "mcp_servers", "auto_routing", "runtime", "rate_limit_fallback"]),
     ],
+};
+
+pub(super) static PIECE_CONFIG: Object = Object {
+    title: "`piece_config`",
+    fields: &[
+        Field::new("provider_options", ValueKind::Any)
+            .about("options by provider; only `allowed_tools` has an effect"),
+        Field::refused_because("runtime", "is not supported; prepare the tools before the run"),
+    ],
+};
+
+pub(super) static ALL_STEPS: Object = Object {
+    title: "`all_steps`",
+    fields: &[Field::new("rules", ValueKind::Text).about("text or file that every prompt contains")],
 };
 
 const TEXTS_BY_NAME: ValueKind = ValueKind::Map(&ValueKind::Text);
@@ -54,6 +71,8 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("permission_mode", ValueKind::OneOf(&["readonly", "edit", "full"]))
             .aliases(&["required_permission_mode"])
             .about("detailed permission; absent: from `edit`"),
+        Field::new("sandbox", ValueKind::OneOf(&["required"]))
+            .about("refuse to run the movement outside a sandbox; absent: as the settings say"),
         // The reader checks the value itself, because newer versions allow a list.
         Field::new("instruction_template", ValueKind::Any)
             .form(ValueKind::Text)
@@ -100,6 +119,13 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("env", ValueKind::Map(&ValueKind::Text)).about("environment variables of the program"),
         Field::new("cwd", ValueKind::Path)
             .about("directory of the program below the working directory; absent: the working directory"),
+        Field::new("provider_options", ValueKind::Any)
+            .about("options by provider; only `allowed_tools` has an effect"),
+        Field::new("quality_gates", ValueKind::List(&ValueKind::Any))
+            .form(ValueKind::List(&ValueKind::Text))
+            .about("conditions of good work, added to the prompt"),
+        Field::new("tags", ValueKind::List(&ValueKind::Text)).about("accepted without effect"),
+        Field::new("companion", ValueKind::Any).about("accepted without effect"),
         Field::refused_all(&[
             "uses",
             "with",
@@ -109,23 +135,19 @@ pub(super) static MOVEMENT: Object = Object {
             "overrides",
             "team_leader",
             "arpeggio",
-            "companion",
             "dynamic_facets",
             "mode",
             "effects",
             "system_inputs",
             "structured_output",
             "completion_retry",
-            "quality_gates",
             "delay_before_ms",
             "allow_git_commit",
             "promotion",
             "concurrency",
-            "tags",
             "capabilities",
             "mcp",
             "mcp_servers",
-            "provider_options",
         ]),
     ],
 };
@@ -138,7 +160,10 @@ pub(super) const PROGRAM_KEYS: [&str; 10] =
     ["name", "description", "run", "shell", "timeout", "env", "cwd", "report", "output_contracts", "rules"];
 
 /// Keys of a movement with sub-movements (P-15).
-pub(super) const PARALLEL_KEYS: [&str; 4] = ["name", "description", "parallel", "rules"];
+pub(super) const PARALLEL_KEYS: [&str; 6] = ["name", "description", "parallel", "rules", "tags", "companion"];
+
+/// Keys that TAKT ignores on a movement with sub-movements, and its users write.
+pub(super) const IDLE_PARALLEL_KEYS: [&str; 2] = ["edit", "session"];
 
 pub(super) static OUTPUT_CONTRACTS: Object = Object {
     title: "`output_contracts`",
@@ -157,7 +182,10 @@ pub(super) static REPORT: Object = Object {
     fields: &[
         Field::required("name", ValueKind::Text).about("file inside the report directory"),
         Field::new("format", ValueKind::Text).about("required form: a text or a file"),
-        Field::refused_all(&["order", "use_judge"]),
+        Field::new("order", ValueKind::Text)
+            .about("text or file that replaces the sentence which asks for the report"),
+        Field::new("use_judge", ValueKind::Bool)
+            .about("accepted without effect: reports come with the reply"),
     ],
 };
 

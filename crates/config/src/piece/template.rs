@@ -7,12 +7,13 @@ use saihai_model::{PromptPart, ValueForm, Variable};
 use super::assignment::{UnsafeReportFile, check_report_file};
 
 /// Variables of every template, in addition to `{report:FILE}`.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
     "task",
     "previous_response",
     "iteration",
     "max_iterations",
     "max_steps",
+    "max_movements",
     "movement_iteration",
     "step_iteration",
     "report_dir",
@@ -143,7 +144,7 @@ fn lookup(name: &str, speaker: TemplateSpeaker) -> Result<Option<(Variable, Valu
         "task" => Variable::Task,
         "previous_response" => Variable::Previous,
         "iteration" => Variable::Iteration,
-        "max_iterations" | "max_steps" => Variable::MaxIterations,
+        "max_iterations" | "max_steps" | "max_movements" => Variable::MaxIterations,
         "movement_iteration" | "step_iteration" => Variable::Visits,
         "report_dir" => Variable::ReportDirectory,
         "user_inputs" => return Ok(Some((Variable::Inputs, ValueForm::Bullets))),

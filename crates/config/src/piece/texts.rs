@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::takt_keys::IdleTaktKeys;
 use crate::{
     Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, ProjectPaths, ReadError, Source,
     SourceFile, Span, quoted, quoted_path,
@@ -53,6 +54,7 @@ pub(super) struct PieceReader<'a> {
     /// Bytes of all texts returned so far.
     given: usize,
     pub(super) diagnostics: Diagnostics,
+    pub(super) idle: IdleTaktKeys,
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +86,7 @@ impl<'a> PieceReader<'a> {
             files: BTreeMap::new(),
             given: 0,
             diagnostics,
+            idle: IdleTaktKeys::default(),
         }
     }
 
@@ -98,6 +101,7 @@ impl<'a> PieceReader<'a> {
             return None;
         }
         let passage = self.look_up(facet, value)?;
+        let passage = self.with_partials(facet, passage)?;
         self.given += passage.text.len();
         if self.given > MOST {
             let message =
@@ -112,7 +116,7 @@ impl<'a> PieceReader<'a> {
             self.used.insert((facet, value.value.clone()));
             return self.entry(facet, &entry.text);
         }
-        if facet.is_path(&value.value) {
+        if self.is_file(facet, &value.value) {
             return self.file(value);
         }
         if is_word(&value.value) {
@@ -122,7 +126,7 @@ impl<'a> PieceReader<'a> {
                     return self.read(&path, value);
                 }
             }
-            if facet != Facet::Instruction {
+            if facet != Facet::Instruction || facet.is_bundled_by_takt(&value.value) {
                 let unknown = self.unknown(facet, value);
                 self.diagnostics.push(unknown);
                 return None;
@@ -131,7 +135,7 @@ impl<'a> PieceReader<'a> {
             let suspicious = self.looks_like_name(facet, value);
             self.diagnostics.extend(suspicious);
         }
-        if !facet.may_be_inline() {
+        if !facet.may_be_inline(&value.value) {
             let unknown = self.unknown(facet, value);
             self.diagnostics.push(unknown);
             return None;
@@ -159,7 +163,7 @@ impl<'a> PieceReader<'a> {
 
     /// Returns the text of a map entry: inline, or from its file (P-7).
     fn entry(&mut self, facet: Facet, entry: &Located<String>) -> Option<PiecePassage> {
-        if Facet::Instruction.is_path(&entry.value) {
+        if self.is_file(Facet::Instruction, &entry.value) {
             return self.file(entry);
         }
         if entry.value.trim().is_empty() {
@@ -168,6 +172,17 @@ impl<'a> PieceReader<'a> {
             return None;
         }
         Some(PiecePassage { text: entry.value.clone(), at: entry.at.clone() })
+    }
+
+    /// returns true if a value names a file: it looks like a path, or it ends in `.md` and the file exists.
+    fn is_file(&self, facet: Facet, value: &str) -> bool {
+        let written = value.trim_end();
+        if facet.is_path(written) {
+            return true;
+        }
+        let one_line = !written.contains('\n') && written.ends_with(".md");
+        let path = one_line.then(|| self.places.resolve(self.directory.as_deref(), written)).flatten();
+        path.is_some_and(|path| self.source.is_file(&path))
     }
 
     fn file(&mut self, value: &Located<String>) -> Option<PiecePassage> {
@@ -180,7 +195,16 @@ impl<'a> PieceReader<'a> {
         self.read(&path, value)
     }
 
-    fn read(&mut self, path: &Path, value: &Located<String>) -> Option<PiecePassage> {
+    pub(super) fn has_file(&self, path: &Path) -> bool {
+        self.source.is_file(path)
+    }
+
+    /// Returns the name of a file for messages.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        self.places.shown(path)
+    }
+
+    pub(super) fn read(&mut self, path: &Path, value: &Located<String>) -> Option<PiecePassage> {
         let name = self.places.shown(path);
         if !self.files.contains_key(path) {
             self.files.insert(path.to_owned(), read(self.source, path, &name));
@@ -195,10 +219,16 @@ impl<'a> PieceReader<'a> {
     }
 
     fn facet_directories(&self, facet: Facet) -> Vec<PathBuf> {
+        self.directories(facet.directory())
+    }
+
+    /// Returns the directories that can hold the texts of a kind, in order.
+    pub(super) fn directories(&self, kind: &str) -> Vec<PathBuf> {
         let own = self.places.home.as_ref().filter(|home| **home != self.places.root);
         let roots = [Some(&self.places.root), own];
-        let below = |root: &PathBuf| root.join(".takt/facets").join(facet.directory());
-        roots.into_iter().flatten().map(below).collect()
+        // releases 0.9 to 0.21 kept facets next to the pieces.
+        let below = |root: &PathBuf| [".takt/facets", ".takt"].map(|parent| root.join(parent).join(kind));
+        roots.into_iter().flatten().flat_map(below).collect()
     }
 
     /// Returns a warning about one word of text that is probably meant as the name of a facet.
@@ -231,7 +261,16 @@ impl<'a> PieceReader<'a> {
                 .map(|path| quoted_path(&self.places.shown(path)))
                 .collect();
             let map = facet.map();
-            format!("add it to `{map}:`, name a `.md` file, or put one into {}", directories.join(" or "))
+            match facet.is_bundled_by_takt(&value.value) {
+                true => format!(
+                    "TAKT bundles this {noun}, Saihai does not: copy it with `takt eject` into {}",
+                    directories.first().map_or("", String::as_str)
+                ),
+                false => format!(
+                    "add it to `{map}:`, name a `.md` file, or put one into {}",
+                    directories.join(" or ")
+                ),
+            }
         });
         value.error("unknown-facet", message).label("not in the piece and in no facet directory").hint(hint)
     }
@@ -317,17 +356,61 @@ impl Facet {
         }
     }
 
-    /// Returns true if the text itself may replace the name.
-    pub(super) fn may_be_inline(self) -> bool {
+    /// Returns true if the value may be the text itself instead of a name. A persona with blanks is one.
+    fn may_be_inline(self, value: &str) -> bool {
         match self {
-            Self::Persona | Self::Policy | Self::Knowledge => false,
+            Self::Persona => value.trim().contains(char::is_whitespace),
+            Self::Policy | Self::Knowledge => false,
             Self::Instruction | Self::Format => true,
         }
     }
 
-    /// Returns true if a value is a path. Inline text may contain a slash, but a name may not.
-    pub(super) fn is_path(self, value: &str) -> bool {
-        let one_line = !value.trim_end().contains('\n');
-        one_line && (value.trim_end().ends_with(".md") || (!self.may_be_inline() && value.contains('/')))
+    /// Returns true if a value is written as a path, so that a missing file is an error.
+    fn is_path(self, value: &str) -> bool {
+        let starts_like_one = ["./", "../", "/", "~/"].iter().any(|start| value.starts_with(start));
+        if value.contains('\n') {
+            false
+        } else if value.contains(char::is_whitespace) {
+            starts_like_one && value.ends_with(".md")
+        } else {
+            value.ends_with(".md") || (!self.may_be_inline(value) && value.contains('/'))
+        }
+    }
+
+    /// Returns true for a name that TAKT itself brings, so that its files use it without defining it.
+    fn is_bundled_by_takt(self, name: &str) -> bool {
+        let bundled: &[&str] = match self {
+            Self::Persona => &[
+                "planner",
+                "coder",
+                "supervisor",
+                "conductor",
+                "architect-planner",
+                "architecture-reviewer",
+                "ai-antipattern-reviewer",
+                "security-reviewer",
+                "qa-reviewer",
+                "frontend-reviewer",
+                "test-planner",
+            ],
+            Self::Policy => &["coding", "review", "testing", "ai-antipattern", "qa", "research"],
+            Self::Knowledge => {
+                &["architecture", "backend", "frontend", "security", "cqrs-es", "unit-testing"]
+            }
+            Self::Instruction => {
+                &["plan", "implement", "architect", "ai-review", "ai-fix", "fix", "supervise", "arbitrate"]
+            }
+            Self::Format => &[
+                "plan",
+                "summary",
+                "coder-scope",
+                "coder-decisions",
+                "ai-review",
+                "architecture-review",
+                "security-review",
+                "qa-review",
+            ],
+        };
+        bundled.contains(&name)
     }
 }

@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use saihai_model::{Budget, Millis, Permission, ProviderName, ProviderSettings, Retry, Usd};
+use saihai_model::{
+    Budget, Millis, Permission, ProviderName, ProviderSettings, Retry, SandboxNetwork, SandboxSettings, Usd,
+};
 
 use super::providers::{check_providers, configured_providers, kind_of, read_provider};
+use super::sandbox::{adds_sandbox, check_sandbox, sandbox_choice};
 use super::tables::SETTINGS;
 use super::trust::{Trust, needs_trust};
 use super::values::{
@@ -14,7 +17,7 @@ use super::values::{
 use super::work::check_work;
 use super::{CheckCommands, LimitSettings, ReviewSettings, SessionDefault, Settings, WorkSettings};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, DocumentPath, did_you_mean, nearest, quoted};
-use crate::document::{Document, Format, LARGEST_FILE, cannot_read};
+use crate::document::{Document, Format, LARGEST_FILE, Node, cannot_read};
 use crate::fields::{Object, ValueKind, duration_of};
 use crate::lowering::Language;
 use crate::source::{ReadError, Source};
@@ -24,7 +27,8 @@ const PROJECT_FILE: &str = ".saihai/config.toml";
 /// User settings file below the user directory.
 const USER_FILE: &str = "config.toml";
 /// Variables that Saihai sets for agents, or that are not settings.
-const NO_SETTINGS: [&str; 5] = ["RUN", "RUN_DIRECTORY", "TURN", "PERMISSION", "TRUST_PROJECT"];
+const NO_SETTINGS: [&str; 7] =
+    ["RUN", "RUN_DIRECTORY", "TURN", "PERMISSION", "TRUST_PROJECT", "INSIDE_WRITE", "INSIDE_HIDE"];
 
 const SCRIPT: [&str; 3] = ["PROVIDERS", "SCRIPT", "FILE"];
 
@@ -60,13 +64,17 @@ impl Settings {
         check_providers(&said, loading.diagnostics);
         loading.check_bounds(&said);
         check_work(&said, loading.diagnostics);
+        check_sandbox(&said, loading.diagnostics);
 
         let mut held: SettingValues = user.into_iter().collect();
         let mut untrusted = Vec::new();
         for (key, setting) in project {
             // A value that equals the user's own needs no trust.
-            let same = held.get(&key).is_some_and(|own| own.node.value == setting.node.value);
-            if trusted || same || !needs_trust(&key) {
+            let own = held.get(&key);
+            let same = own.is_some_and(|own| own.node.value == setting.node.value);
+            // A project may add a sandbox, and may not replace the user's.
+            let adds = adds_sandbox(&key, &setting.node) && own.is_none();
+            if trusted || same || adds || !needs_trust(&key) {
                 held.extend([(key, setting)]);
             } else if said.get(&key) == Some(&setting) {
                 untrusted.push(setting);
@@ -207,6 +215,7 @@ impl SettingsLoader<'_, '_> {
             judge_fallback: root.value("judge_fallback").unwrap_or(unset.judge_fallback),
             checks: self.checks(root.get("checks")),
             notify: root.value("notify").unwrap_or_default(),
+            sandbox: self.sandbox(&root),
             otel: root.within("telemetry").value("otel").unwrap_or(unset.otel),
             limits: LimitSettings::read(&limits, self.diagnostics),
             budget: read_budget(&root.within("budget"), self.diagnostics),
@@ -228,6 +237,23 @@ impl SettingsLoader<'_, '_> {
         let file = || self.from.root.join(PROJECT_FILE).to_string_lossy().into_owned();
         let written = matches!(setting.origin, SettingOrigin::Project(_)).then(file);
         CheckCommands { commands, written }
+    }
+
+    /// Reads the sandbox of all providers. Paths are relative to the place that sets them.
+    fn sandbox(&self, root: &SettingsSection<'_>) -> SandboxSettings {
+        let paths = |name: &str| {
+            let Some(setting) = root.get(name) else { return Vec::new() };
+            let texts = setting.node.as_list().into_iter().flatten().filter_map(Node::as_text);
+            texts.filter_map(|text| self.path_of(text, &setting.origin)).collect()
+        };
+        let closed = root.text("sandbox_network") == Some("none");
+        SandboxSettings {
+            choice: root.get("sandbox").and_then(|setting| sandbox_choice(&setting.node)),
+            required: root.value("sandbox_required").unwrap_or_default(),
+            network: if closed { SandboxNetwork::Closed } else { SandboxNetwork::Open },
+            read: paths("sandbox_read"),
+            write: paths("sandbox_write"),
+        }
     }
 
     fn work(&mut self, section: &SettingsSection<'_>) -> WorkSettings {
@@ -265,11 +291,14 @@ impl SettingsLoader<'_, '_> {
     /// Resolves a path relative to the place that sets it.
     fn path(&self, setting: Option<&Setting>) -> Option<PathBuf> {
         let setting = setting?;
-        let text = setting.node.as_text()?;
+        self.path_of(setting.node.as_text()?, &setting.origin)
+    }
+
+    fn path_of(&self, text: &str, origin: &SettingOrigin) -> Option<PathBuf> {
         if let Some(rest) = text.strip_prefix("~/") {
             return self.from.variables.home().map(|home| home.join(rest));
         }
-        let base = match setting.origin {
+        let base = match origin {
             SettingOrigin::Default | SettingOrigin::Project(_) => self.from.root,
             SettingOrigin::User(_) => self.from.user.unwrap_or(self.from.root),
             SettingOrigin::Variable(_) | SettingOrigin::Flag(_) => self.from.current,

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use saihai_model::{Millis, Price, Protocol, ProviderKind, ProviderName, ProviderSettings};
 
+use super::sandbox::sandbox_choice;
 use super::values::{Setting, SettingValues, SettingsSection, provider_of};
 use crate::diagnostic::{Diagnostic, Diagnostics, DocumentPath, Location, did_you_mean, list_of, quoted};
 
@@ -34,6 +35,7 @@ pub(super) fn read_provider(kind: ProviderKind, section: &SettingsSection<'_>) -
         },
         protocol: if section.text("protocol") == Some("json") { Protocol::Json } else { Protocol::Text },
         trust: section.value("trust").unwrap_or_default(),
+        sandbox: section.get("sandbox").and_then(|setting| sandbox_choice(&setting.node)),
         ..unset
     }
 }

@@ -5,6 +5,8 @@ use super::review::REVIEW;
 use super::work::WORK;
 use crate::fields::{Field, Object, ValueKind};
 
+use saihai_model::SandboxChoice;
+
 pub const BUILT_IN_PROVIDERS: [&str; 10] =
     ["claude", "codex", "opencode", "gemini", "copilot", "acp", "command", "anthropic", "openai", "script"];
 
@@ -31,6 +33,20 @@ pub static SETTINGS: Object = Object {
             .about("shell lines that must all succeed, such as `cargo test`; built-in pieces run them after each change"),
         Field::new("notify", ValueKind::Filled(&ValueKind::Text))
             .about("program, with arguments, that gets a JSON event when a gate opens or a run ends"),
+        Field::new("sandbox", SANDBOX)
+            .about("sandbox of agent programs, or a program of your own that starts them; default: `off`"),
+        Field::new("sandbox_required", ValueKind::Bool)
+            .default("false")
+            .about("refuse to run agents without a sandbox"),
+        Field::new("sandbox_network", SANDBOX_NETWORK)
+            .default("\"open\"")
+            .about("network inside the sandbox; `none` needs `bwrap`"),
+        Field::new("sandbox_read", ValueKind::List(&ValueKind::Path))
+            .default("[]")
+            .about("secret files that agents may read inside the sandbox, such as `.env`"),
+        Field::new("sandbox_write", ValueKind::List(&ValueKind::Path))
+            .default("[]")
+            .about("more directories that agents may change inside the sandbox, such as `~/.cargo`"),
         Field::new("limits", ValueKind::Object(&LIMITS)).about("limits of a run"),
         Field::new("budget", ValueKind::Object(&BUDGET)).about("budget for a run"),
         Field::new("retry", ValueKind::Object(&RETRY)).about("retries after failures"),
@@ -43,6 +59,14 @@ pub static SETTINGS: Object = Object {
             .about("settings for runs on several machines"),
     ],
 };
+
+/// A word, or the command line of a wrapper.
+const SANDBOX: ValueKind =
+    ValueKind::Either(&[ValueKind::OneOf(&SandboxChoice::WORDS), ValueKind::Filled(&ValueKind::Text)]);
+
+/// The check of the settings refuses the list: nothing here could hold an agent to it.
+const SANDBOX_NETWORK: ValueKind =
+    ValueKind::Either(&[ValueKind::OneOf(&["open", "none"]), ValueKind::List(&ValueKind::Text)]);
 
 const ATTEMPTS: ValueKind = ValueKind::Integer { min: 1, max: 100 };
 
@@ -118,6 +142,7 @@ pub(super) static PROVIDER: Object = Object {
         Field::new("trust", ValueKind::Bool)
             .default("false")
             .about("gemini only: start it in untrusted folders"),
+        Field::new("sandbox", SANDBOX).about("sandbox of this provider; default: that of all providers"),
     ],
 };
 

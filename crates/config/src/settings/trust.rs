@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::sandbox::is_of_all_providers;
 use super::values::{SettingOrigin, layer_of_file, provider_of};
 use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location};
 use crate::document::{Document, Format, LARGEST_FILE, Value, cannot_read};
@@ -124,10 +125,13 @@ fn written(at: &Location) -> String {
 /// Returns true if a project file can set the key only when trusted.
 pub(super) fn needs_trust(key: &DocumentPath) -> bool {
     // Replies of a script can run programs, so a script file is as dangerous as a program.
-    const PROVIDER: [&str; 9] =
-        ["program", "args", "env", "env_pass", "base_url", "honours", "kind", "trust", "file"];
+    const PROVIDER: [&str; 10] =
+        ["program", "args", "env", "env_pass", "base_url", "honours", "kind", "trust", "file", "sandbox"];
     if provider_of(key).is_some() {
         return key.key_at(2).is_some_and(|name| PROVIDER.contains(&name));
+    }
+    if is_of_all_providers(key) {
+        return true;
     }
     match (key.key_at(0), key.key_at(1)) {
         (Some("work"), Some("api" | "verify" | "copy_files")) | (Some("distributed"), Some("server")) => true,

@@ -331,6 +331,9 @@ pub(super) fn layer_of_text(
         ValueKind::List(_) | ValueKind::Filled(_) => {
             Document::parse(text.as_bytes(), Format::Json, &name, Area::Settings, diagnostics)?.root
         }
+        ValueKind::Either(_) if text.trim_start().starts_with('[') => {
+            Document::parse(text.as_bytes(), Format::Json, &name, Area::Settings, diagnostics)?.root
+        }
         ValueKind::Bool => Node { value: bool_of(text), span },
         ValueKind::Integer { .. } | ValueKind::Number { .. } => Node { value: number_of(text), span },
         _ => Node { value: Value::Text(text.into()), span },

@@ -235,6 +235,7 @@ impl AgentLowering<'_> {
             model,
             permission: granted,
             asked_permission: (granted != asked).then_some(asked),
+            sandbox_required: false,
             tools: Some(tools),
             timeout,
             within: None,

@@ -17,6 +17,7 @@ use crate::agent::IdleAgentFacts;
 use crate::clock::{Clock, Sleep};
 use crate::clock::{GracePeriod, StopRequest};
 use crate::process::{ProcessPipes, ProcessStatus, ProcessTree, read};
+use crate::sandbox::SandboxedStart;
 
 /// Time for a process to exit after it reported the end of the turn (C-59).
 const AFTER_DONE: Millis = Millis(10_000);
@@ -413,6 +414,8 @@ impl InputWriter {
 pub(crate) struct IdleAgent {
     pub(super) provider: ProviderName,
     pub(super) session: String,
+    /// Its sandbox, which does not change while it runs.
+    pub(crate) sandbox: Option<SandboxedStart>,
     pub(super) known: IdleAgentFacts,
     pub(super) family: ProcessTree,
     pub(super) pipes: ProcessPipes,

@@ -36,6 +36,7 @@ use crate::process::{
     allowed_variables, is_exhausted, launcher,
 };
 use crate::redact::Redactor;
+use crate::sandbox::{AgentSandboxes, SandboxedStart};
 
 /// Variable of the W3C trace context. Spans that an agent writes then belong to its attempt (V-32).
 const TRACE_CONTEXT: &str = "TRACEPARENT";
@@ -46,8 +47,16 @@ pub(crate) struct InstalledAgent {
     pub(crate) settings: ProviderSettings,
     pub(crate) program: PathBuf,
     pub(crate) means: Arc<AttemptResources>,
+    pub(crate) sandboxes: AgentSandboxes,
     /// Set once the agent's check has passed.
     pub(crate) probed: OnceCell<()>,
+}
+
+impl InstalledAgent {
+    /// Returns the sandbox that the program gets for an ask.
+    pub(crate) fn sandbox_of(&self, ask: &Ask, required: bool) -> Option<SandboxedStart> {
+        self.sandboxes.of_ask(ask, required, Some(self.settings.kind))
+    }
 }
 
 /// Shared resources of all attempts.
@@ -66,17 +75,23 @@ pub(crate) struct AgentAttempt {
     installed: Arc<InstalledAgent>,
     /// The process that stayed after the last turn of this session.
     stayed: Option<IdleAgent>,
+    sandbox: Option<SandboxedStart>,
 }
 
 impl AgentAttempt {
-    pub(crate) fn new(mut ask: Ask, installed: Arc<InstalledAgent>, stayed: Option<IdleAgent>) -> Self {
+    pub(crate) fn new(
+        mut ask: Ask,
+        installed: Arc<InstalledAgent>,
+        stayed: Option<IdleAgent>,
+        sandbox: Option<SandboxedStart>,
+    ) -> Self {
         let settings = &installed.settings;
         // C-22: the settings apply if the definition says nothing. An empty tool list says something.
         ask.persona = ask.persona.or_else(|| settings.system_prompt.clone());
         ask.tools = ask.tools.or_else(|| settings.tools.clone());
         ask.model = ask.model.or_else(|| settings.model.clone());
         ask.timeout = ask.timeout.or(settings.turn_timeout);
-        Self { ask, installed, stayed }
+        Self { ask, installed, stayed, sandbox }
     }
 
     pub(crate) async fn answer(
@@ -188,11 +203,12 @@ impl AgentAttempt {
         let session = answer.as_ref().ok().and_then(|reply| reply.session.clone());
         match (stayed, known, session) {
             (Some((family, pipes)), Some(known), Some(session)) => {
-                let provider = self.ask.provider.clone();
+                let (provider, sandbox) = (self.ask.provider.clone(), self.sandbox.clone());
                 // Without a receiver, the process comes back and is dropped.
                 drop(self.installed.means.staying.send(IdleAgent {
                     provider,
                     session,
+                    sandbox,
                     known,
                     family,
                     pipes,
@@ -238,6 +254,7 @@ impl AgentAttempt {
             environment,
             mark: ProcessMark::of(&self.ask),
             launcher: means.launcher.clone(),
+            sandbox: self.sandbox.clone(),
         }
     }
 

@@ -1,19 +1,23 @@
 //! A program that we started, and its descendants.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use saihai_model::Millis;
+use tempfile::TempDir;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::containment::{ControlGroup, ProcessMark, end_relatives};
 use super::launcher;
+use crate::sandbox::SandboxedStart;
 
 /// Returns true if the machine has no processes, memory or open files left at the moment. A later start may
 /// succeed: the program itself is not the cause.
@@ -32,6 +36,7 @@ pub(crate) struct ProcessStart {
     pub(crate) mark: ProcessMark,
     /// Our own program, which starts this one. Without it, the program outlives us if we are killed.
     pub(crate) launcher: Option<PathBuf>,
+    pub(crate) sandbox: Option<SandboxedStart>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +53,8 @@ pub(crate) struct ProcessTree {
     mark: ProcessMark,
     cgroup: Option<ControlGroup>,
     is_over: bool,
+    /// The private directory for temporary files of a sandbox. It is removed after the program has ended.
+    temporary: Option<TempDir>,
 }
 
 impl ProcessTree {
@@ -58,7 +65,25 @@ impl ProcessTree {
         streams: ProcessStreams,
     ) -> io::Result<(Self, Option<ProcessPipes>)> {
         let cgroup = start.launcher.as_ref().and_then(|_| ControlGroup::create());
-        let mut command = command(start, cgroup.as_ref());
+        let temporary = start.sandbox.as_ref().map(|_| private_directory()).transpose()?;
+        let mut command = match (&start.sandbox, &temporary) {
+            (Some(sandbox), Some(temporary)) => {
+                let inside =
+                    sandbox.wrap(&start.program, &start.arguments, &start.environment, temporary.path())?;
+                let policy = inside.launcher_policy.as_deref();
+                let mut command = command(start, cgroup.as_ref(), policy, &inside.program);
+                command.args(&inside.arguments);
+                for (name, value) in &inside.variables {
+                    command.env(name, value);
+                }
+                command
+            }
+            (_, _) => {
+                let mut command = command(start, cgroup.as_ref(), None, &start.program);
+                command.args(&start.arguments);
+                command
+            }
+        };
         let stream = || match streams {
             ProcessStreams::None => Stdio::null(),
             ProcessStreams::Pipes => Stdio::piped(),
@@ -67,7 +92,7 @@ impl ProcessTree {
         let child = command.spawn()?;
         let leader = Pid::from_child(&child);
         // From here on, a drop ends the process if something fails.
-        let mut family = Self { child, leader, mark: start.mark.clone(), cgroup, is_over: false };
+        let mut family = Self { child, leader, mark: start.mark.clone(), cgroup, is_over: false, temporary };
         let pipes = match streams {
             ProcessStreams::None => None,
             ProcessStreams::Pipes => Some(ProcessPipes::take(&mut family.child)?),
@@ -119,6 +144,7 @@ impl ProcessTree {
         if let Some(cgroup) = self.cgroup.take() {
             cgroup.end();
         }
+        drop(self.temporary.take());
         survivors
     }
 
@@ -137,17 +163,26 @@ impl Drop for ProcessTree {
     }
 }
 
-fn command(start: &ProcessStart, cgroup: Option<&ControlGroup>) -> Command {
+/// Creates a directory for temporary files that only the user can open.
+fn private_directory() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix("saihai-").permissions(Permissions::from_mode(0o700)).tempdir()
+}
+
+fn command(
+    start: &ProcessStart,
+    cgroup: Option<&ControlGroup>,
+    policy: Option<&str>,
+    program: &Path,
+) -> Command {
     let mut command = match &start.launcher {
-        Some(launcher) => launcher::command(launcher, cgroup, &start.program),
+        Some(launcher) => launcher::command(launcher, cgroup, policy, program),
         None => {
-            let mut command = Command::new(&start.program);
+            let mut command = Command::new(program);
             command.process_group(0);
             command
         }
     };
     command
-        .args(&start.arguments)
         .current_dir(&start.directory)
         .env_clear()
         .envs(start.environment.iter().map(|(name, value)| (name, value)))

@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::containment::{ControlGroup, end_descendants};
 use super::family::is_exhausted;
+use crate::sandbox::confine_this_process;
 
 /// The hidden first argument that makes our program a launcher.
 pub const ARGUMENT: &str = "__launch";
@@ -37,6 +38,9 @@ const COMPLAINT: &str = "saihai launcher: ";
 /// Argument for no control group.
 const NO_GROUP: &str = "-";
 
+/// Argument for no sandbox.
+const NO_SANDBOX: &str = "-";
+
 /// Argument in place of the control group, in the call of the second process.
 const BECOME: &str = "become";
 
@@ -44,15 +48,21 @@ const BECOME: &str = "become";
 /// not kill the process that ends the agent.
 const SUPERVISOR: &str = "agent-supervisor";
 
-/// Returns the call of the launcher: our process id, the member file of the control group, and the program.
-pub(crate) fn command(launcher: &Path, cgroup: Option<&ControlGroup>, program: &Path) -> Command {
+/// Returns the call of the launcher: our process id, the member file of the control group, the policy of a sandbox, and
+/// the program.
+pub(crate) fn command(
+    launcher: &Path,
+    cgroup: Option<&ControlGroup>,
+    policy: Option<&str>,
+    program: &Path,
+) -> Command {
     let mut command = Command::new(launcher);
     command.arg0(SUPERVISOR).arg(ARGUMENT).arg(std::process::id().to_string());
     match cgroup {
         Some(cgroup) => command.arg(cgroup.members()),
         None => command.arg(NO_GROUP),
     };
-    command.arg(program);
+    command.arg(policy.unwrap_or(NO_SANDBOX)).arg(program);
     command
 }
 
@@ -67,8 +77,10 @@ pub fn this_program() -> PathBuf {
 /// Runs the program named in the arguments after [`ARGUMENT`], and returns the exit code.
 pub fn launch(arguments: &[OsString]) -> u8 {
     let launched = match arguments {
-        [parent, group, program, rest @ ..] => launch_below(parent, group, program, rest),
-        [] | [_] | [_, _] => Err((FAILED, "no program to start".to_owned())),
+        [parent, group, policy, program, rest @ ..] => {
+            launch_below(parent, group, &LaunchedProgram { policy, program, arguments: rest })
+        }
+        [] | [_] | [_, _] | [_, _, _] => Err((FAILED, "no program to start".to_owned())),
     };
     launched.unwrap_or_else(|(code, why)| {
         // Standard error may have no reader; the exit code says it too.
@@ -77,17 +89,19 @@ pub fn launch(arguments: &[OsString]) -> u8 {
     })
 }
 
+/// The program to start, with the policy of its sandbox.
+struct LaunchedProgram<'a> {
+    policy: &'a OsStr,
+    program: &'a OsStr,
+    arguments: &'a [OsString],
+}
+
 /// Starts the program. An error is the exit code and the reason.
-fn launch_below(
-    parent: &OsStr,
-    group: &OsStr,
-    program: &OsStr,
-    arguments: &[OsString],
-) -> Result<u8, (u8, String)> {
+fn launch_below(parent: &OsStr, group: &OsStr, launched: &LaunchedProgram<'_>) -> Result<u8, (u8, String)> {
     let parent = parent.to_str().and_then(|parent| Pid::from_raw(parent.parse().ok()?));
     let parent = parent.ok_or_else(|| (FAILED, "the number of the parent process is missing".to_owned()))?;
     if group == BECOME {
-        return Err(become_program(parent, program, arguments));
+        return Err(become_program(parent, launched));
     }
     if group != NO_GROUP {
         // Without the group, the process is still found by its mark and its ancestors.
@@ -96,13 +110,15 @@ fn launch_below(
     #[cfg(target_os = "linux")]
     {
         let mut below = Command::new(this_program());
-        below.arg(ARGUMENT).arg(std::process::id().to_string()).arg(BECOME).arg(program).args(arguments);
+        let LaunchedProgram { policy, program, arguments } = launched;
+        below.arg(ARGUMENT).arg(std::process::id().to_string()).arg(BECOME);
+        below.arg(policy).arg(program).args(*arguments);
         supervise(parent, below).map_err(|error| {
             (code_of(&error), format!("`{}` could not be started: {error}", Path::new(program).display()))
         })
     }
     #[cfg(not(target_os = "linux"))]
-    Err(become_program(parent, program, arguments))
+    Err(become_program(parent, launched))
 }
 
 /// Returns the launcher's reason for not starting the program.
@@ -117,7 +133,8 @@ pub(crate) fn refusal(code: i32, complaints: &str) -> Option<Failure> {
 }
 
 /// Becomes the program. Returns only on failure, with the exit code and the reason.
-fn become_program(parent: Pid, program: &OsStr, arguments: &[OsString]) -> (u8, String) {
+fn become_program(parent: Pid, launched: &LaunchedProgram<'_>) -> (u8, String) {
+    let LaunchedProgram { policy, program, arguments } = launched;
     if let Err(error) = arrange() {
         return (code_of(&error.into()), format!("the process could not be prepared: {error}"));
     }
@@ -125,7 +142,13 @@ fn become_program(parent: Pid, program: &OsStr, arguments: &[OsString]) -> (u8, 
     if rustix::process::getppid() != Some(parent) {
         return (FAILED, "the parent process has ended".to_owned());
     }
-    let error = Command::new(program).args(arguments).exec();
+    // Last, because nothing can be undone: from here on, this process has only the rights of the program.
+    if *policy != NO_SANDBOX
+        && let Err(error) = confine_this_process(&policy.to_string_lossy())
+    {
+        return (FAILED, format!("the sandbox could not be set up: {error}"));
+    }
+    let error = Command::new(program).args(*arguments).exec();
     (code_of(&error), format!("`{}` could not be started: {error}", Path::new(program).display()))
 }
 

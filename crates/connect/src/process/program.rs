@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use saihai_model::{CallId, Failure, FailureClass, Millis};
+use saihai_model::{Ask, CallId, Failure, FailureClass, Millis, SandboxSettings};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,7 @@ use super::family::{
 use super::{allowed_variables, find};
 use crate::Connections;
 use crate::clock::{GracePeriod, RealTime, StopRequest};
+use crate::sandbox::{self, AgentSandboxes, SandboxedStart};
 
 /// A program to run, without a shell.
 #[derive(Debug, Clone)]
@@ -26,6 +27,7 @@ pub(crate) struct ProgramRun {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) mark: ProcessMark,
     pub(crate) launcher: Option<PathBuf>,
+    pub(crate) sandbox: Option<SandboxedStart>,
     pub(crate) timeout: Option<Millis>,
     pub(crate) grace: GracePeriod,
 }
@@ -185,6 +187,7 @@ fn start(
         environment: program.environment.clone(),
         mark: program.mark.clone(),
         launcher: program.launcher.clone(),
+        sandbox: program.sandbox.clone(),
     };
     ProcessTree::start(&start, streams).map_err(failed)
 }
@@ -279,6 +282,7 @@ pub struct CommandSurroundings {
     environment: Vec<(OsString, OsString)>,
     launcher: Option<PathBuf>,
     grace: GracePeriod,
+    sandbox: SandboxSettings,
     /// Run nothing, and only record the program.
     pub dry: bool,
 }
@@ -290,6 +294,7 @@ impl CommandSurroundings {
             environment: allowed_variables(&connections.environment, &[]),
             launcher: connections.launcher.clone(),
             grace: GracePeriod::new(connections.grace),
+            sandbox: connections.sandbox.clone(),
             dry: connections.dry,
         }
     }
@@ -307,6 +312,16 @@ impl CommandSurroundings {
 
     pub(crate) fn launcher(&self) -> Option<PathBuf> {
         self.launcher.clone()
+    }
+
+    /// Finds the sandbox of a program that does a turn.
+    pub(crate) fn sandbox_of(&self, ask: &Ask, required: bool) -> Result<Option<SandboxedStart>, Failure> {
+        let choice = self.sandbox.effective(None, required);
+        let found = sandbox::resolve(&choice, &self.sandbox, &self.environment, self.launcher.as_deref());
+        let method = found.map_err(|problem| Failure::new(FailureClass::Missing, problem.to_string()))?;
+        let sandboxes =
+            AgentSandboxes { usual: method.clone(), required: method, settings: self.sandbox.clone() };
+        Ok(sandboxes.of_ask(ask, required, None))
     }
 
     /// Shares a grace period, so that hurrying one hurries all.
@@ -355,6 +370,8 @@ impl CommandLine {
             directory: self.directory,
             environment: around.environment,
             launcher: around.launcher,
+            // The run itself starts these programs, for a person's settings.
+            sandbox: None,
             timeout: Some(self.timeout),
             grace: around.grace,
         };

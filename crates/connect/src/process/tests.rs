@@ -19,6 +19,7 @@ fn program(directory: &Path, script: &str) -> ProgramRun {
         environment: allowed_variables(&ours, &[]),
         mark: ProcessMark::of(&Ask { scratch: format!("{}/scratch", directory.display()), ..ask("work", 1) }),
         launcher: None,
+        sandbox: None,
         timeout: None,
         grace: GracePeriod::new(Millis(20)),
     }

@@ -312,6 +312,7 @@ impl ScriptPerformance {
             environment: self.means.environment.clone(),
             mark: ProcessMark::of(&self.ask),
             launcher: self.means.launcher.clone(),
+            sandbox: None,
             timeout: self.ask.timeout,
             grace: self.means.grace.clone(),
         };

@@ -136,7 +136,7 @@ pub(super) fn unsupported(call: CallId, request: &ActionRequest) -> Fact {
 }
 
 /// Builds the fact of a finished action that took time.
-pub(super) fn performed(session: &HeldRun, call: CallId, result: TaskResult) -> Fact {
+pub(crate) fn performed(session: &HeldRun, call: CallId, result: TaskResult) -> Fact {
     let failed =
         |class, message: String| Outcome::Failed(Failure::new(class, session.secrets().text(message)));
     let outcome = match result {

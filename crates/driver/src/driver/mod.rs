@@ -24,13 +24,16 @@ use crate::remote_control::Inbox;
 use crate::run_session::{RunSession, SessionFailure};
 use crate::secrets::ProgressRedactor;
 use crate::{DriverError, DriverEvent, DriverWarning, RunDirectory, durable};
-use call_services::CallServices;
+pub(crate) use call_services::{ActionStart, CallServices, StartedAsk};
 use local_context::{GRACE_INTERRUPTED, LocalContext};
 use running_calls::RunningCalls;
 use start::FirstFact;
 
+pub(crate) use actions::performed;
 pub use actions::{ActionExecutor, ActionFuture, ActionRequest};
 pub(crate) use replies::{SessionMeters, read_tools, session_meter};
+pub(crate) use running_calls::TaskResult;
+pub(crate) use start::replay_history;
 pub use start::{RunSpec, WorkDirectory, Workplace};
 
 /// A command to the driver.

@@ -1,6 +1,6 @@
 //! Replies: turns the result of an ask into a fact, stores its texts and tool calls, and tracks session counters.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,8 @@ use saihai_model::{
     ProviderRefusal, Purpose, Reading, Replied, Reply, ReplyBlock, RoundPosition, Text, ToolUse, ToolUsed,
     Turn, Usage, Usd,
 };
+
+use serde::{Deserialize, Serialize};
 
 use super::running_calls::{AskContext, TaskResult};
 use crate::blobs::Blobs;
@@ -380,8 +382,8 @@ pub(crate) fn read_tools(directory: &RunDirectory, tools: &[ToolUsed]) -> Result
 
 /// The last counters of every session that may continue. The driver passes them with the next ask in the same
 /// session, and the provider subtracts them from its totals.
-#[derive(Debug, Default)]
-pub(crate) struct SessionMeters(HashMap<String, Meter>);
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+pub(crate) struct SessionMeters(BTreeMap<String, Meter>);
 
 /// Number of sessions above which ended ones are forgotten. Only a few sessions of a run continue.
 const MANY: usize = 64;
@@ -392,6 +394,12 @@ impl SessionMeters {
         if let (Some(session), Some(metered)) = (session.or(asked), metered) {
             self.0.insert(session.to_owned(), metered.clone());
         }
+    }
+
+    /// Returns the counters of one session alone.
+    pub(crate) fn only(&self, session: Option<&str>) -> Self {
+        let found = session.and_then(|session| self.0.get_key_value(session));
+        Self(found.map(|(session, meter)| (session.clone(), meter.clone())).into_iter().collect())
     }
 
     pub(super) fn of(&self, session: Option<&str>) -> Option<Meter> {

@@ -22,7 +22,7 @@ pub(super) struct RunningCalls {
 
 /// The data needed when an ask comes back.
 #[derive(Debug)]
-pub(super) struct AskContext {
+pub(crate) struct AskContext {
     pub(super) call: CallId,
     pub(super) place: RoundPosition,
     /// The prompt. A reply that only repeats it counts as empty.
@@ -69,7 +69,7 @@ pub(super) enum EndedCall {
 
 /// The result of a call.
 #[derive(Debug)]
-pub(super) enum TaskResult {
+pub(crate) enum TaskResult {
     Answer(Box<ProviderAnswer>),
     /// An action succeeded or failed.
     Outcome(Box<Outcome>),

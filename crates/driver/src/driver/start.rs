@@ -145,13 +145,7 @@ impl Driver {
         let secrets = SecretRedactor::of(&connections);
         let mut providers = Providers::open(&run.workflow, connections).map_err(DriverError::Unavailable)?;
         let CallHistory { events, meters, .. } = std::mem::take(&mut run.calls);
-        let unscripted = match run.view.start.rehearsal {
-            true => UnscriptedProgram::LacksReply,
-            false => UnscriptedProgram::Runs,
-        };
-        for event in events {
-            replay_call(event, &mut providers, &run.directory, unscripted)?;
-        }
+        replay_history(events, &mut providers, &run.directory, run.view.start.rehearsal)?;
         let torn = run.torn.map(|torn| DriverWarning::torn(&run.directory, torn));
         let session = RunSession::of_replay(run, lock, clock)?.with(script.as_ref(), secrets);
         let services = CallServices { providers, settings, meters, surroundings, executor: None };
@@ -315,6 +309,20 @@ fn checked_out(directory: &Path) -> Option<(String, Vec<String>)> {
     let mut files = git.uncommitted().unwrap_or_default();
     files.truncate(MOST_UNCOMMITTED);
     Some((commit, files))
+}
+
+/// Tells the providers about the earlier calls of a run.
+pub(crate) fn replay_history(
+    events: Vec<EarlierCall>,
+    providers: &mut Providers,
+    directory: &RunDirectory,
+    rehearsal: bool,
+) -> Result<(), DriverError> {
+    let unscripted = match rehearsal {
+        true => UnscriptedProgram::LacksReply,
+        false => UnscriptedProgram::Runs,
+    };
+    events.into_iter().try_for_each(|event| replay_call(event, providers, directory, unscripted))
 }
 
 /// Tells the providers about an earlier call of the run.

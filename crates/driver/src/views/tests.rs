@@ -96,7 +96,7 @@ async fn a_monitor_tells_its_cycle_its_count_and_what_it_overrode() {
     let mut workflow = plan_and_review();
     let stages = vec!["plan".into(), "review".into()];
     workflow.monitors.push(Monitor {
-        watches: Watch::Cycle { stages, times: 2 },
+        watches: Watch::Cycle { stages, times: 2, returning: false },
         then: Alarm::Go(Target::failed("loop")),
     });
     let texts = ["p", "[STEP:1]", "p", "[STEP:1]"];

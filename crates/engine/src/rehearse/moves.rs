@@ -275,7 +275,7 @@ fn answers(choice: &Choice) -> Vec<Option<Label>> {
         AnswerForm::Tag => None,
     });
     let written = |method: &Method| match method {
-        Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) => true,
+        Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) | Method::Only => true,
         Method::Ask(question) => question.answer == AnswerForm::Tag,
     };
     let by_number = choice.found_by.iter().any(written);
@@ -288,6 +288,7 @@ fn answers(choice: &Choice) -> Vec<Option<Label>> {
     }
     let always_says =
         choice.question().is_some_and(|question| question.unreadable.is_some()) && means.is_some();
+    let always_says = always_says || choice.found_by.contains(&Method::Only);
     if !always_says {
         labels.push(None);
     }

@@ -120,7 +120,7 @@ fn label_encoding(choice: &Choice, label: Option<&Label>) -> Option<LabelEncodin
             Some(LabelEncoding::Fields(field_values(field, label?)))
         }
         Method::Findings(_) => finding_values(choice, label).map(LabelEncoding::Fields),
-        Method::ExitCode(_) | Method::Ask(_) => None,
+        Method::ExitCode(_) | Method::Only | Method::Ask(_) => None,
     }
 }
 
@@ -133,7 +133,7 @@ fn program_reply(reads: &Reads, label: Option<&Label>, number: u32) -> Rehearsed
         .clone()
         .filter_map(|method| match method {
             Method::ExitCode(labels) => Some(labels),
-            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::Ask(_) => None,
+            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::Only | Method::Ask(_) => None,
         })
         .flatten()
         .collect();
@@ -149,7 +149,7 @@ fn program_reply(reads: &Reads, label: Option<&Label>, number: u32) -> Rehearsed
         Method::Field(field) => {
             field.means.iter().find(|(_, means)| *means == label).map(|(word, _)| (field, word))
         }
-        Method::Tag | Method::Findings(_) | Method::ExitCode(_) | Method::Ask(_) => None,
+        Method::Tag | Method::Findings(_) | Method::ExitCode(_) | Method::Only | Method::Ask(_) => None,
     });
     let text = match (by_field.into_iter().next(), &reads.choice) {
         (Some((field, word)), _) => {

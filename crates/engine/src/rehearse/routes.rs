@@ -242,7 +242,7 @@ impl RouteMap {
 
     /// Returns the path that repeats a watched cycle until its monitor fires.
     fn alarm(&self, monitor: &saihai_model::Monitor) -> Option<RoutePath> {
-        let Watch::Cycle { stages, times } = &monitor.watches else { return None };
+        let Watch::Cycle { stages, times, .. } = &monitor.watches else { return None };
         let to = match &monitor.then {
             Alarm::Go(Target::Stage(id)) => MoveTarget::Stage(id.clone()),
             Alarm::Go(Target::Complete) => MoveTarget::Completion,

@@ -418,7 +418,7 @@ fn watched(times: u32, max: u32) -> Workflow {
     ));
     workflow.stages[3].aside = true;
     workflow.monitors = vec![Monitor {
-        watches: Watch::Cycle { stages: vec!["a".into(), "b".into()], times },
+        watches: Watch::Cycle { stages: vec!["a".into(), "b".into()], times, returning: false },
         then: Alarm::Go(Target::Stage("judge".into())),
     }];
     workflow
@@ -444,6 +444,34 @@ fn a_monitor_overrides_the_exit_and_needs_a_full_threshold_again() {
     assert_eq!(alarms[1], &Decision::Alarm { monitor: 0, count: 2, overrode: Some("done".into()) });
     sim.tag("judge", Some(1));
     assert_eq!(sim.outcome(), "failed: abort");
+    sim.prove_replay();
+}
+
+#[test]
+fn a_monitor_of_returning_exits_lets_the_run_complete() {
+    //
+    let mut workflow = watched(2, 20);
+    workflow.monitors[0].watches =
+        Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 2, returning: true };
+    let mut sim = Sim::started(workflow.clone());
+    for name in ["a", "b", "a", "b"] {
+        sim.tag(name, Some(0));
+    }
+    assert_eq!(sim.log.last().map(String::as_str), Some("judge/judge"));
+    let alarms: Vec<_> =
+        sim.decisions().into_iter().filter(|d| matches!(d, Decision::Alarm { .. })).collect();
+    assert_eq!(alarms, [&Decision::Alarm { monitor: 0, count: 2, overrode: Some("again".into()) }]);
+    sim.tag("judge", Some(1));
+    assert_eq!(sim.outcome(), "failed: abort");
+    sim.prove_replay();
+
+    let mut sim = Sim::started(workflow);
+    for name in ["a", "b", "a"] {
+        sim.tag(name, Some(0));
+    }
+    sim.tag("b", Some(1));
+    assert_eq!(sim.outcome(), "completed: complete");
+    assert!(!sim.log.iter().any(|asked| asked.starts_with("judge")));
     sim.prove_replay();
 }
 

@@ -135,7 +135,7 @@ fn read_work(reads: &Reads, reply: &ParsedReply<'_>, structured: Option<&Json>, 
 fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &LabelField)> {
     choice.found_by.iter().filter_map(move |method| match method {
         Method::Field(field) => Some((choice, field)),
-        Method::Tag | Method::Findings(_) | Method::ExitCode(_) | Method::Ask(_) => None,
+        Method::Tag | Method::Findings(_) | Method::ExitCode(_) | Method::Only | Method::Ask(_) => None,
     })
 }
 

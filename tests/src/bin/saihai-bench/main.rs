@@ -15,6 +15,7 @@ mod numbers;
 mod page;
 mod reading;
 mod resume;
+mod sandbox;
 mod screen;
 mod selection;
 mod start;
@@ -54,7 +55,7 @@ fn main() -> Result<ExitCode> {
 
 type Measure = fn() -> Result<Vec<Law>>;
 
-const LAWS: [(&str, Measure); 13] = [
+const LAWS: [(&str, Measure); 14] = [
     ("T-100", start::measure),
     ("T-101", turn::measure),
     ("T-102", flat::measure),
@@ -68,4 +69,5 @@ const LAWS: [(&str, Measure); 13] = [
     ("H-35", reading::measure),
     ("I-45", many::measure),
     ("I-45-merge", delivery::measure),
+    ("B-4", sandbox::measure),
 ];

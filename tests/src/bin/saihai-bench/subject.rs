@@ -54,6 +54,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         model: None,
         permission: Permission::ReadOnly,
         asked_permission: None,
+        sandbox_required: false,
         tools: None,
         session: SessionPolicy::Fresh,
         timeout: None,

@@ -155,6 +155,8 @@ fn the_command_that_runs_explains_itself() {
           --script <FILE>           Reply from this script; implies `--provider script`
           --max-permission <LEVEL>  Maximum permission of agents: read, edit files, or edit files and
                                     run commands [possible values: readonly, edit-only, edit]
+          --sandbox <NAME>          Sandbox of agent programs: `off`, `auto`, `landlock`, `bwrap`, or a
+                                    JSON list with a program of your own
 
     Limits:
           --max-iterations <N>  Maximum number of iterations of the whole run (1 to 100000)
@@ -546,6 +548,10 @@ fn commands_that_go_on_explain_themselves() {
     Gates and waits:
           --auto  Answer `yes` at every yes/no gate; a gate that asks for a text still waits
           --wait  Wait for quotas and rate limits instead of parking the run
+
+    Agents:
+          --sandbox <NAME>  Sandbox of agent programs: `off`, `auto`, `landlock`, `bwrap`, or a JSON
+                            list with a program of your own
 
     Global options:
       -C <DIR>            Run as if started in this directory

@@ -9,7 +9,9 @@ use saihai_model::{Budget, Millis};
 use saihai_review::{ReportFile, ReportFormat, ReviewOptions};
 
 use super::output::report_file;
-use crate::commands::flags::{MaxPermission, RunFlags, chosen_provider, parse_budget, parse_duration};
+use crate::commands::flags::{
+    MaxPermission, RunFlags, SandboxFlag, chosen_provider, parse_budget, parse_duration,
+};
 use crate::completion::{complete_providers, completer};
 use crate::error::CommandError;
 
@@ -26,6 +28,9 @@ pub(super) struct AskingFlags {
     /// Reply from this script; implies `--provider script`
     #[arg(long, value_name = "FILE", help_heading = "Agents")]
     pub(super) script: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) sandbox: SandboxFlag,
 
     /// Number of agents that run at the same time (1 to 64) [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Limits")]
@@ -87,6 +92,7 @@ impl AskingFlags {
             provider: flags.provider.clone(),
             model: flags.model.clone(),
             script: flags.script.clone(),
+            sandbox: flags.sandbox.clone(),
             jobs: None,
             timeout: None,
             max_turns: None,

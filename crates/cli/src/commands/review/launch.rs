@@ -22,7 +22,7 @@ use crate::checkout::hide_directories_if_possible;
 use crate::definitions::check_script;
 use crate::definitions::read_script_file;
 use crate::definitions::script_path;
-use crate::definitions::{connections, providers, unusable};
+use crate::definitions::{connections, providers, recommend_sandbox, unusable};
 use crate::driving::{Conclusion, DisplayOptions, RunKeeping, block_on, drive};
 use crate::error::CommandError;
 use crate::issue_tracker::with_forge;
@@ -52,6 +52,10 @@ impl ReviewLaunch<'_> {
         };
         let workflow = ValidatedDefinition::validate(workflow).map_err(saihai::DriverError::from)?;
         streams.diagnose(&unusable(&workflow, self.settings), strict)?;
+        // Only the change of a pull request has a commit of its own.
+        if self.options.checkout.is_some() {
+            recommend_sandbox(&workflow, self.settings, streams);
+        }
         let script = self.script(&workflow, strict, streams)?;
         let mut subject = texts;
         if let Some(baseline) = self.before().read(streams)? {

@@ -107,7 +107,8 @@ impl Review {
         let project = Project::find()?;
         let source = self.source(&project)?;
         let mut found = Diagnostics::new();
-        let settings = project.settings_from(&*source, self.asking.trust_project, &mut found);
+        let mut settings = project.settings_from(&*source, self.asking.trust_project, &mut found);
+        self.asking.sandbox.apply(&mut settings);
         let strict = self.asking.strict || settings.strict;
         streams.diagnose(&found.sorted(), strict)?;
         let mut options = flags::options(&self.asking, &self.report)?;

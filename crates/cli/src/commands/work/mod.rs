@@ -186,7 +186,8 @@ impl Work {
         if !self.list {
             project.insist_on_person("only a person can call `saihai work`")?;
         }
-        let settings = project.settings(self.flags.trust_project, streams)?;
+        let mut settings = project.settings(self.flags.trust_project, streams)?;
+        self.flags.sandbox.apply(&mut settings);
         if self.clean {
             let wanted = self.issues.as_ref().map(|Numbers(numbers)| numbers.as_slice());
             return clean::clean(&project, &settings.work, wanted, self.flags.json, streams);

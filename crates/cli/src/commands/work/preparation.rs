@@ -25,7 +25,7 @@ use crate::commands::flags::RunFlags;
 use crate::definitions::read_script_file;
 use crate::definitions::script_path;
 use crate::definitions::untrusted_programs;
-use crate::definitions::{DefinitionRequest, PreparedDefinition, connections, unready};
+use crate::definitions::{DefinitionRequest, PreparedDefinition, connections, recommend_sandbox, unready};
 use crate::error::CommandError;
 use crate::issue_actions::issue_executor_with;
 use crate::issue_tracker::IssueTracker;
@@ -304,6 +304,9 @@ pub(super) fn load_definition(
     let mut found = unready(&prepared.workflow, settings);
     found.append(untrusted_programs(project, &prepared.workflow, flags.trust_project));
     streams.diagnose(&found, strict)?;
+    if !ground.only_lists {
+        recommend_sandbox(&prepared.workflow, settings, streams);
+    }
     let language = prepared.language;
     let wishes = prepared.wishes.clone();
     if wishes.worktree == Some(false) {

@@ -90,7 +90,7 @@ fn only_ways_that_a_run_can_take_and_gates_that_ask_count() {
 fn a_monitor_can_lead_around_a_gate_too() {
     let mut flow = workflow("plan: work; work: plan [ask]; [ask]: deploy; deploy: COMPLETE");
     assert_eq!(bypasses(&flow), []);
-    let watches = Watch::Cycle { stages: vec!["work".into(), "plan".into()], times: 3 };
+    let watches = Watch::Cycle { stages: vec!["work".into(), "plan".into()], times: 3, returning: false };
     flow.monitors.push(Monitor { watches, then: Alarm::Go(Target::Stage("deploy".into())) });
     let [finding] = &bypasses(&flow)[..] else { panic!("one") };
     // No rule leads there, so the finding points to the stage itself.

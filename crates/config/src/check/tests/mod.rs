@@ -77,7 +77,7 @@ unmonitored-cycle `d` → `e` can repeat until the iteration limit",
     );
     expect(&workflow("a: [g] COMPLETE; [g]: a"), "");
     let mut watched = workflow("a: b COMPLETE; b: a");
-    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3 };
+    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3, returning: false };
     watched.monitors.push(Monitor { watches, then: Alarm::Go(Target::failed("abort")) });
     expect(&watched, "");
 }
@@ -86,7 +86,7 @@ unmonitored-cycle `d` → `e` can repeat until the iteration limit",
 #[test]
 fn a_monitor_leads_somewhere_too() {
     let mut workflow = workflow("a: b; b: a; c: COMPLETE");
-    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3 };
+    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3, returning: false };
     workflow.monitors.push(Monitor { watches, then: Alarm::Go(Target::Stage("c".into())) });
     assert_eq!(said(&workflow), "");
 }

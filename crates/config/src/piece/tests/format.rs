@@ -148,17 +148,17 @@ fn an_answer_agent_is_refused_with_its_reason() {
 // P-12
 #[test]
 fn newer_keys_are_refused_by_name() {
-    let top = "all_steps facet_pools subworkflow capabilities schemas vars params interactive_mode workflow_config \
-               piece_config mcp mcp_servers auto_routing runtime rate_limit_fallback";
+    let top = "facet_pools subworkflow capabilities schemas vars params mcp mcp_servers auto_routing runtime \
+               rate_limit_fallback";
     for key in top.split_whitespace() {
         check(
             &format!("{key}: 1\n{}", with_rule("edit: true")),
             &format!("error piece/not-supported 1:1 `{key}` is not supported"),
         );
     }
-    let inner = "uses with kind call args overrides team_leader arpeggio companion dynamic_facets mode effects \
-                 system_inputs structured_output completion_retry quality_gates delay_before_ms allow_git_commit \
-                 promotion concurrency tags capabilities mcp mcp_servers provider_options";
+    let inner = "uses with kind call args overrides team_leader arpeggio dynamic_facets mode effects \
+                 system_inputs structured_output completion_retry delay_before_ms allow_git_commit promotion \
+                 concurrency capabilities mcp mcp_servers";
     for key in inner.split_whitespace() {
         check(
             &with_rule(&format!("{key}: 1")),
@@ -175,8 +175,6 @@ fn newer_values_are_refused_by_name() {
     };
     refused("session: compact", "4:14 `session: compact` is not supported");
     refused("instruction: [a, b]", "4:18 a list as `instruction` is not supported (write one text)");
-    refused("report: {name: a.md, order: 1}", "4:26 `order` is not supported");
-    refused("report: {name: a.md, use_judge: true}", "4:26 `use_judge` is not supported");
     refused("instruction: 'See {peer_reports}'", "4:23 the variable `{peer_reports}` is not supported");
     refused("agent: { $param: x }", "4:12 `$param` is not supported");
     check(
@@ -186,6 +184,11 @@ fn newer_values_are_refused_by_name() {
     check(
         &movement("rules: [{condition: c, next: ABORT, return: x}]"),
         "error piece/not-supported 4:41 `return` is not supported",
+    );
+    // X-42: one error, not a second one about `next`
+    check(
+        &movement("rules: [{condition: c, return: x}]"),
+        "error piece/not-supported 4:28 `return` is not supported",
     );
     check(
         &movement("parallel: {a: b}\nrules: [{condition: c, next: ABORT}]"),
@@ -279,7 +282,7 @@ fn a_parallel_movement_has_no_keys_of_a_turn() {
     );
     check(
         &piece,
-        "error piece/no-effect 5:5 `edit` has no effect on a movement with `parallel`: it asks no agent itself (put it into the sub-movements)
+        "warning piece/no-effect 5:5 `edit` has no effect on a movement with `parallel`: it asks no agent itself (put it into the sub-movements)
 error piece/no-effect 6:5 `persona` has no effect on a movement with `parallel`: it asks no agent itself (put it into the sub-movements)",
     );
 }

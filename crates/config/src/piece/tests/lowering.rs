@@ -253,13 +253,26 @@ fn tools_restrict_and_never_grant() {
 #[test]
 fn a_turn_is_judged_by_its_tag_and_then_by_one_question_in_a_fresh_session() {
     let methods = |project: &Project| turn(&project.workflow(), "m").reads.choice.clone().unwrap().found_by;
-    let project = Project::new(&with_rule("provider: codex\nmodel: big"));
+    let rules = "rules: [{condition: done, next: COMPLETE}, {condition: stuck, next: ABORT}]";
+    let project = Project::new(&movement(&format!("provider: codex\nmodel: big\n{rules}")));
     let methods_of = methods(&project);
     let [Method::Tag, Method::Ask(question)] = methods_of.as_slice() else { panic!("{methods_of:?}") };
     assert_eq!((&question.provider, &question.model), (&None, &None));
     assert_eq!((question.session, question.corrections), (QuestionSession::Fresh, 0));
     let without = project.settings(|settings| settings.judge_fallback = false);
     assert_eq!(methods(&without), [Method::Tag]);
+}
+
+// X-6
+#[test]
+fn a_sole_rule_is_taken_without_a_tag_unless_it_asks() {
+    let methods =
+        |piece: &str| turn(&Project::new(piece).workflow(), "m").reads.choice.clone().unwrap().found_by;
+    assert_eq!(methods(&with_rule("edit: true")), [Method::Tag, Method::Only]);
+    let asking = methods(&movement("rules: [{condition: 'ai(\"done\")', next: COMPLETE}]"));
+    assert!(matches!(asking.as_slice(), [Method::Tag, Method::Ask(_)]), "{asking:?}");
+    let hidden = "rules: [{condition: a, next: ABORT}, {condition: b, next: ABORT, interactive_only: true}]";
+    assert!(matches!(methods(&movement(hidden)).as_slice(), [Method::Tag, Method::Ask(_)]));
 }
 
 const PARENT: &str = "parallel:

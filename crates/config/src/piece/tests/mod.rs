@@ -8,6 +8,7 @@ mod prompts;
 mod properties;
 mod reviewers;
 mod rules;
+mod takt;
 mod texts;
 
 use std::path::PathBuf;

@@ -158,9 +158,9 @@ fn a_name_found_nowhere_and_text_outside_a_map_are_refused() {
         format!("error piece/unknown-facet 5:14 no persona is named `codr` (did you mean `coder`?){unused}")
     );
     assert_eq!(
-        in_order("persona: You are a coder."),
+        in_order("policy: You are a coder."),
         format!(
-            "error piece/unknown-facet 5:14 no persona is named `You are a coder.` (add it to `personas:`, name a `.md` file, or put one into `.takt/facets/personas` or `~/.takt/facets/personas`){unused}"
+            "error piece/unknown-facet 5:13 no policy is named `You are a coder.` (add it to `policies:`, name a `.md` file, or put one into `.takt/facets/policies` or `.takt/policies` or `~/.takt/facets/policies` or `~/.takt/policies`){unused}"
         )
     );
 }

@@ -99,10 +99,13 @@ fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
 #[test]
 fn whoever_judges_must_be_held_to_looking() {
     let mine = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\nhonours = [\"edit\"]\n";
-    assert_snapshot!(said(mine, &movement("edit: true, provider: mine")), @"
+    // A sole rule asks no question, unless its author wants one (X-6).
+    let asking =
+        movement("edit: true, provider: mine").replace("condition: done", "condition: 'ai(\"done\")'");
+    assert_snapshot!(said(mine, &asking), @"
     error[provider/cannot-enforce]: provider `mine` cannot enforce `readonly`, which a question about `work` requires
       = help: if the program enforces it itself, set `[providers.mine] honours`
     ");
     let both = mine.replace("[\"edit\"]", "[\"edit\", \"readonly\"]");
-    assert_eq!(said(&both, &movement("edit: true, provider: mine")), "");
+    assert_eq!(said(&both, &asking), "");
 }

@@ -1,6 +1,7 @@
 //! Whole runs with scripted replies, on a clock that is paused while nothing waits.
 
 mod actions;
+mod contexts;
 mod crashes;
 mod flow;
 mod gates;

@@ -124,7 +124,7 @@ fn a_monitor_is_set_off_so_that_its_judge_is_rehearsed() {
     );
     workflow.stages["judge"].aside = true;
     workflow.monitors.push(Monitor {
-        watches: Watch::Cycle { stages: vec!["build".into(), "review".into()], times: 2 },
+        watches: Watch::Cycle { stages: vec!["build".into(), "review".into()], times: 2, returning: false },
         then: Alarm::Go(Target::Stage("judge".into())),
     });
     assert_snapshot!(tour(&workflow), @"
