@@ -295,7 +295,7 @@ fn what_is_text_by_its_content_is_compared_whatever_its_attributes_say() {
       +*.png -diff
     bad.sh
       +run
-    caf�.py
+    caf�.py lossy
       +x = 1
     gone.py
       -x
