@@ -54,7 +54,7 @@ fn project() -> Project {
     project.write(".saihai/pieces/it.yaml", PIECE);
     project.write(".saihai/runs/other/journal.ndjson", "");
     project.write("src/lib.txt", "text\n").write(".env", "PRIVATE=1\n");
-    let base = project.root().parent().unwrap().to_owned();
+    let base = project.root().parent().expect("a parent").to_owned();
     let home = project.home();
     for (path, text) in [
         (home.join(".ssh/id_ed25519"), "PRIVATE KEY\n"),
@@ -65,24 +65,25 @@ fn project() -> Project {
         (base.join("saihai-copy"), ""),
         (base.join("attack.sh"), ATTACKS),
     ] {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::create_dir_all(path.parent().expect("a parent")).expect("readable files");
+        fs::write(path, text).expect("readable files");
     }
-    std::os::unix::fs::symlink(home.join(".ssh/id_ed25519"), home.join("link-to-key")).unwrap();
+    std::os::unix::fs::symlink(home.join(".ssh/id_ed25519"), home.join("link-to-key"))
+        .expect("readable files");
     settings(&project, "");
     project
 }
 
 /// Writes the user's own settings, which need no trust.
 fn settings(project: &Project, more: &str) {
-    let base = project.root().parent().unwrap().display().to_string();
+    let base = project.root().parent().expect("a parent").display().to_string();
     let text = format!(
         "provider = \"mine\"\n{more}\n[providers.mine]\nkind = \"command\"\nprogram = \"sh\"\nargs = [\"{base}/attack.sh\", \
          \"{base}\"]\nhonours = [\"readonly\", \"edit\"]\n"
     );
     let path = project.home().join(".config/saihai/config.toml");
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
+    fs::create_dir_all(path.parent().expect("a parent")).expect("readable files");
+    fs::write(path, text).expect("readable files");
 }
 
 fn run(project: &Project, more: &[&str]) -> Outcome {
@@ -91,10 +92,10 @@ fn run(project: &Project, more: &[&str]) -> Outcome {
 
 /// Returns `worked` or `denied` by attack.
 fn attacks(project: &Project) -> BTreeMap<String, String> {
-    let output = fs::read_dir(project.run_directory().join("scratch")).unwrap().flatten();
+    let output = fs::read_dir(project.run_directory().join("scratch")).expect("readable files").flatten();
     let output =
         output.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "out"));
-    let output = fs::read_to_string(output.expect("the output of the agent")).unwrap();
+    let output = fs::read_to_string(output.expect("the output of the agent")).expect("readable files");
     let lines = output.lines().filter_map(|line| line.split_once(": "));
     let known = |(result, _): &(&str, &str)| ["worked", "denied"].contains(result);
     lines.filter(known).map(|(result, attack)| (attack.to_owned(), result.to_owned())).collect()
@@ -187,12 +188,12 @@ fn b2_a_stage_that_reads_cannot_change_the_work_tree() {
 fn b2_temporary_files_are_private_and_removed() {
     for sandbox in ["landlock", "bwrap"].into_iter().filter(|sandbox| works(sandbox)) {
         let project = project();
-        let base = project.root().parent().unwrap().to_owned();
+        let base = project.root().parent().expect("a parent").to_owned();
         fs::write(
             base.join("attack.sh"),
             "cat >/dev/null; echo $TMPDIR > src/place; stat -c %a $TMPDIR > src/mode; echo '[STEP:0]'",
         )
-        .unwrap();
+        .expect("readable files");
         run(&project, &["--sandbox", sandbox]).exits(0);
         let place = project.read("src/place");
         assert!(place.contains("/saihai-"), "{place}");
@@ -206,7 +207,7 @@ fn b2_temporary_files_are_private_and_removed() {
 fn b2_settings_allow_more_paths() {
     for sandbox in ["landlock", "bwrap"].into_iter().filter(|sandbox| works(sandbox)) {
         let project = project();
-        let base = project.root().parent().unwrap().display().to_string();
+        let base = project.root().parent().expect("a parent").display().to_string();
         let root = project.root().display().to_string();
         let more = format!(
             "sandbox = \"{sandbox}\"\nsandbox_read = [\"{root}/.env\"]\nsandbox_write = [\"{base}/sibling\"]"
@@ -223,8 +224,9 @@ fn b2_settings_allow_more_paths() {
 #[test]
 fn b3_a_program_of_the_user_starts_the_agent() {
     let project = project();
-    let wrapper = project.root().parent().unwrap().join("wrapper.sh");
-    fs::write(&wrapper, "echo \"$1 $SAIHAI_INSIDE_WRITE\" > src/wrapped; shift; exec \"$@\"").unwrap();
+    let wrapper = project.root().parent().expect("a parent").join("wrapper.sh");
+    fs::write(&wrapper, "echo \"$1 $SAIHAI_INSIDE_WRITE\" > src/wrapped; shift; exec \"$@\"")
+        .expect("readable files");
     let list = format!("[\"sh\", \"{}\", \"word\"]", wrapper.display());
     run(&project, &["--sandbox", &list]).exits(0);
     let wrapped = project.read("src/wrapped");
@@ -246,12 +248,12 @@ fn b2_bwrap_closes_the_network_and_landlock_refuses_to() {
         assert_eq!(project.runs(), ["other"], "no run started");
     }
     if works("bwrap") {
-        let base = project.root().parent().unwrap().to_owned();
+        let base = project.root().parent().expect("a parent").to_owned();
         fs::write(
             base.join("attack.sh"),
             "cat >/dev/null; tail -n +3 /proc/net/dev | cut -d: -f1 > src/network; echo '[STEP:0]'",
         )
-        .unwrap();
+        .expect("readable files");
         run(&project, &["--sandbox", "bwrap"]).exits(0);
         assert_eq!(project.read("src/network").trim(), "lo");
     }
@@ -266,11 +268,15 @@ fn b1_a_required_sandbox_that_does_not_work_is_a_refusal_before_the_first_turn()
     assert!(off.stderr.contains("has `sandbox` set to `off`, which `work` requires"), "{off}");
     // Without `bwrap` on the path; `sh` is elsewhere.
     let tools = project.home().join("tools");
-    fs::create_dir(&tools).unwrap();
+    fs::create_dir(&tools).expect("readable files");
     for tool in ["sh", "git"] {
-        let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().unwrap();
-        std::os::unix::fs::symlink(String::from_utf8(found.stdout).unwrap().trim(), tools.join(tool))
-            .unwrap();
+        let found =
+            Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().expect("readable files");
+        std::os::unix::fs::symlink(
+            String::from_utf8(found.stdout).expect("readable files").trim(),
+            tools.join(tool),
+        )
+        .expect("readable files");
     }
     let missing = project.saihai(["run", "it", "T", "--sandbox", "bwrap"]).env("PATH", &tools).run().exits(4);
     assert!(missing.stderr.contains("install it with `apt install bubblewrap`"), "{missing}");
