@@ -141,7 +141,7 @@ fn check(path: &str, roots: &[&'static Object], titles: &[&str]) {
         std::fs::write(file, right).expect("a page of the manual");
         return;
     }
-    assert!(page == right, "{path} is out of date: write its tables anew with SAIHAI_MANUAL=update");
+    assert!(page == right, "{path} is out of date: SAIHAI_MANUAL=update writes its tables again");
 }
 
 // P-10, P-11

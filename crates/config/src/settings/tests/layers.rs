@@ -47,6 +47,10 @@ fn without_any_file_the_defaults_of_the_tables_hold() {
     default_session = "refresh"
     judge_fallback = true
     checks = []
+    sandbox_required = false
+    sandbox_network = "open"
+    sandbox_read = []
+    sandbox_write = []
     limits.hard_iterations = 100
     retry.transient = 4
     retry.rate_limited = 6
