@@ -128,6 +128,14 @@ impl AgentConversation<'_> {
             survivors
         } else {
             take_leave(&family, &mut ears, &mut mouth, &patience).await;
+            // The output limit outlasts the other limits: a turn that floods must not be repeated.
+            let is_limit = matches!(
+                over,
+                ConversationEnd::Deadline(_) | ConversationEnd::Silence(_) | ConversationEnd::Paused
+            );
+            if let (true, Err(failure)) = (is_limit, ears.hearing.within_limit()) {
+                over = ConversationEnd::Failed(failure);
+            }
             family.end().await
         };
         if !survivors.is_empty() {
@@ -151,28 +159,47 @@ async fn talk(
         tokio::select! {
             biased;
             () = stop.cancelled() => return ConversationEnd::Stopped,
+            // Limits come before output, because the pipe of an agent that prints without pause is never empty.
+            over = limits.over() => {
+                let heard = match ears.hear_what_is_there(&mut buffers) {
+                    Ok(heard) => heard,
+                    Err(failure) => return ConversationEnd::Failed(failure),
+                };
+                if heard {
+                    limits.renew(ears.hearing);
+                }
+                let is_over = match over {
+                    ConversationEnd::Deadline(_) => !ears.hearing.is_done(),
+                    // A program that prints whole messages only may be receiving one.
+                    ConversationEnd::Silence(_) => !heard && !limits.is_spoken_to(family.since_received()),
+                    ConversationEnd::Paused => !heard,
+                    _ => true,
+                };
+                if is_over {
+                    return if family.has_ended() { exited(ended.await) } else { over };
+                }
+            }
             heard = ears.hear(&mut buffers) => {
                 if let Err(failure) = heard {
                     return ConversationEnd::Failed(failure);
                 }
                 limits.renew(ears.hearing);
-                mouth.add(&ears.hearing.take_words());
-                if ears.hearing.stays() {
-                    return ConversationEnd::Stays;
-                }
-                if ears.hearing.is_done() {
-                    mouth.close();
-                }
             }
             () = mouth.speak() => {}
-            status = &mut ended => return status.map_or_else(|error| ConversationEnd::Failed(lost(&error)), ConversationEnd::Exited),
-            over = limits.over() => match over {
-                // The program prints whole messages only, and one is arriving.
-                ConversationEnd::Silence(_) if limits.is_spoken_to(family.since_received()) => {}
-                over => return over,
-            },
+            status = &mut ended => return exited(status),
+        }
+        mouth.add(&ears.hearing.take_words());
+        if ears.hearing.stays() {
+            return ConversationEnd::Stays;
+        }
+        if ears.hearing.is_done() {
+            mouth.close();
         }
     }
+}
+
+fn exited(status: io::Result<ProcessStatus>) -> ConversationEnd {
+    status.map_or_else(|error| ConversationEnd::Failed(lost(&error)), ConversationEnd::Exited)
 }
 
 /// Ends a process gracefully (C-56): first by a request in its own protocol, then by a signal to its group.
@@ -298,6 +325,21 @@ impl OutputStreams<'_> {
             OutputRead::Output(count) => self.hearing.output(&buffers.output[..count], tell),
             OutputRead::Complaint(count) => self.hearing.complaint(&buffers.complaints[..count], tell),
         }
+    }
+
+    /// Handles the output that is in the pipes now, and returns true if there was some. One read empties a pipe.
+    fn hear_what_is_there(&mut self, buffers: &mut OutputBuffers) -> Result<bool, Failure> {
+        // The runtime may not have noticed the output yet, so this asks the kernel.
+        let there = |pipe: Option<&Receiver>, buffer: &mut [u8]| match pipe {
+            Some(pipe) => rustix::io::read(pipe, buffer).unwrap_or(0),
+            None => 0,
+        };
+        let output = there(self.output, &mut buffers.output);
+        let complaint = there(self.complaints, &mut buffers.complaints);
+        let tell = &mut |news| (self.progress)(news);
+        self.hearing.output(&buffers.output[..output], tell)?;
+        self.hearing.complaint(&buffers.complaints[..complaint], tell)?;
+        Ok(output > 0 || complaint > 0)
     }
 
     /// Reads from either stream, standard output first. Never returns once both have ended.

@@ -154,7 +154,7 @@ impl OutputRecorder {
     pub(super) fn overhear(&mut self, bytes: &[u8]) {
         let mut clean = Vec::with_capacity(bytes.len());
         self.output_redaction.push(bytes, &mut clean);
-        // The turn is over and its reason is known, so an error here is ignored.
+        // The turn is over. A disk that is full now changes nothing, and `within_limit` reports a flood.
         let _ = self.count(bytes).and_then(|()| self.keep(&clean));
     }
 
@@ -195,6 +195,11 @@ impl OutputRecorder {
 
     fn count(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.received += bytes.len() as u64;
+        self.within_limit()
+    }
+
+    /// Returns a failure if standard output was longer than its limit (C-52).
+    pub(super) fn within_limit(&self) -> Result<(), Failure> {
         if self.received <= LIMIT {
             return Ok(());
         }

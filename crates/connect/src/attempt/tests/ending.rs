@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 use saihai_model::Millis;
 
+use crate::attempt::output::LIMIT;
 use crate::clock::GracePeriod;
 use crate::process::launcher;
 
@@ -26,6 +27,50 @@ async fn an_attempt_is_ended_at_its_deadline() {
         .await;
     assert_snapshot!(told(&answer), @"transient by deadline: timed out after 60m (spent 1)");
     assert_eq!(answer.unwrap_err().session.as_deref(), Some("s1"), "C-26");
+}
+
+// C-36: a reply that arrives at the deadline is read before the attempt is judged.
+#[tokio::test]
+async fn output_that_is_in_the_pipe_at_the_deadline_is_read() {
+    let (stage, clock) = by_hand();
+    let (go, said) = (stage.path().join("go"), stage.path().join("said"));
+    let script = "echo text begun; while ! test -e go; do sleep 0.01; done; echo text all; echo done; touch said; exec sleep 1000";
+    let answer = stage
+        .answer_while(script, 1, async || {
+            std::fs::write(&go, "").unwrap();
+            // This blocks the thread, so that nothing reads the pipe before the deadline.
+            while !said.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            clock.advance(Millis::seconds(60 * MINUTE));
+            while stage.seen.borrow().len() < 3 {
+                tokio::task::yield_now().await;
+            }
+            clock.advance(Millis::seconds(10));
+        })
+        .await;
+    assert_snapshot!(told(&answer), @"replied: begun | all (session none)");
+}
+
+// C-36: the deadline also ends an agent whose pipe is never empty.
+#[tokio::test]
+async fn an_agent_that_prints_without_pause_is_ended_at_its_deadline() {
+    let stage = Stage { deadline: Some(Millis(100)), ..Stage::new() };
+    let answer = stage.answer("exec yes noise").await;
+    assert_snapshot!(told(&answer), @"transient by deadline: timed out after 100ms (spent 0)");
+}
+
+// C-36, C-52: the limit also applies while the process is being ended.
+#[tokio::test]
+async fn an_agent_that_passes_the_output_limit_while_it_is_ended_is_reported_with_the_limit() {
+    let (mut stage, clock) = by_hand();
+    stage.grace = GracePeriod::new(Millis::seconds(10));
+    let script =
+        "trap 'exec head -c 300000000 /dev/zero' TERM; echo text begun; while :; do sleep 0.01; done";
+    let late = async || clock.advance(Millis::seconds(60 * MINUTE));
+    let answer = stage.answer_while(script, 1, late).await;
+    assert_snapshot!(told(&answer), @"crashed: output limit: it printed more than 256 MiB (spent 1)");
+    assert!(stage.transcript_length() <= LIMIT);
 }
 
 // C-36, Connections case 25: the agent may be silent for long only while an announced tool runs.

@@ -156,6 +156,7 @@ pub(super) struct Stage {
     pub(super) settings: ProviderSettings,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) environment: Vec<(String, String)>,
+    pub(super) deadline: Option<Millis>,
     pub(super) silence: Option<Millis>,
     pub(super) max_calls: Option<u32>,
     pub(super) prompt: String,
@@ -174,6 +175,7 @@ impl Stage {
             clock: Arc::new(RealTime),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             prompt: "the prompt".into(),
+            deadline: None,
             silence: None,
             max_calls: None,
             stop: CancellationToken::new(),
@@ -207,6 +209,7 @@ impl Stage {
             scratch: self.path().join("run/scratch").display().to_string(),
             persona: Some(script.to_owned()),
             prompt: self.prompt.clone(),
+            timeout: self.deadline,
             silence: self.silence,
             max_calls: self.max_calls,
             ..ask("work", 1)
