@@ -137,6 +137,11 @@ impl<'a> LocalContext<'a> {
         Ok(false)
     }
 
+    /// Returns the next command that was already given. Nothing changes a run that has ended.
+    fn waiting_command(&mut self) -> Option<DriverCommand> {
+        if self.run().ending().is_some() { None } else { self.driver.commands.try_recv().ok() }
+    }
+
     /// Returns the fact of a command, if it changes the run.
     fn fact_of(&mut self, command: DriverCommand) -> Option<Fact> {
         Some(match command {
@@ -182,7 +187,6 @@ impl<'a> LocalContext<'a> {
 
     /// Returns the fact of the next request from another process.
     fn next_request(&mut self) -> Result<Option<Fact>, SessionFailure> {
-        self.remove_settled_request()?;
         while let Some(file) = self.requests.pop_front() {
             let fact = match file.request {
                 Ok(InboxRequest::Answer(answer)) => self.fact_of(DriverCommand::Answer(answer)),
@@ -344,6 +348,14 @@ impl DurableContext for LocalContext<'_> {
             if std::mem::take(&mut self.ask_ended) {
                 driver.services.forget_ended(driver.session.held());
             }
+            self.remove_settled_request()?;
+            // Commands come first, because the end of the loop would drop a note that waits here.
+            while let Some(command) = self.waiting_command() {
+                if let Some(fact) = self.fact_of(command) {
+                    return Ok(Some(vec![fact]));
+                }
+            }
+            let driver = &mut *self.driver;
             // The second Ctrl-C keeps replies that have already arrived and waits for nothing else.
             if driver.interrupts > 1 {
                 let drained = self.drained.get_or_insert_with(|| driver.calls.drain().into());

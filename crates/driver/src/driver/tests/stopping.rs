@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use saihai_model::{Ending, Hold, Script, ScriptReply};
+use saihai_model::{Ending, Hold, PersonNote, Script, ScriptReply};
 
+use crate::remote_control::{Inbox, InboxRequest};
 use crate::testing::{Project, drive, go_on, plan_and_review, script, watch};
 use crate::{DriveOptions, DriverError, DriverEvent, RequestDelivery};
 
@@ -116,6 +117,77 @@ async fn a_second_interrupt_returns_at_once_and_the_run_can_be_resumed() {
             "17 asked review.1.1.1",
         ]
     );
+}
+
+fn person_note() -> PersonNote {
+    PersonNote { heading: "## Note".into(), text: "keep the tests".into(), to: None, now: false }
+}
+
+fn times_told(project: &Project) -> usize {
+    project.records().iter().filter(|record| crate::testing::shown(record).ends_with(" told")).count()
+}
+
+// V-20: the driver has returned to its caller only after it recorded every note it was given.
+#[tokio::test(start_paused = true)]
+async fn a_note_given_while_an_interrupt_stops_the_run_is_kept() {
+    for moment in ["12 interrupted", "14 parked interrupted"] {
+        let project = Project::new();
+        let driver = project.start(plan_and_review(), hanging()).unwrap();
+        let control = driver.control();
+        let mut see = |observed: &DriverEvent<'_>| {
+            if is_asked(observed, "review.1.1.1") {
+                control.interrupt("ctrl-c");
+            }
+            if matches!(observed, DriverEvent::Recorded(record) if crate::testing::shown(record) == moment) {
+                control.tell(person_note());
+            }
+        };
+        let finish = watch(driver, DriveOptions::default(), &mut see).await.0.unwrap();
+        assert_eq!(finish.hold, Some(Hold::Interrupted), "{moment}");
+        assert_eq!(times_told(&project), 1, "{moment}");
+        let finish = drive(project.resume(go_on()).unwrap(), DriveOptions::default()).await.0.unwrap();
+        assert_eq!((finish.exit_code(), times_told(&project)), (0, 1), "{moment}");
+    }
+}
+
+// V-20: a request leaves the inbox once the journal has it, also if a second Ctrl-C comes in between.
+#[tokio::test(start_paused = true)]
+async fn a_note_from_elsewhere_is_recorded_once_despite_two_interrupts() {
+    let project = Project::new();
+    let driver = project.start(plan_and_review(), hanging()).unwrap();
+    let (control, directory) = (driver.control(), driver.directory().clone());
+    let inbox = Inbox::new(directory.inbox(), directory.disk());
+    let mut see = |observed: &DriverEvent<'_>| {
+        if is_asked(observed, "review.1.1.1") {
+            inbox.put(&InboxRequest::Tell(person_note())).unwrap();
+        }
+        if matches!(observed, DriverEvent::Recorded(record) if crate::testing::shown(record).ends_with(" told"))
+        {
+            control.interrupt("ctrl-c");
+            control.interrupt("ctrl-c");
+        }
+    };
+    watch(driver, DriveOptions::default(), &mut see).await.0.unwrap();
+    assert_eq!((times_told(&project), inbox.look().unwrap()), (1, Vec::new()));
+    let finish = drive(project.resume(go_on()).unwrap(), DriveOptions::default()).await.0.unwrap();
+    assert_eq!((finish.exit_code(), times_told(&project)), (0, 1));
+}
+
+// V-20: the second Ctrl-C waits for no agent, but a note behind it is not lost.
+#[tokio::test(start_paused = true)]
+async fn a_note_behind_two_interrupts_is_kept() {
+    let project = Project::new();
+    let driver = project.start(plan_and_review(), hanging()).unwrap();
+    let control = driver.control();
+    let mut see = |observed: &DriverEvent<'_>| {
+        if is_asked(observed, "review.1.1.1") {
+            control.interrupt("ctrl-c");
+            control.interrupt("ctrl-c");
+            control.tell(person_note());
+        }
+    };
+    watch(driver, DriveOptions::default(), &mut see).await.0.unwrap();
+    assert_eq!(times_told(&project), 1);
 }
 
 // K-22, case 3: from another process, through the run directory.
