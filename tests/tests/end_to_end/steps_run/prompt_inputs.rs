@@ -42,7 +42,7 @@ fn every_variable_of_saihais_own_has_its_value_and_a_task_nobody_shows_is_added(
     std::fs::remove_dir_all(project.run_directory()).expect("it is ours");
     // With `--issue` the issue decides, and the prompts still show the values of the agent's own type.
     run(&project, &["--issue", "7", "--no-worktree", "--max-iterations", "1"]).exits(5);
-    assert_eq!(project.journal().prompt("a"), "# Issue 7: A coat|it|a|1|0|1|0||||0|5|DONE||7");
+    assert_eq!(project.journal().prompts()[0].1, "# Issue 7: A coat|it|a|1|0|1|0||||0|5|DONE||7");
     let steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
     for (language, heading) in [("en", "## Task"), ("ja", "## タスク")] {
         let spoken = json!({"language": language});
