@@ -34,33 +34,18 @@ pub fn comments_are_plain(sources: &[Source]) -> Vec<Violation> {
 const STRING_MARKS: [&str; 9] =
     ["whoever", "somebody", "nobody", "anew", "beside", "told of", "mend", "mended", "go on with"];
 
-/// Texts for agents, which keep their words.
-const NOT_OURS: [&str; 1] = ["crates/connect/src/http/tools/files.rs"];
-
-/// Finds marks in strings outside of tests, and exceptions that are no longer needed.
+/// Finds marks in strings outside of tests.
 pub fn strings_are_plain(sources: &[Source]) -> Vec<Violation> {
-    let mut unused = NOT_OURS.to_vec();
     let mut found = Vec::new();
     for source in sources.iter().filter(|source| !source.path.starts_with("tests")) {
-        let exception = NOT_OURS.iter().find(|path| source.path.starts_with(path));
         let lines = source.lines();
         for (number, literal) in &source.code.literals {
             let Some(line) = lines.get(number - 1).filter(|line| !line.is_test) else { continue };
             let prose = without_literals(&literal.to_lowercase());
-            let Some(mark) = STRING_MARKS.into_iter().find(|mark| contains_words(&prose, mark)) else {
-                continue;
-            };
-            match exception {
-                Some(path) => unused.retain(|one| one != path),
-                None => found.push(Violation::at(source, line, format!("`{mark}` in a string"))),
-            }
+            let mark = STRING_MARKS.into_iter().find(|mark| contains_words(&prose, mark));
+            found.extend(mark.map(|mark| Violation::at(source, line, format!("`{mark}` in a string"))));
         }
     }
-    let stale = |path: &str| Violation {
-        place: path.to_owned(),
-        what: "its strings are plain: remove the exception".to_owned(),
-    };
-    found.extend(unused.into_iter().map(stale));
     found
 }
 
@@ -104,8 +89,7 @@ mod tests {
     /// Checks the violations of one file. Ignores the exceptions for other files.
     fn check_strings(path: &str, text: &str, expected: &[&str]) {
         let found = strings_are_plain(&planted(path, text));
-        let here: Vec<Violation> = found.into_iter().filter(|one| one.place.starts_with(path)).collect();
-        assert_eq!(shown(&here), expected, "{text}");
+        assert_eq!(shown(&found), expected, "{text}");
     }
 
     #[test]
@@ -121,12 +105,5 @@ mod tests {
         check_strings(path, "say(\"the user `nobody`, a recommendation, besides\");", &[]);
         check_strings("crates/x/src/tests.rs", "say(\"nobody\");", &[]);
         check_strings(path, "#[cfg(test)]\nmod tests {\n    const A: &str = \"nobody\";\n}\n", &[]);
-    }
-
-    #[test]
-    fn an_exception_without_a_mark_is_found() {
-        let stale = format!("{}: its strings are plain: remove the exception", NOT_OURS[0]);
-        check_strings(NOT_OURS[0], "let a = \"plain\";", &[stale.as_str()]);
-        check_strings(NOT_OURS[0], "let a = \"nobody\";", &[]);
     }
 }

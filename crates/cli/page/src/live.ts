@@ -41,6 +41,9 @@ const merged = <T>(old: T[], changed: T[], key: (item: T) => string | number): T
 /** Returns the address of another run of the same project. */
 export const relative = (row: PageRow, run: string): string => run + row.id.slice(row.run.length);
 
+/** Returns true if an address means this run. A link may name the run without its project. */
+export const isAddress = (address: string | null, row: PageRow): boolean => address === row.id || address === row.run;
+
 /** Adds the changes of a run to what is known of it. */
 export const mergeRun = (old: RunPage | null, page: RunPage): RunPage => {
   if (page.since === 0 || !old || old.row.id !== page.row.id) return page;
@@ -150,7 +153,7 @@ export class Live {
         break;
       }
       case 'run':
-        if (event.page.row.id !== this.#watched) return;
+        if (!isAddress(this.#watched, event.page.row)) return;
         this.run = mergeRun(this.run, event.page);
         // A page may stay open for days, and the texts of a call have its output when it has ended.
         for (const call of event.page.calls) if (call.ended !== null) this.output.delete(call.id);

@@ -8,7 +8,7 @@ import { visible, when } from './format';
 import { HomeView } from './home';
 import { useKeys } from './hooks';
 import { KeysDialog } from './keys';
-import type { Live } from './live';
+import { isAddress, type Live } from './live';
 import { ErrorLine, Loading } from './parts';
 import { PlotsView } from './plots';
 import { batchHash, go, homeHash, parseHash, plotsHash, type Route, searchHash } from './route';
@@ -136,7 +136,7 @@ const Content = ({ route, live, theme }: { route: Route; live: Live; theme: Them
     case 'compare':
       return <CompareView source={live.source} a={id} b={route.ids[1] ?? ''} query={route.query} />;
     case 'run':
-      if (!live.run || live.run.row.id !== id) return live.runError ? <LostRun words={live.runError} /> : <Loading />;
+      if (!live.run || !isAddress(id, live.run.row)) return live.runError ? <LostRun words={live.runError} /> : <Loading />;
       return <RunView key={id} live={live} run={live.run} query={route.query} theme={theme} />;
     default:
       return (

@@ -58,13 +58,13 @@ test('the actions send what their commands say', () =>
       await page.getByLabel('Note', { exact: true }).fill('use the parser');
       await page.locator('dialog').getByLabel('Stage').selectOption('fix');
       await page.getByLabel(/Stop the running turn/).check();
-    }, 'Send note'), ["saihai tell 20260205-161000-translate-the-manual --to fix --now 'use the parser'", { text: 'use the parser', stage: 'fix', now: true }]);
-    assert.deepEqual(await act('Resume the run', () => page.getByLabel(/New budget/).fill('usd=1'), 'Resume'), ['saihai resume 20260205-161000-translate-the-manual --budget usd=1', { budget: 'usd=1', max_iterations: null }]);
+    }, 'Send note'), ["cd /home/ada/shop && saihai tell 20260205-161000-translate-the-manual --to fix --now 'use the parser'", { text: 'use the parser', stage: 'fix', now: true }]);
+    assert.deepEqual(await act('Resume the run', () => page.getByLabel(/New budget/).fill('usd=1'), 'Resume'), ['cd /home/ada/shop && saihai resume 20260205-161000-translate-the-manual --budget usd=1', { budget: 'usd=1', max_iterations: null }]);
     const { fork_at: before, seq: after } = server.saved.get(RUN.parked).run.calls.find((call) => call.id === 'implement/1/turn');
-    const command = 'saihai fork 20260205-161000-translate-the-manual --at';
+    const command = 'cd /home/ada/shop && saihai fork 20260205-161000-translate-the-manual --at';
     assert.deepEqual(await act('Fork the run', async () => {}, 'Fork'), [`${command} ${before}`, { at: before }]);
     assert.deepEqual(await act('Fork the run', () => page.getByLabel(/After this call/).check(), 'Fork'), [`${command} ${after}`, { at: after }]);
-    assert.deepEqual(await act('Cancel the run', async () => {}, 'Cancel for good'), ['saihai cancel 20260205-161000-translate-the-manual', {}]);
+    assert.deepEqual(await act('Cancel the run', async () => {}, 'Cancel for good'), ['cd /home/ada/shop && saihai cancel 20260205-161000-translate-the-manual', {}]);
   }));
 
 test('a note is withdrawn', () =>

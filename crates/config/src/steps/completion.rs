@@ -17,6 +17,8 @@ use crate::{Cursor, Diagnostics, Located, Location, Object, ValueKind, did_you_m
 #[derive(Debug, Clone)]
 pub(super) struct AgentCompletion {
     pub(super) condition: CompletionCondition,
+    /// The agent's own condition, if the run's issue replaces it. Prompts still show its values.
+    declared: Option<CompletionCondition>,
     /// Names of its type, the current one first.
     pub(super) types: Vec<&'static str>,
     /// Maximum number of iterations; for `iterationBudget` its own number.
@@ -91,7 +93,8 @@ impl AgentCompletion {
     ) -> Option<Self> {
         let kind = find_type(name, diagnostics)?;
         let (condition, max_iterations) = read_condition(kind, name, config, diagnostics)?;
-        Some(Self { condition, types: kind.names.to_vec(), max_iterations, at: name.at.clone() })
+        let types = kind.names.to_vec();
+        Some(Self { condition, declared: None, types, max_iterations, at: name.at.clone() })
     }
 
     /// Returns the completion of a run with an issue: it ends when the issue is closed. The iterations of the
@@ -101,7 +104,7 @@ impl AgentCompletion {
         let mut types: Vec<&'static str> = issue.flat_map(|kind| kind.names.iter().copied()).collect();
         types.extend(self.types);
         types.extend(self.condition.mode());
-        Self { condition: CompletionCondition::Issue, types, ..self }
+        Self { condition: CompletionCondition::Issue, declared: Some(self.condition), types, ..self }
     }
 
     /// Returns the iteration counts in parts of a composite.
@@ -123,17 +126,14 @@ impl AgentCompletion {
         keywords.collect()
     }
 
+    /// Returns every condition in the agent's file, including composites and their parts.
+    pub(super) fn all_declared(&self) -> Vec<&CompletionCondition> {
+        self.declared.as_ref().unwrap_or(&self.condition).all()
+    }
+
     /// Returns every condition, including composites and their parts.
     pub(super) fn all(&self) -> Vec<&CompletionCondition> {
-        let mut all = vec![&self.condition];
-        let mut next = 0;
-        while let Some(condition) = all.get(next) {
-            if let CompletionCondition::Composite(_, parts) = condition {
-                all.extend(parts);
-            }
-            next += 1;
-        }
-        all
+        self.condition.all()
     }
 }
 
@@ -300,6 +300,19 @@ fn composite(fields: &FileSection<'_>, diagnostics: &mut Diagnostics) -> Option<
 const MODES: [&str; 2] = ["check_budget", "structured_signal"];
 
 impl CompletionCondition {
+    /// Returns this condition and, of a composite, its parts.
+    fn all(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        let mut next = 0;
+        while let Some(condition) = all.get(next) {
+            if let CompletionCondition::Composite(_, parts) = condition {
+                all.extend(parts);
+            }
+            next += 1;
+        }
+        all
+    }
+
     /// Returns the mode, which is part of the prompt names in a catalogue.
     pub(super) fn mode(&self) -> Option<&'static str> {
         match self {

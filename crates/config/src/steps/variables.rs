@@ -306,7 +306,7 @@ fn collide(name: &str, first: &VariableSource, second: &VariableSource, diagnost
 fn own_variables(agent: &StepAgent, issue: RunIssue) -> Vec<(&'static str, VariableSupply)> {
     use VariableSupply::{Nothing, Text, Value};
     let (mut checks, mut keyword, mut has_phases) = (None, None, false);
-    for condition in agent.completion.iter().flat_map(AgentCompletion::all) {
+    for condition in agent.completion.iter().flat_map(AgentCompletion::all_declared) {
         match condition {
             CompletionCondition::Checks(count) => checks = Some(count.to_string()),
             CompletionCondition::Keyword(own) => keyword = Some(own.word.clone()),

@@ -100,7 +100,7 @@ fn check_recorded(path: &Path, actual: &str) {
     assert!(recorded == actual, "{} differs; run with SAIHAI_MANUAL=update\n{actual}", path.display());
 }
 
-//
+//
 #[test]
 fn the_manual_says_what_runs_from_which_release() {
     let mut page = String::from(include_str!("takt_releases_head.md"));
@@ -119,7 +119,7 @@ fn the_manual_says_what_runs_from_which_release() {
     check_recorded(&here("../../docs/reference/takt-releases.md"), &page);
 }
 
-//
+//
 #[test]
 fn a_rehearsal_takes_every_exit_of_the_files_that_run() {
     let mut recorded = String::new();

@@ -148,7 +148,7 @@ fn a_turn_that_only_looks_is_shown_no_tool_that_writes_and_check_says_so() {
       |                                                          ^^^^^
       = help: add `edit: true`, or remove it
 
-    it: ok, 1 warning (at most 20 agent calls)
+    it: ok, 1 warning (at most 10 agent calls)
     no errors, 1 warning in 1 file
     ");
 }

@@ -143,11 +143,11 @@ fn a_definition_that_names_a_provider_for_some_movements_is_valid_but_needs_a_de
 fn rehearse_prints_each_end_with_its_path() {
     let project = with_pieces();
     insta::assert_snapshot!(shown(&project, 80, &["rehearse", "flaky"]), @"
-    5 runs, every exit taken
-        3  failed: no_match
+    4 runs, every exit taken
+        2  failed: no_match
            reproduce
         1  completed: complete
-           reproduce → fix → verify
+           reproduce → fix → verify → fix → verify
         1  failed: abort
            reproduce
     ? 0
@@ -161,18 +161,14 @@ fn rehearse_prints_each_end_with_its_path() {
     }
     project.write(".saihai/pieces/long.yaml", long);
     insta::assert_snapshot!(shown(&project, 80, &["rehearse", "long"]), @"
-    10 runs, every exit taken
-        9  failed: no_match
-           movement-1
+    1 run, every exit taken
         1  completed: complete
            movement-1 → movement-2 → movement-3 → movement-4 → movement-5 →
            movement-6 → movement-7 → movement-8 → movement-9
     ? 0
     ");
     insta::assert_snapshot!(shown(&project, 120, &["rehearse", "long"]), @"
-    10 runs, every exit taken
-        9  failed: no_match
-           movement-1
+    1 run, every exit taken
         1  completed: complete
            movement-1 → movement-2 → movement-3 → movement-4 → movement-5 → movement-6 → movement-7 → movement-8 →
            movement-9

@@ -202,7 +202,7 @@ fn the_changes_of_a_run_are_those_since_its_start() {
     @@ -0,0 +1,1 @@
     +made
     diff --git a/old.txt b/old.txt
-    index 814f4a422927b82f5f8a43f8fab6d3839e3983f2..4c7442bcf5acd0f1e2a95fe4f12b12c6b779b585 100644
+    index 814f4a4..4c7442b 100644
     --- a/old.txt
     +++ b/old.txt
     @@ -1,2 +1,2 @@

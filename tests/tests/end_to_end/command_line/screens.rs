@@ -487,17 +487,17 @@ fn the_screens_about_a_definition_fit_both_widths() {
     note: no default provider is set: to run, pass `--provider NAME` or set `provider` in `.saihai/config.toml`
     ");
     insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 80), @"
-    3 runs, every exit taken
-        2  failed: no_match
-           implement → review
+    2 runs, every exit taken
         1  completed: complete
+           implement → review → implement → review
+        1  failed: no_match
            implement → review
     ");
     insta::assert_snapshot!(shown(&project, &["rehearse", "it"], 120), @"
-    3 runs, every exit taken
-        2  failed: no_match
-           implement → review
+    2 runs, every exit taken
         1  completed: complete
+           implement → review → implement → review
+        1  failed: no_match
            implement → review
     ");
     shown(&project, &["doctor"], 80);

@@ -8,7 +8,7 @@ use super::{RING, check, log, project, prompts, published, run};
 #[test]
 fn hats_are_switched_by_the_last_event_until_the_closing_word() {
     let replies = [
-        "First EVENT: tests.failing two red\nand now\nEVENT: tests.passing",
+        "EVENT: tests.failing two red\nand now\nEVENT: tests.passing",
         "EVENT: code.written",
         "EVENT: tests.failing",
         "LOOP_COMPLETE",

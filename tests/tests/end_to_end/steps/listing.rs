@@ -194,6 +194,8 @@ fn the_defaults_of_the_format_are_listed_with_their_places() {
     steps_registry.json (agentId): steps.address.edition = "default"
     steps_registry.json (agentId): steps.usesStdin = false
     steps_registry.json (agentId): steps.structuredGate.failFast = true
+    steps_registry.json (agentId): failurePatterns.edition = "default"
+    steps_registry.json (agentId): failurePatterns.address.edition = "default"
     steps_registry.json (agentId): failurePatterns.params = []
     steps_registry.json (agentId): validationSteps.onFailure.action = "retry"
     steps_registry.json (agentId): validationSteps.onFailure.maxAttempts = 3

@@ -20,7 +20,10 @@ fn every_variable_of_saihais_own_has_its_value_and_a_task_nobody_shows_is_added(
         {"type": "phaseCompletion"},
     ]);
     let config = json!({"operator": "or", "conditions": conditions, "maxIterations": 9});
-    let acting = json!({"actions": {"enabled": true, "types": ["project-plan"]}});
+    let acting = json!({
+        "actions": {"enabled": true, "types": ["project-plan"]},
+        "parameters": {"issue": {"type": "number", "cli": "--issue", "description": "which"}},
+    });
     let steps =
         json!({"a": {"check": {"onPass": {"next": "b"}, "onFail": {"retry": true}}}, "b": {"next": "a"}});
     let plan = blocks(&[json!({"type": "project-plan"})]);
@@ -29,13 +32,17 @@ fn every_variable_of_saihais_own_has_its_value_and_a_task_nobody_shows_is_added(
     let project = agent(&completes("composite", &config), &acting, &steps, &replies);
     project.write(".agent/it/prompts/a.md", ALL);
     project.write(".saihai/issues/7-coat.md", "# A coat\n");
-    run(&project, &["--issue", "7", "--no-worktree"]).exits(0);
+    run(&project, &["Sew a coat", "--set", "issue=7", "--no-worktree"]).exits(0);
     let prompts = project.journal().prompts();
     let of = |wanted: &str| prompts.iter().find(|(call, _)| call == wanted).map(|(_, text)| text.as_str());
-    assert_eq!(of("a.1.1.1"), Some("# Issue 7: A coat|it|a|1|0|9|8||||0|5|DONE|preparation|7"));
+    assert_eq!(of("a.1.1.1"), Some("Sew a coat|it|a|1|0|9|8||||0|5|DONE|preparation|7"));
     let before = "```action\n{\"type\":\"project-plan\"}\n```\n";
-    let again = format!("# Issue 7: A coat|it|a|2|1|9|7|{before}|{before}|too wide|1|5|DONE|processing|7");
+    let again = format!("Sew a coat|it|a|2|1|9|7|{before}|{before}|too wide|1|5|DONE|processing|7");
     assert_eq!(of("a.1.2.1"), Some(again.as_str()));
+    std::fs::remove_dir_all(project.run_directory()).expect("it is ours");
+    // With `--issue` the issue decides, and the prompts still show the values of the agent's own type.
+    run(&project, &["--issue", "7", "--no-worktree", "--max-iterations", "1"]).exits(5);
+    assert_eq!(project.journal().prompts()[0].1, "# Issue 7: A coat|it|a|1|0|1|0||||0|5|DONE||7");
     let steps = json!({"a": {"next": "b"}, "b": {"terminal": true}});
     for (language, heading) in [("en", "## Task"), ("ja", "## タスク")] {
         let spoken = json!({"language": language});

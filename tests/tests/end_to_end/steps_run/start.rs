@@ -72,6 +72,7 @@ fn what_a_run_needs_is_opened_in_its_order_and_left_as_it_was_where_one_fails() 
         "--provider",
         "codex",
     ]);
+    server.change(|state| state.issues.get_mut(&12).expect("it is there").closed = true);
     call.env(token.0, token.1).env("GITHUB_API_URL", server.url()).run().exits(0);
     assert_eq!((logs(&project).len(), project.runs().len()), (1, 1), "now all of it is there");
 }

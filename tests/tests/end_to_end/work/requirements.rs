@@ -41,7 +41,25 @@ fn every_default_is_listed_with_its_origin() {
     let project = with(&[(7, "# Login fails\n")], &writes("fixed.txt"));
     let listed = work(&project, &["--list", "-v", "--auto"]).run().exits(0);
     let (_, settings) = listed.stdout.split_once("\n\n").expect("settings");
-    insta::assert_snapshot!(settings, @"");
+    insta::assert_snapshot!(settings, @r#"
+    SETTING        VALUE                                       FROM
+    definition     it                                          `work.definition`
+    base           main                                        checked out now
+    source         "folder"                                    default
+    from           ".saihai/issues"                            default
+    forge          "local"                                     default
+    merge          false                                       default
+    jobs           1                                           default
+    branch_prefix  "feature/"                                  default
+    auto           true                                        `--auto`
+    gates          ["pre-loop","post-completion","before-pr"]  default
+    worktree_root  ".worktrees"                                default
+    copy_files     []                                          default
+    labels         true                                        default
+    label_prefix   "saihai"                                    default
+    comments       "none"                                      default
+    cleanup        "delivered"                                 default
+    "#);
     // U-19: without `-v`, the plan is one line for each issue.
     let plan = work(&project, &["--list", "--auto"]).run().exits(0).stdout;
     assert_eq!(plan.lines().count(), 2, "{plan}");
