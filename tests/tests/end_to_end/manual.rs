@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use saihai_config::Dialect;
 use saihai_tests::{Example, Page, Project, updated};
 
 use crate::support::PROGRAM;
@@ -70,4 +71,33 @@ fn every_example_of_a_diagnostic_that_is_a_command_is_true() {
     }
     assert!(untrue.is_empty(), "{}", untrue.join("\n\n"));
     assert!(tried >= 20, "only {tried}");
+}
+
+// U-24: one page, which recommends pieces, names every format, and is linked where people start.
+#[test]
+fn the_page_on_formats_recommends_pieces_and_its_example_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let read =
+        |page: &str| fs::read_to_string(root.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+    let page = read("docs/guides/which-format.md");
+    assert!(page.starts_with("# Which format?\n\n**Write a piece.** "), "{page}");
+    assert!(page.lines().count() <= 100, "a page of {} lines", page.lines().count());
+    for start in ["README.md", "docs/README.md", "docs/SUMMARY.md"] {
+        assert!(read(start).contains("guides/which-format.md)"), "{start}");
+    }
+    let (_, rows) = page.split_once("| format | ").expect("the table of formats");
+    for dialect in Dialect::ALL {
+        let format = match dialect {
+            Dialect::Piece => "piece",
+            Dialect::Hats => "hats",
+            Dialect::Steps => "step agent",
+            Dialect::Review => "review agent",
+        };
+        assert!(rows.contains(&format!("\n| [{format}](")), "{format}");
+    }
+    let (_, example) = page.split_once("```yaml\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("the end of the example");
+    let project = Project::new(PROGRAM);
+    project.write(".saihai/pieces/fix.yaml", example);
+    project.saihai(["check", "fix"]).run().exits(0);
 }
