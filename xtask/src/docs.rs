@@ -146,6 +146,57 @@ mod tests {
         assert!(!summary.contains("requirements/"), "{summary}");
     }
 
+    /// Returns the paragraphs of prose: no headings, tables, lists, code, bold titles or rows of links.
+    fn prose(page: &str) -> Vec<String> {
+        let (mut paragraphs, mut open, mut fence) = (Vec::new(), String::new(), None);
+        for line in page.lines().chain([""]) {
+            let indent = line.len() - line.trim_start().len();
+            // Code that shows code in Markdown indents its marks.
+            if line.trim_start().starts_with("```") && fence.is_none_or(|open| indent <= open) {
+                fence = if fence.is_none() { Some(indent) } else { None };
+            } else if fence.is_some() {
+                continue;
+            } else if !line.trim().is_empty() {
+                open = format!("{open} {}", line.trim()).trim().to_owned();
+                continue;
+            }
+            let is_other = open.starts_with(['#', '|', '-', '<', '!', '['])
+                || open.starts_with("* ")
+                || open.starts_with(|first: char| first.is_ascii_digit())
+                || (open.starts_with("**") && open.ends_with("**"))
+                || open.contains(" · ");
+            let paragraph = std::mem::take(&mut open);
+            paragraphs.extend(Some(paragraph).filter(|text| !is_other && !text.is_empty()));
+        }
+        paragraphs
+    }
+
+    // U-25
+    #[test]
+    fn every_paragraph_of_the_manual_ends_with_a_full_stop() {
+        let found = prose(
+            "# A\n\nOne\ntwo.\n\n```text\nno\n\nprose\n```\n| a |\n\nBefore code:\n```text\n```\nNo end\n",
+        );
+        assert_eq!(found, ["One two.", "Before code:", "No end"]);
+        let docs = source::root().join("docs");
+        let mut unended = Vec::new();
+        for folder in ["", "concepts", "guides", "guides/providers", "reference"] {
+            for entry in fs::read_dir(docs.join(folder)).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_none_or(|extension| extension != "md") || path.ends_with("SUMMARY.md")
+                {
+                    continue;
+                }
+                let is_unended = |text: &String| {
+                    !text.trim_end_matches([')', '*', '`', '"']).ends_with(['.', ':', '?', '!'])
+                };
+                let page = fs::read_to_string(&path).unwrap();
+                unended.extend(prose(&page).into_iter().filter(is_unended).map(|text| (path.clone(), text)));
+            }
+        }
+        assert!(unended.is_empty(), "{unended:?}");
+    }
+
     // U-25
     #[test]
     fn a_link_to_a_missing_page_section_or_file_is_found() {

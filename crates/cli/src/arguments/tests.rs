@@ -321,3 +321,37 @@ fn global_flags_are_known_before_and_after_the_command() {
     exit 2
     ");
 }
+
+// `help` is a command too, so it has a help of its own.
+#[test]
+fn the_help_command_has_help() {
+    for typed in ["saihai help --help", "saihai help -h"] {
+        let words: Vec<OsString> = typed.split_whitespace().map(OsString::from).collect();
+        let (mut streams, out, err) = captured::streams();
+        let code = parse(&words, &mut streams).unwrap_err().say(&mut streams).code();
+        assert_eq!((code, err.text().as_str()), (0, ""), "{typed}");
+        assert!(
+            out.text().starts_with("Print the help of a command\n\nUsage: saihai help "),
+            "{}",
+            out.text()
+        );
+    }
+}
+
+// U-25: the manual once left out `doctor`.
+#[test]
+fn the_manual_lists_and_describes_every_command() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let overview = page.split("```").nth(1).unwrap();
+    let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("##")).collect();
+    let has_word = |text: &str, name: &str| text.split([' ', ',', '`', '\n']).any(|word| word == name);
+    let known = Arguments::command();
+    let missing: Vec<&str> = known
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(clap::Command::get_name)
+        .filter(|name| !has_word(overview, name) || !headings.iter().any(|heading| has_word(heading, name)))
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}

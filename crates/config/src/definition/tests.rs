@@ -354,3 +354,21 @@ fn a_piece_that_has_gone_meanwhile_is_refused() {
     let loaded = load(&project(&[]), &places(), &definition, &Options::default(), &Settings::default());
     assert_eq!(said(&loaded.diagnostics), "piece/missing-file cannot read `x.yaml`: it does not exist");
 }
+
+// `saihai list` must not call a file readable that `saihai check` refuses as a whole.
+#[test]
+fn a_file_that_is_not_a_map_of_its_format_is_listed_as_unreadable() {
+    let source = MemorySource::new([
+        ("/p/.takt/pieces/broken.yaml", "name: [\n"),
+        ("/p/.takt/pieces/prose.yaml", "This is a note, not a piece.\n"),
+        ("/p/.takt/pieces/whole.yaml", "name: whole\n"),
+        ("/p/.agent/torn/agent.json", "{\"version\": "),
+    ]);
+    let listed: Vec<(String, bool)> = list(&source, &places(), Language::English)
+        .into_iter()
+        .filter(|one| one.definition.path.is_some())
+        .map(|one| (one.definition.name, one.is_readable))
+        .collect();
+    let expected = [("broken", false), ("prose", false), ("whole", true), ("torn", false)];
+    assert_eq!(listed, expected.map(|(name, is_readable)| (name.to_owned(), is_readable)));
+}

@@ -12,6 +12,8 @@ fn a_rehearsal_changes_nothing() {
     let outcome = rehearsed.saihai(["rehearse", "it", "--script", "script.yaml", "--json"]).run().exits(0);
     assert_eq!(outcome.result()["rehearsal"], true);
     assert!(!rehearsed.root().join("made.txt").exists());
+    // U-18: it leaves no run either.
+    assert_eq!(rehearsed.runs(), [""; 0]);
     // A real run writes them.
     let driven = project(&editing, WRITES);
     assert_eq!(run(&driven, &["--json"]).exits(0).result()["rehearsal"], false);

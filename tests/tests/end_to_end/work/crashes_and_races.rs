@@ -109,7 +109,9 @@ fn ctrl_c_parks_everything_and_the_next_call_goes_on() {
     call.signal(Signal::INT);
     let outcome = call.finish().exits(3);
     assert_eq!(outcomes(&outcome), ["#1 paused", "#2 paused"], "{outcome}");
-    assert!(outcome.stdout.contains("run the same command again to continue"), "{outcome}");
+    // U-19: a person who pauses the work has cancelled nothing.
+    assert!(outcome.stderr.ends_with("note: paused, run the same command again to continue\n"), "{outcome}");
+    assert!(!format!("{outcome}").contains("cancelled"), "{outcome}");
     let outcome = auto(&project, &["--jobs", "2"]).exits(0);
     assert_eq!(outcomes(&outcome).len(), 3);
     assert_eq!(project.runs().len(), 3);

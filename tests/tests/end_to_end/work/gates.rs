@@ -235,7 +235,9 @@ fn what_follows_an_answer_is_not_said_to_have_died() {
     let resumed = project.saihai(["resume", &run]).run().exits(6);
     assert!(!format!("{resumed}").contains("died"), "{resumed}");
     assert!(!resumed.stderr.contains("attempt 2"), "{resumed}");
+    // U-1: an action is shown in words, not as JSON.
     assert!(resumed.stderr.contains("deliver/worktree done: ready (branch: feature/issue-7, "), "{resumed}");
+    assert!(!resumed.stderr.contains(['{', '}']), "{resumed}");
 }
 
 // I-41: only input typed after the question answers it.
