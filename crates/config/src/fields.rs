@@ -23,7 +23,7 @@ pub struct Fields<'d> {
     cursor: Cursor<'d>,
     object: &'static Object,
     given: IndexMap<&'static str, FieldValue<'d>>,
-    /// Keys that an unknown key probably stands for. They are not reported as missing too.
+    /// Keys that an unknown key probably means. They are not reported as missing too.
     meant: Vec<&'static str>,
 }
 

@@ -146,7 +146,7 @@ mod tests {
 
     // C-56
     #[tokio::test]
-    async fn it_is_ten_seconds_and_two_for_somebody_in_a_hurry() {
+    async fn it_is_ten_seconds_and_two_in_a_hurry() {
         use StopRequest::{Signal, SignalAfterWords, Words};
         for (plea, usual, hurried) in
             [(Signal, 10_000, 2_000), (Words, 5_000, 1_000), (SignalAfterWords, 10_000, 1_000)]

@@ -11,7 +11,7 @@ pub enum IssueActivity {
     Stage(StageId),
     FirstTurn,
     Turn(Cost),
-    /// The run waits until a time, or goes on after a wait.
+    /// The run waits until a time, or continues after a wait.
     Waiting(Option<Moment>),
     /// The run waits for the merges before its own (true), or merges now (false).
     MergeQueued(bool),

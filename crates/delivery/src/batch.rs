@@ -198,7 +198,7 @@ impl WorkBatch {
             }
         }
         let before = std::mem::replace(&mut self.plan, plan);
-        // A started run continues to its end, even if its issue is no longer listed.
+        // A started run continues to its end, even if the issue list lacks its issue now.
         let is_begun = |item: &PlannedIssue| {
             let progress = self.progress.get(&item.number);
             matches!(progress, Some(IssueProgress::Running | IssueProgress::Parked { .. }))

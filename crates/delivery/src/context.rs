@@ -13,7 +13,7 @@ use saihai_model::{Budget, Cost, Issue, IssueNumber, IssueSource, Millis, Reposi
 
 use crate::{ForgeDestination, IssueRun, IssueRuns, MergeQueue, PlanError, RestoreError};
 
-/// The surroundings of work on issues. Nothing in it changes while the work goes on.
+/// The surroundings of work on issues. Nothing in it changes during the work.
 pub struct WorkContext {
     pub root: PathBuf,
     pub files: ProjectSource,

@@ -64,7 +64,7 @@ pub enum IssueReason {
     },
     Undelivered,
     BlankTitle,
-    /// Something that is not ours is in the way.
+    /// A file or branch of another origin is in the way.
     NotOurs {
         message: String,
         /// True if `--adopt` takes it over.

@@ -1,4 +1,4 @@
-//! The files of a run before and after, wherever it worked: in the user's checkout, in a worktree of its own, or in that of
+//! The files of a run before and after: in the user's checkout, in a worktree of its own, or in that of
 //! an issue.
 
 use std::collections::BTreeMap;

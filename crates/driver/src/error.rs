@@ -38,7 +38,7 @@ pub enum DriverError {
     BadNote { characters: usize, most: usize },
     #[error("no agent works at a stage `{stage}`; stages with agents: {}", .stages.join(", "))]
     NoStageForNote { stage: String, stages: Vec<String> },
-    /// There is no such note, or a prompt shows it already.
+    /// The note does not exist, or a prompt shows it already.
     #[error("run `{run}` has no note {number} to withdraw{}", if *.shown { ": a prompt shows it already" } else { "" })]
     NoNote { run: String, number: u32, shown: bool },
     #[error("run `{run}` is already {}", .ending.outcome())]

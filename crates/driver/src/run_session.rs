@@ -42,7 +42,6 @@ pub(crate) struct RunSession {
     answers: Vec<ScriptAnswer>,
 }
 
-/// A rendered ask.
 #[derive(Debug)]
 pub(crate) struct PreparedAsk {
     pub(crate) request: Request,

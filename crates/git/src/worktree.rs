@@ -94,7 +94,7 @@ impl Repository {
     }
 }
 
-/// Reads a HEAD that names a branch or a commit. Returns `None` if only git can tell: HEAD is no file, refs are kept in
+/// Reads a HEAD that names a branch or a commit. Returns `None` if only git can tell: HEAD is not a file, refs are kept in
 /// another format, or the branch is itself a symbolic ref.
 fn plain_head(head: &Path, common: &Path) -> Option<Option<String>> {
     head.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;

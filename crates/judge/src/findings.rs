@@ -385,7 +385,7 @@ struct ReplyItem<'a> {
     object: &'a Map<String, Json>,
 }
 
-/// Place of a finding, as far as it is understandable.
+/// The understandable part of a finding's place.
 #[derive(Debug, Default)]
 struct ReplyLocation {
     file: Option<String>,

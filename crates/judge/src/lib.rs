@@ -3,7 +3,7 @@
 //! `read` runs next to a reply's text and extracts everything that a run will ever need from it. The engine calls
 //! `label` and `rules`, which see only readings. [`ReviewReply`] splits the reply of a review agent into findings.
 //!
-//! Nothing here does I/O, keeps state or knows a dialect. An AI judge is no exception: judgment only says that a
+//! Nothing here does I/O, keeps state or knows a dialect. This applies to an AI judge too: judgment only says that a
 //! question is due.
 
 // Every `match` must handle a new fact, decision or verdict explicitly.

@@ -70,7 +70,7 @@ pub struct ScriptReply {
     pub text: Option<String>,
     /// Structured value; alone it also fills the text.
     pub structured: Option<Json>,
-    /// End of the program that the reply stands for; absent: the reply of an agent, or the exit code 0.
+    /// End of the program that the reply replaces; absent: the reply of an agent, or the exit code 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProgramExit>,
     pub session: Option<String>,

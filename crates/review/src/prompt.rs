@@ -397,7 +397,7 @@ mod told_tests {
     }
 
     #[test]
-    fn what_is_too_much_is_named_to_the_agent_and_to_whoever_watches() {
+    fn omitted_text_is_named_to_the_agent_and_to_the_user() {
         let long = format!("diff --git a/b.rs b/b.rs\n@@ -1 +1 @@\n{}", "+let b = 1;\n".repeat(999));
         let files = vec![file("a.rs", "diff --git a/a.rs b/a.rs\n+1\n", None), file("b.rs", &long, None)];
         let changes = Changes {

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_looks_on_sees_each_thing_once_and_nothing_of_a_turn_that_is_over() {
+    fn a_watcher_sees_each_event_once_and_nothing_of_a_finished_turn() {
         // C-28
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("live");

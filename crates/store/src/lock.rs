@@ -143,7 +143,7 @@ mod tests {
 
     // A process that an agent left behind can hold the lock like this.
     #[test]
-    fn whoever_shares_a_lock_for_good_is_not_waited_for() {
+    fn a_lock_that_is_shared_for_good_is_not_waited_for() {
         let (_directory, path) = place();
         drop(take(&path).unwrap());
         let looking = File::open(&path).unwrap();

@@ -22,7 +22,6 @@ pub enum OtelSignal {
 pub struct SignalTarget {
     pub url: String,
     pub headers: Vec<(String, String)>,
-    /// Deadline of one request.
     pub timeout: Millis,
 }
 

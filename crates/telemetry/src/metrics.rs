@@ -90,7 +90,7 @@ impl TelemetryRun<'_> {
         if start.rehearsal { attributes.with("saihai.rehearsal", true) } else { attributes }
     }
 
-    /// Returns the reason of a waiting run. Reasons of ends are no attribute of metrics: there can be many.
+    /// Returns the reason of a waiting run. Metrics omit the reasons of ends, because there can be many.
     fn parked(&self) -> Option<&str> {
         if self.state.is_over() { None } else { self.state.reason() }
     }

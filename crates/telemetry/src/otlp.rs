@@ -60,7 +60,6 @@ impl OtlpTraces {
     }
 }
 
-/// The origin of telemetry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OtlpResource {
     pub attributes: Vec<OtlpAttribute>,
@@ -102,7 +101,6 @@ pub struct OtlpSpan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OtlpSpanKind {
-    /// Work inside Saihai.
     Internal,
     /// A request to another program or service.
     Client,

@@ -22,7 +22,6 @@ use crate::ids::attempt_path;
 use crate::otlp::{AttributeList, OtlpEvent, OtlpLink, OtlpSpan, OtlpSpanKind, OtlpStatus};
 use crate::{SpanId, TraceId};
 
-/// A run to export.
 #[derive(Debug, Clone, Copy)]
 pub struct TelemetryRun<'a> {
     pub id: &'a str,

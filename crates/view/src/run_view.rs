@@ -396,7 +396,7 @@ impl RunView {
             }
             Fact::Replied(reply) => {
                 self.progress.is_answered = false;
-                // A program is no turn of an agent, and costs nothing.
+                // A program costs nothing, unlike a turn of an agent.
                 let turns = u64::from(reply.reading.exit.is_none());
                 self.turns += turns;
                 // A cached reply costs nothing.

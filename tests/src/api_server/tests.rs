@@ -70,7 +70,7 @@ fn the_script_is_followed_in_order_and_its_last_answer_stands() {
 }
 
 #[test]
-fn what_is_beside_the_conversation_uses_no_answer_up() {
+fn requests_outside_the_conversation_use_up_no_answer() {
     let server = server([Answer::text("first"), Answer::text("second")]);
     let title = post(&server, MESSAGES, &json!({"messages": []}));
     let count = post(&server, "/v1/messages/count_tokens", &ask(false));
@@ -96,7 +96,7 @@ fn a_turn_without_tools_is_told_from_a_title_by_its_role() {
 }
 
 #[test]
-fn whoever_wants_a_title_in_pieces_gets_it_in_pieces_to_the_end() {
+fn a_title_asked_for_as_a_stream_is_streamed_to_the_end() {
     for path in [MESSAGES, "/v1/responses", GEMINI] {
         let server = server([Answer::text("first")]);
         let response = post(&server, path, &json!({"stream": true}));

@@ -83,7 +83,7 @@ impl Parked {
 }
 
 #[test]
-fn t12_a_journal_cut_at_any_byte_of_its_last_lines_is_mended() {
+fn t12_a_journal_cut_at_any_byte_of_its_last_lines_is_repaired() {
     // Offsets count from the end, because names of directories differ between runs.
     let one = Parked::new();
     let lines = one.lines();

@@ -70,7 +70,7 @@ fn an_issue_of_a_forge_is_the_task_and_the_token_stays_with_us() {
 }
 
 #[test]
-fn a_run_on_an_issue_takes_no_task_beside_it_and_needs_git_for_its_worktree() {
+fn a_run_on_an_issue_takes_no_other_task_and_needs_git_for_its_worktree() {
     let project = project(PIECE, REPLIES);
     project.write(".saihai/issues/7.md", "# Seven\n");
     let own = project.saihai(["run", "it", "--issue", "7", "--script", "script.yaml"]).run().exits(2);

@@ -120,7 +120,7 @@ fn a_judge_is_asked_after_three_rounds_and_overrides_the_rules() {
 
 // P-51
 #[test]
-fn another_movement_between_the_rounds_begins_them_anew() {
+fn another_movement_between_the_rounds_starts_them_again() {
     let away =
         "  - {for: a, text: '[STEP:0]'}\n  - {for: b, text: '[STEP:1]'}\n  - {for: c, text: '[STEP:0]'}\n";
     let replies = [ROUND.to_owned(), away.to_owned(), ROUND.repeat(2)].concat();

@@ -175,7 +175,7 @@ fn a_session_goes_on_in_the_next_movement() {
 
 // C-29, Connections case 18
 #[test]
-fn a_lost_session_is_begun_anew_once_and_said() {
+fn a_lost_session_starts_again_once_with_a_message() {
     for agent in ALL.into_iter().chain(["claude", "codex"]) {
         let scene = Scene::playing(agent, TWO, &["plain", "session-lost", "plain"]);
         let outcome = scene.run().run().exits(0);

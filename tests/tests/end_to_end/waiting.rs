@@ -91,7 +91,7 @@ fn a_quota_that_nobody_is_to_wait_for_has_no_time_to_wake_up() {
 
 // C-29, Connections case 18
 #[test]
-fn a_lost_session_is_begun_anew_once_with_exactly_these_words() {
+fn a_lost_session_starts_again_once_with_exactly_these_words() {
     let lost = "  - {for: work, fail: {class: session_lost, message: gone}}\n";
     let project = project(ONE, &format!("{lost}  - {{for: work, text: 'x [STEP:0]'}}\n"));
     let outcome = run(&project).exits(0);

@@ -123,7 +123,7 @@ macro_rules! each_drives {
 
             // C-29
             #[test]
-            fn begins_anew_when_its_session_is_lost() {
+            fn starts_again_when_its_session_is_lost() {
                 cases::a_session_that_is_lost(agent());
             }
 

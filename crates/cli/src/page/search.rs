@@ -43,7 +43,6 @@ impl SearchPage {
 
 struct Search {
     query: String,
-    /// Address of the run.
     address: String,
     began: Instant,
     page: SearchPage,

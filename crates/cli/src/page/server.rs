@@ -45,7 +45,6 @@ const ICON: &str = include_str!("../../page/dist/icon.svg");
 /// The choices on the command line.
 pub(crate) struct PageOptions {
     pub(crate) projects: Vec<Project>,
-    /// Address to listen on.
     pub(crate) host: IpAddr,
     /// Port; without one, [`USUAL_PORT`] or any free port.
     pub(crate) port: Option<u16>,

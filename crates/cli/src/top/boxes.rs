@@ -44,7 +44,6 @@ fn text_columns(size: ScreenSize) -> usize {
     usize::from(size.columns.saturating_sub(4)).clamp(1, 72)
 }
 
-/// Column of the explanations.
 const EXPLAINED: usize = 11;
 
 /// Returns the help, wrapped to the screen.

@@ -38,7 +38,7 @@ impl TopModel {
 
     pub(super) fn press(&mut self, key: KeyEvent) -> Vec<TopRequest> {
         self.notice = None;
-        // From the first key on, the selection stays on its run, wherever that moves in the list.
+        // From the first key on, the selection stays on its run, even if that moves in the list.
         if self.selected.is_none() {
             self.select(0);
         }
@@ -56,7 +56,7 @@ impl TopModel {
             self.press_in_search(key);
             return Vec::new();
         }
-        // A modified letter is no command, so that a mistyped shortcut of another program does nothing.
+        // A modified letter does nothing here, so that a mistyped shortcut of another program does nothing.
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return Vec::new();
         }

@@ -142,7 +142,6 @@ pub(super) struct TopNotice {
     pub(super) is_error: bool,
 }
 
-/// News for the screen.
 #[derive(Debug)]
 pub(super) enum TopEvent {
     Key(KeyEvent),
@@ -166,7 +165,6 @@ pub(super) enum TopEvent {
     Bug,
 }
 
-/// Requests to the world.
 #[derive(Debug, PartialEq)]
 pub(super) enum TopRequest {
     Quit,
@@ -243,7 +241,6 @@ pub(super) enum TopDialog {
         run: ProjectRun,
         action: ConfirmedAction,
     },
-    /// Commands to copy.
     Commands {
         title: &'static str,
         lines: Vec<String>,

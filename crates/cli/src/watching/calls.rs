@@ -5,7 +5,6 @@ use saihai_view::{AttemptResult, CallView, RoundView, RunState, VisitView};
 use crate::report::{answer_words, outside_words};
 use crate::terminal::visible_line;
 
-/// State of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallMark {
     Done,

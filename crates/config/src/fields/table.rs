@@ -47,7 +47,7 @@ impl Object {
         })
     }
 
-    /// Returns the fields that an unknown key may stand for, each with the spelling to write instead.
+    /// Returns the fields that an unknown key may mean, each with the spelling to write instead.
     ///
     /// People write `agents` for a role and for several movements, so a synonym can name two fields.
     pub(super) fn meant_by(&self, word: &str) -> Vec<(&'static Field, &'static str)> {

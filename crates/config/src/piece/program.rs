@@ -20,7 +20,7 @@ use crate::{Cursor, Diagnostics, Fields, Located, Options, Settings, Value, Valu
 /// Time limit of a program that sets none: that of an agent's turn.
 const TIMEOUT: Millis = Millis::seconds(60 * 60);
 
-/// The whole of a shell line that stands for the checks of the settings.
+/// A whole shell line that Saihai replaces by the checks of the settings.
 pub(super) const CHECKS: &str = "{checks}";
 
 /// Variables of templates that people may expect in a shell line.
@@ -339,7 +339,7 @@ impl Piece {
         self.monitors.retain_mut(|monitor| {
             let before = monitor.cycle.len();
             monitor.cycle.retain(|name| !names.contains(&name.value));
-            // One movement alone is no cycle any more.
+            // One movement alone does not form a cycle.
             monitor.cycle.len() == before || monitor.cycle.len() > 1
         });
     }

@@ -131,7 +131,7 @@ fn wrong_keys(name: &str, path: &Path, text: &str) -> Vec<String> {
 
 // K-3: the schemas describe the files of the manual. If a guide shows a mistake, both schema and reader reject it.
 #[test]
-fn of_every_file_that_the_manual_has_somebody_write_schema_and_reader_think_alike() {
+fn schema_and_reader_agree_on_every_file_of_the_manual() {
     let mut tried = [("piece", 0), ("hats", 0), ("settings", 0), ("script", 0), ("review-agent", 0)];
     for (page, text) in all_pages() {
         for block in blocks(&text) {

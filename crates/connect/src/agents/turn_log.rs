@@ -648,7 +648,7 @@ mod tests {
         }
 
         #[test]
-        fn a_counter_that_began_anew_is_no_negative_amount() {
+        fn a_counter_that_started_again_is_no_negative_amount() {
             check(true, Some(meter(500, 9_000)), (400, 1_200, false));
         }
     }

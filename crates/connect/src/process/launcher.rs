@@ -38,7 +38,6 @@ const COMPLAINT: &str = "saihai launcher: ";
 /// Argument for no control group.
 const NO_GROUP: &str = "-";
 
-/// Argument for no sandbox.
 const NO_SANDBOX: &str = "-";
 
 /// Argument in place of the control group, in the call of the second process.

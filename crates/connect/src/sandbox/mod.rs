@@ -58,12 +58,10 @@ pub enum SandboxProblem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxReport {
     pub landlock: Result<LandlockSupport, SandboxProblem>,
-    /// The path of `bwrap`.
     pub bwrap: Result<PathBuf, SandboxProblem>,
 }
 
 impl SandboxReport {
-    /// Tries both sandboxes.
     pub fn of_this_machine(environment: &[(OsString, OsString)]) -> Self {
         Self { landlock: landlock_rules::support(), bwrap: bubblewrap::locate(environment) }
     }
@@ -166,11 +164,10 @@ pub(crate) struct SandboxedStart {
     pub(crate) method: SandboxMethod,
     pub(crate) settings: SandboxSettings,
     pub(crate) permission: Permission,
-    /// The work tree.
     pub(crate) directory: PathBuf,
     /// The directory of all runs.
     pub(crate) runs: PathBuf,
-    /// The kind of agent; absent for a program that is no agent.
+    /// The kind of agent; absent for other programs.
     pub(crate) kind: Option<ProviderKind>,
 }
 

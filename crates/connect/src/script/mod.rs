@@ -47,7 +47,7 @@ impl ScriptProvider {
         Ok(Self { player, means: Arc::new(means) })
     }
 
-    /// Answers an ask. Gives a program back that the script does not stand in for.
+    /// Answers an ask. Returns a program that the script does not replace.
     pub(crate) fn ask(&mut self, ask: Ask) -> Result<Asking, Box<Ask>> {
         let taken = self.player.take(&ScriptAsk {
             call: &ask.call,

@@ -151,7 +151,7 @@ fn rounds_that_must_be_made_are_no_retries() {
 }
 
 #[test]
-fn a_question_in_the_turns_session_goes_to_whoever_answered_the_turn() {
+fn a_question_in_the_turns_session_goes_to_the_provider_of_the_turn() {
     // C-35
     let mut workflow = flow("plan: ok -> COMPLETE, ng -> ABORT");
     workflow.retry.fallback = vec![("script".into(), "other".into())];

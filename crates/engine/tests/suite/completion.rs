@@ -301,7 +301,7 @@ fn a_look_that_was_under_way_when_the_process_died_is_made_again() {
 }
 
 #[test]
-fn whether_the_work_is_done_is_judged_anew_each_time_and_judging_changes_nothing() {
+fn completion_is_judged_again_each_time_and_judging_changes_nothing() {
     // S-59: a condition that no longer holds does not complete the run. A step's check is independent of it.
     let both = Completion::All(vec![outside(file()), keyword("DONE")]);
     let mut sim = Sim::started(looping(both));

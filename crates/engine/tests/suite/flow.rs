@@ -317,7 +317,7 @@ fn a_long_wait_parks_and_a_short_one_is_sat_out() {
 }
 
 #[test]
-fn a_lost_session_is_asked_anew_once() {
+fn a_lost_session_is_asked_again_once() {
     // C-29
     let mut workflow = flow("plan: again -> plan, ok -> COMPLETE");
     let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!() };

@@ -26,7 +26,7 @@ fn wrong() -> Reading {
 
 // S-57
 #[test]
-fn a_session_is_the_last_one_received_whoever_received_it() {
+fn a_session_is_the_last_one_received_by_any_turn() {
     let mut sim = Sim::started(tailor());
     assert_eq!(session(&sim), None);
     sim.reply("measure", wrong());

@@ -166,7 +166,7 @@ fn retries_are_counted_by_visit_and_their_end_is_the_steps_own() {
 }
 
 #[test]
-fn retries_begin_anew_when_a_step_is_entered_again() {
+fn retries_start_again_when_a_step_is_entered_again() {
     // S-39
     let mut workflow = tailor();
     let Exit::Rules { rules, .. } = &mut workflow.stages["quote"].exit else { unreachable!() };
@@ -381,7 +381,7 @@ fn a_reply_without_words_keeps_what_was_said_before() {
 }
 
 #[test]
-fn what_is_known_beside_what_was_said_is_carried_into_a_new_session() {
+fn the_context_is_carried_into_a_new_session() {
     let mut workflow = tailor();
     let context = vec![PromptPart::Value(Variable::Context, ValueForm::Plain)];
     turn_of(&mut workflow, "quote")

@@ -137,7 +137,7 @@ fn only_the_troubles_of_one_provider_are_handed_to_another() {
 }
 
 #[test]
-fn an_ask_knows_what_is_left_of_the_money_beside_what_is_under_way() {
+fn an_ask_knows_the_money_left_next_to_running_calls() {
     // C-60, K-35
     let mut workflow = flow("plan: ok -> review; review[a b]: all(ok) -> COMPLETE");
     workflow.limits.budget.usd = Some(Usd(1_000));
@@ -267,7 +267,7 @@ fn a_turn_with_a_deadline_for_everything_waits_no_longer_than_that() {
 }
 
 #[test]
-fn whose_time_is_up_is_not_handed_to_somebody_else() {
+fn a_turn_that_timed_out_gets_no_other_provider() {
     //
     let mut sim = Sim::started(hurried());
     let request = sim.take_ask("a");

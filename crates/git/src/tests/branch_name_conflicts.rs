@@ -49,7 +49,7 @@ fn a_branch_in_the_place_of_all_merges_is_said_before_anything_is_verified() {
 }
 
 #[test]
-fn a_lock_file_that_somebody_left_is_named_and_stays() {
+fn a_leftover_lock_file_is_named_and_stays() {
     for (reference, is_beside) in [("refs/heads/saihai/merge/main", true), ("refs/heads/main", false)] {
         let scene = Scene::new();
         if !is_beside {

@@ -155,7 +155,7 @@ fn a_branch_that_was_squashed_is_set_aside_once_the_server_has_it_no_more() {
 }
 
 #[test]
-fn a_branch_that_was_merged_as_it_is_begins_anew_also_where_the_server_has_it_still() {
+fn a_merged_branch_starts_again_even_if_the_server_still_has_it() {
     let jobs = Jobs::new();
     jobs.git(&["merge", "--quiet", "--no-edit", "feature/issue-7"]);
     jobs.git(&["push", "--quiet", "origin", "main"]);

@@ -15,7 +15,7 @@ fn orphan(repository: &Repository, prefix: &str) -> PathBuf {
 }
 
 #[test]
-fn whoever_comes_next_takes_away_what_a_dead_process_left_of_the_same_repository() {
+fn the_next_process_removes_the_leftovers_of_a_dead_one_in_the_same_repository() {
     let (scene, other) = (Scene::new(), Scene::new());
     let (repository, elsewhere) = (scene.repository(), other.repository());
     let (dead, foreign) = (orphan(&repository, "saihai-git-"), orphan(&elsewhere, "saihai-git-"));

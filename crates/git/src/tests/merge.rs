@@ -128,7 +128,7 @@ fn a_base_that_is_checked_out_and_dirty_stays_byte_for_byte() {
 }
 
 #[test]
-fn what_waits_beside_a_base_that_went_on_can_still_be_taken_over() {
+fn a_merge_branch_of_a_base_that_moved_can_still_be_merged() {
     let scene = Scene::new();
     let (first, second) = (branch(&scene, 7, "b.txt", "b\n"), branch(&scene, 8, "c.txt", "c\n"));
     done(merge(&scene, 7, &first, None));
@@ -157,7 +157,7 @@ fn several_that_begin_at_once_where_merges_were_taken_in_all_begin_there() {
 
 // I-62
 #[test]
-fn what_waits_beside_a_base_lands_with_it_once_nobody_has_it_checked_out() {
+fn a_merge_branch_lands_once_its_base_is_not_checked_out() {
     let scene = Scene::new();
     let (first, second) = (branch(&scene, 7, "b.txt", "b\n"), branch(&scene, 8, "c.txt", "c\n"));
     done(merge(&scene, 7, &first, None));
@@ -179,7 +179,7 @@ fn a_base_in_the_middle_of_a_rebase_counts_as_checked_out() {
 }
 
 #[test]
-fn a_branch_beside_that_somebody_has_checked_out_does_not_move_either() {
+fn a_merge_branch_that_is_checked_out_does_not_move_either() {
     let scene = Scene::new();
     let (first, second) = (branch(&scene, 7, "b.txt", "b\n"), branch(&scene, 8, "c.txt", "c\n"));
     let (commit, _) = done(merge(&scene, 7, &first, None));

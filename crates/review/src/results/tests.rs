@@ -187,7 +187,7 @@ fn late() -> Fact {
 
 // Time in which no process drove the run does not count
 #[test]
-fn an_agent_ran_as_long_as_somebody_drove_it() {
+fn an_agent_ran_only_while_its_run_was_driven() {
     let silent = AgentStatus::failed(FailureClass::Transient, "silent");
     let timeout = AgentStatus::Timeout { timeout_seconds: 5 };
     let (reopened, resumed) = (|| Fact::Reopened, || Fact::Resumed(raise()));

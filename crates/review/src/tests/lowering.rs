@@ -63,7 +63,7 @@ fn words(prompt: &Prompt) -> String {
 
 // The prompt omits the schema if the provider takes it separately, unless a fallback needs it
 #[test]
-fn the_schema_is_in_the_prompt_only_where_somebody_must_be_told_it_in_words() {
+fn the_schema_is_in_the_prompt_only_if_the_provider_has_no_field_for_it() {
     let check = |settings: &str, expected: bool| {
         let turn = turn(&lowered("", settings, &["x.py"]));
         let correction = &turn.reads.output.as_ref().expect("an output").correction;

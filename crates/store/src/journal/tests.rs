@@ -235,7 +235,7 @@ fn an_append_is_one_write_and_one_sync_however_many_lines_it_has() {
 }
 
 #[test]
-fn a_journal_somebody_else_has_written_to_is_not_written_to() {
+fn a_journal_that_another_process_has_written_to_is_not_written_to() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.ndjson");
     let mut journal = Journal::create(&path, &Disk::new()).unwrap();

@@ -53,7 +53,7 @@ fn c67_a_process_that_is_gone_is_started_again_and_its_session_loaded() {
 
 // C-29, Connections case 18
 #[test]
-fn c67_a_session_that_is_gone_with_its_process_is_begun_anew_once_with_a_warning() {
+fn c67_a_session_that_is_gone_with_its_process_starts_again_once_with_a_warning() {
     let project = project();
     let fake = fake(&project, "acp", &json!([{"text": DONE, "exit": 0, "forget": true}, {"text": DONE}]));
     let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);

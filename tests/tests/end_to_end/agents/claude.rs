@@ -32,7 +32,7 @@ fn a_session_goes_on_over_two_movements() {
 
 // C-29, Connections case 18
 #[test]
-fn a_lost_session_is_begun_anew_once_with_a_warning() {
+fn a_lost_session_starts_again_once_with_a_warning() {
     let project = two_movements("claude");
     let fake = fake(&project, "claude", &json!([{"text": DONE, "forget": true}, {}, {"text": DONE}]));
     let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);

@@ -46,7 +46,7 @@ fn a_server_error_is_asked_again_and_a_refused_key_is_not() {
 
 // C-29, Connections case 18
 #[test]
-fn a_lost_thread_is_begun_anew_once_with_a_warning() {
+fn a_lost_thread_starts_again_once_with_a_warning() {
     let project = two_movements("codex");
     let fake = fake(&project, "codex", &json!([{"text": DONE, "forget": true}, {}, {"text": DONE}]));
     let outcome = fake.saihai(["run", "it", "T"]).run().exits(0);

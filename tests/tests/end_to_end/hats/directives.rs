@@ -164,7 +164,7 @@ fn words(prompt: &Prompt, stage: &Stage) -> Vec<String> {
 
 // H-32
 #[test]
-fn nothing_that_is_said_to_agents_beside_the_definition_directs_a_run() {
+fn text_that_saihai_adds_to_prompts_directs_no_run() {
     for hats in SPOKEN {
         let workflow = lowered(hats);
         let mut said: Vec<String> = workflow.words.values().map(|word| word.replace("{}", "a.b")).collect();
@@ -189,7 +189,7 @@ fn nothing_that_is_said_to_agents_beside_the_definition_directs_a_run() {
 
 // H-33
 #[test]
-fn every_turn_begins_anew_and_is_told_nothing_of_the_reply_before() {
+fn every_turn_starts_without_the_previous_reply() {
     let replies = [
         "I looked at the green door.\nEVENT: tests.failing two red",
         "I painted the blue wall.\nEVENT: code.written",

@@ -261,7 +261,7 @@ fn four_runs_at_once_of_a_thousand_events_are_four_whole_journals() {
 
 // HC-38
 #[test]
-fn a_torn_journal_is_mended_and_a_damaged_one_is_refused_by_line() {
+fn a_torn_journal_is_repaired_and_a_damaged_one_is_refused_by_line() {
     let parked = || {
         let project =
             project(&format!("gates: [tests.passing]\n{RING}"), &["EVENT: tests.passing", "LOOP_COMPLETE"]);

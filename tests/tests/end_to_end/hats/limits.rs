@@ -41,7 +41,7 @@ fn only_the_same_topic_message_and_text_three_times_in_a_row_is_stale() {
 
 // H-28, H-52, HC-8
 #[test]
-fn a_hat_that_has_had_its_activations_is_replaced_once_by_whoever_asks_for_it() {
+fn an_exhausted_hat_is_replaced_once_by_the_hat_that_asks_for_it() {
     let bounded = format!("max_activations: 2\n{OWN}");
     let three = ["EVENT: again 1", "EVENT: again 2", "LOOP_COMPLETE"];
     let alone = project(&bounded, &three);

@@ -75,7 +75,7 @@ fn a_turn_looks_at_the_project() {
 
 // C-29, C-32: if the file of a session is missing, a new session starts and the run continues.
 #[test]
-fn a_lost_session_is_begun_anew() {
+fn a_lost_session_starts_again() {
     let world = World::new(
         "openai",
         TWO,

@@ -67,7 +67,7 @@ fn an_agent_is_asked_again_only_if_what_it_sees_has_changed() {
 
 // The cache must not keep a fallback's reply for the provider that failed
 #[test]
-fn what_somebody_else_answered_in_its_place_is_not_kept_for_a_provider() {
+fn the_reply_of_a_fallback_is_not_cached_for_the_provider() {
     let project = counted(&[("a", "")]);
     let file = "../home/.config/saihai/config.toml";
     let broken = project.home().join("broken.sh");

@@ -117,7 +117,7 @@ fn a_finding_fails_a_review_that_met_its_time_limit() {
 
 //
 #[test]
-fn whoever_would_be_shown_nothing_is_not_asked_and_the_report_says_why() {
+fn an_agent_that_would_see_nothing_is_not_asked_and_the_report_says_why() {
     let project =
         reviewed_by(&[("a", ""), ("b", "[applicability]\nalways = true\nexclude_patterns = ['**']\n")]);
     let told = report(&review(&project, &none("main/a"), &["--json"]).exits(0));

@@ -155,7 +155,7 @@ fn too_many_model_calls_cut_an_agent_off_with_what_it_has_found() {
 
 // R-48, case 34
 #[test]
-fn results_are_listed_by_name_whoever_answered_first_and_the_same_replies_give_the_same_report() {
+fn results_are_listed_by_name_and_the_same_replies_give_the_same_report() {
     let slow = |agent: &str| one(&format!("main/{agent}"), "nitpick").replace("for:", "delay: 1s, for:");
     let reports =
         [slow("a") + &one("main/b", "nitpick"), one("main/a", "nitpick") + &slow("b")].map(|replies| {
@@ -270,7 +270,7 @@ fn an_interrupted_review_reports_what_is_finished_and_goes_on_with_the_rest() {
 
 //
 #[test]
-fn a_hard_budget_leaves_out_whoever_comes_last() {
+fn a_hard_budget_leaves_out_the_last_agents() {
     let project = reviewed_by(&[("a", ""), ("b", ""), ("c", "phase = \"final\"\n")]);
     let replies = none("main/a") + &none("main/b");
     let outcome = review(&project, &replies, &["--budget", "turns=2", "--json"]).exits(5);

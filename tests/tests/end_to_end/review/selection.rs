@@ -153,7 +153,7 @@ fn warnings_about_agents_are_told_and_count_as_errors_where_that_is_wanted() {
 
 // case 25
 #[test]
-fn a_search_that_is_given_up_is_warned_of_beside_the_report_and_in_it() {
+fn a_search_that_is_given_up_is_a_warning_in_the_report_and_outside() {
     let project = reviewed_by(&[("a", "[applicability]\ncontent_patterns = ['(a+)+\\1$']\n")]);
     project.write("long.txt", format!("{}!\n", "a".repeat(5_000)));
     let outcome = review(&project, &none("main/a"), &["--json"]).exits(0);

@@ -47,7 +47,7 @@ fn two_programs_that_speak_differently_come_to_one_summary() {
 
 // S-58, case 30: this applies to checks and to steps.
 #[test]
-fn a_session_that_is_lost_is_begun_anew_once_with_what_was_said_in_it() {
+fn a_lost_session_starts_again_once_with_its_conversation() {
     let steps = json!({
         "a": {"check": {"onPass": {"next": "b"}, "onFail": {"retry": true}}},
         "b": {"terminal": true},

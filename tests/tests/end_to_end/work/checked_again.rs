@@ -105,7 +105,7 @@ fn squash_and_reopen(scene: &Scene) {
 
 // I-72: `--retry` starts again from the current base, or explains before any cost why it cannot.
 #[test]
-fn an_issue_whose_branch_was_squashed_begins_anew_once_the_branch_is_gone_from_the_server() {
+fn an_issue_whose_branch_was_squashed_starts_again_once_the_branch_is_gone_from_the_server() {
     for is_new_clone in [false, true] {
         let scene = scene(&writes("first.txt"));
         scene.work(&ONE).exits(0);

@@ -67,7 +67,7 @@ fn a_conflict_names_its_files_moves_nothing_and_is_tried_again_only_once_somethi
 
 // I-64, I-72: a retry from the old base would only conflict again.
 #[test]
-fn whoever_retries_a_conflict_begins_at_the_base_as_it_is_now() {
+fn a_retry_after_a_conflict_starts_at_the_current_base() {
     let own = "git -c user.name=T -c user.email=t@example.com";
     let theirs = format!("cd ../.. && echo theirs > one.txt && git add . && {own} commit --quiet -m theirs");
     let writes = "writes: [{path: one.txt, content: ours}]";

@@ -81,7 +81,7 @@ fn a_base_that_the_forge_has_not_is_refused_in_the_plan_and_so_is_a_merge_withou
 // A merge by a person counts even if our run failed. Saihai also reports dependencies on other repositories
 // that the forge lists.
 #[test]
-fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_whoever_depends_on_it() {
+fn a_pull_request_that_a_person_merged_after_our_run_failed_frees_its_dependants() {
     let replies = format!("  - {{text: 'No. [STEP:1]', prompt: 'Login fails'}}\n{}", writes("two.txt"));
     let scene = Scene::new(&replies, |state| {
         seven(state);
@@ -441,7 +441,7 @@ fn what_may_have_happened_is_looked_up_and_not_repeated_where_nobody_can_say() {
 
 // I-16, I-22: an issue of another repository is no task here, even if it once had a number here.
 #[test]
-fn an_issue_that_was_transferred_is_refused_and_blocks_whoever_depends_on_it() {
+fn an_issue_that_was_transferred_is_refused_and_blocks_its_dependants() {
     let scene = Scene::new(&writes("f"), |state| {
         let there = "/repositories/99/issues/51".to_owned();
         let foreign = "{\"number\": 51, \"title\": \"Theirs\", \"state\": \"closed\", \

@@ -207,7 +207,7 @@ fn who_depends_on_an_open_pull_request_waits_until_it_is_merged() {
 
 // I-53, cases 31 and 32
 #[test]
-fn a_person_who_closed_it_is_respected_and_a_fork_is_somebody_else() {
+fn a_person_who_closed_it_is_respected_and_a_fork_is_another_repository() {
     let scene = Scene::new(&writes("fixed.txt"), |state| {
         one(state);
         let fork = state.pull_request(3, "feature/issue-7", "0000");

@@ -34,8 +34,8 @@ fn an_issue_is_locked_from_before_the_first_effect_to_the_end_of_its_delivery() 
     the_lock_is_held_by_one_process_alone_until_all_is_delivered();
     with_its_process_it_is_gone_and_nothing_is_stale();
     every_command_and_checkout_takes_the_same_lock();
-    whoever_stands_on_its_branch_takes_it_too();
-    whoever_has_lost_it_does_nothing_more_outside();
+    a_run_on_the_branch_of_an_issue_takes_its_lock_too();
+    a_run_that_lost_its_lock_does_nothing_more_outside();
 }
 
 fn nothing_is_done_where_another_has_it_whatever_its_file_says() {
@@ -114,7 +114,7 @@ fn every_command_and_checkout_takes_the_same_lock() {
 }
 
 /// Tests a run without a worktree: its checkout can be the branch of an issue.
-fn whoever_stands_on_its_branch_takes_it_too() {
+fn a_run_on_the_branch_of_an_issue_takes_its_lock_too() {
     let project = seven(&writes("fixed.txt"));
     auto(&project, &["--keep"]).exits(0);
     let there = project.root().join(".worktrees/issue-7");
@@ -145,7 +145,7 @@ fn whoever_stands_on_its_branch_takes_it_too() {
     assert!(is_free(&project));
 }
 
-fn whoever_has_lost_it_does_nothing_more_outside() {
+fn a_run_that_lost_its_lock_does_nothing_more_outside() {
     let replaced = "C=$(git rev-parse --path-format=absolute --git-common-dir)/saihai; rm $C/issue-7.lock; \
                     touch $C/issue-7.lock; echo x > f";
     let project = seven(&runs(replaced));

@@ -334,7 +334,7 @@ fn a_run_that_met_its_limit_ends_after_a_merge_by_hand() {
 }
 
 #[test]
-fn a_conflict_with_what_waits_beside_the_base_says_to_take_that_in_first() {
+fn a_conflict_with_the_merge_branch_says_to_merge_that_first() {
     let project =
         repository("  - {text: 'Done. [STEP:0]', runs: [{argv: [sh, -c, 'basename \"$PWD\" > f']}]}\n");
     project.write(".saihai/issues/7.md", "# Seven\n").write(".saihai/issues/8.md", "# Eight\n");

@@ -417,7 +417,7 @@ fn a_dependency_that_is_closed_is_done_and_one_that_only_says_so_is_not() {
 // I-29: the author of the merge does not matter; see also the tests of the forge, of other clones, and of
 // labels, which prove nothing.
 #[test]
-fn what_failed_here_and_was_merged_by_hand_is_done_and_whoever_depends_on_it_goes_on() {
+fn failed_work_that_was_merged_by_hand_is_done_and_its_dependants_continue() {
     let failing = "  - {text: 'No. [STEP:1]', writes: [{path: half.txt, content: x}]}\n";
     let project = repository(&format!("{failing}{}", writes("two.txt")));
     project.write(".saihai/issues/1.md", "# One\n");

@@ -74,7 +74,7 @@ fn a_merge_that_another_process_keeps_from_beginning_says_so_once_and_waits() {
 
 // I-46: the same holds for a verification that does not end by itself.
 #[test]
-fn whoever_stops_while_a_merge_is_verified_is_told_how_to_go_on() {
+fn a_stop_while_a_merge_is_verified_says_how_to_continue() {
     let project = seven();
     let (begun, go) = (project.home().join("begun"), project.home().join("go"));
     let waits = format!("trap : TERM INT; touch {}; sleep 302; sleep 303", begun.display());

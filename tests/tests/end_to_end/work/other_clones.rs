@@ -193,7 +193,7 @@ fn a_branch_that_another_clone_pushed_is_gone_on_with_where_a_person_says_so() {
 
 // I-34: Saihai detects a foreign branch before it pays for a turn, and leaves the branch unchanged.
 #[test]
-fn a_branch_of_somebody_elses_on_the_server_blocks_until_it_is_adopted() {
+fn a_branch_of_another_person_on_the_server_blocks_until_it_is_adopted() {
     let scene = scene();
     git(&scene.project, &["switch", "--quiet", "-c", "theirs"]);
     git(&scene.project, &["commit", "--quiet", "--allow-empty", "--message", "theirs"]);

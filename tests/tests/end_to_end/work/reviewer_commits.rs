@@ -88,7 +88,7 @@ fn a_run_that_waits_for_its_pull_request_goes_on_with_what_a_reviewer_pushed() {
 
 // Saihai leaves changed files alone until their author decides about them.
 #[test]
-fn what_a_reviewer_pushed_waits_for_whoever_works_in_the_worktree() {
+fn commits_of_a_reviewer_wait_for_the_run_in_the_worktree() {
     let scene = scene("checks_timeout = \"2s\"\n");
     scene.server.change(|state| state.all_green = false);
     scene.work(&MERGED).exits(6);

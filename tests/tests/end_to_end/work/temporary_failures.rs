@@ -121,7 +121,7 @@ fn a_base_that_was_removed_is_merged_into_once_it_is_back() {
 // A permanent refusal of git is not retried. The message names the file and the fix, and no agent runs
 // again.
 #[test]
-fn a_file_that_git_does_not_take_waits_until_it_is_mended() {
+fn a_file_that_git_refuses_waits_until_it_is_fixed() {
     let project = repository(
         "  - {text: 'Done. [STEP:0]', writes: [{path: mixed.txt, content: \"one\\r\\ntwo\\n\"}]}\n",
     );

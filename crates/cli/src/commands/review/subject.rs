@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_does_not_own_the_files_is_told_how_to_trust_them() {
+    fn a_user_who_does_not_own_the_files_learns_how_to_trust_them() {
         let said = "fatal: detected dubious ownership in repository at '/p'";
         let error = GitError::refused("rev-parse", Some(said));
         let CommandError::Refused(refusal) = refusal(SubjectError::Git(error)) else {

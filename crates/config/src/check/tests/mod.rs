@@ -231,7 +231,7 @@ fn rules_that_can_never_hold_are_told_apart() {
 
 // K-42: reports that a prompt shows but no turn writes
 #[test]
-fn reports_that_are_shown_are_written_by_somebody() {
+fn reports_that_are_shown_are_written_by_a_stage() {
     let shows = |file: &str| {
         let body = vec![PromptPart::Value(Variable::ReportFile(file.to_owned()), ValueForm::Plain)];
         Prompt { sections: vec![PromptSection { body, when: SectionCondition::Always }], ..Prompt::default() }

@@ -74,7 +74,7 @@ fn money_is_the_limit_times_the_stage_whose_calls_are_dearest() {
 }
 
 #[test]
-fn questions_cost_at_whoever_is_asked() {
+fn questions_cost_the_price_of_the_provider_that_answers() {
     let settings = settings([
         ("codex", provider(ProviderKind::Codex, by_turn(5))),
         ("judge", provider(ProviderKind::Openai, by_turn(1))),
@@ -134,7 +134,7 @@ fn a_budget_of_tokens_bounds_what_is_charged_by_the_token() {
 
 // C-35
 #[test]
-fn whoever_answers_instead_counts_if_dearer() {
+fn a_fallback_counts_if_it_costs_more() {
     let mut codex = provider(ProviderKind::Codex, by_turn(5));
     codex.fallback = Some("dear".into());
     let dear = provider(ProviderKind::Openai, by_turn(20));

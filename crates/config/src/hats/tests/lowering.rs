@@ -129,7 +129,7 @@ fn hats_are_watched_for_silence_and_sameness_and_a_loop_without_hats_is_not() {
 }
 
 #[test]
-fn an_exhausted_hat_is_replaced_by_whoever_asks_for_it_by_name() {
+fn an_exhausted_hat_is_replaced_by_the_hat_that_names_it() {
     let limit = |hats: &str| stage(&Project::new(hats).workflow(), "tester").visits.clone();
     assert_eq!(limit(RING), None);
     let bounded = |more: &str| limit(&format!("max_activations: 2\n{RING}{more}")).unwrap();

@@ -116,7 +116,7 @@ fn a_prompt_is_in_the_language_of_its_hats() {
 
 // H-31
 #[test]
-fn the_closing_word_is_told_to_whoever_may_write_it() {
+fn the_prompt_explains_the_closing_word_to_hats_that_may_write_it() {
     let told = |hats: &str, id: &str| {
         shown(&turn(&Project::new(hats).workflow(), id).prompt).contains("write LOOP_COMPLETE on")
     };

@@ -345,7 +345,7 @@ fn the_cancellation_word_is_no_topic() {
 
 // H-66
 #[test]
-fn a_task_in_somebodys_home_is_told_where_there_is_none() {
+fn a_task_in_a_home_directory_is_reported_if_it_is_missing() {
     let said = Project::named("ralph.yml", &format!("event_loop: {{prompt_file: ~/P.md}}\n{HAT}")).said();
     assert!(said.starts_with("warning hats/missing-file") && said.contains("home"), "{said}");
 }

@@ -78,7 +78,7 @@ fn the_movements_own_provider_and_model_go_before_the_agents() {
 }
 
 #[test]
-fn only_a_few_keys_stand_beside_a_reviewer() {
+fn a_reviewer_allows_only_a_few_other_keys() {
     check("    reviewer: code-reviewer\n    description: d\n    model: m", "");
     check(
         "    reviewer: code-reviewer\n    edit: true\n    report: a.md",

@@ -113,7 +113,7 @@ fn conditions_that_do_not_fit_are_refused() {
 
 // P-53: other errors do not hide a dead rule, and mere consequences are not reported
 #[test]
-fn a_dead_rule_is_found_beside_other_errors() {
+fn a_dead_rule_is_found_along_with_other_errors() {
     let piece = format!(
         "{}\n  - {{name: n, colour: red, rules: [{{condition: c, next: ABORT}}]}}",
         parent(&["any(\"aproved\")"]).trim_end()

@@ -8,7 +8,7 @@ fn text(project: &Project) -> String {
 
 // P-5
 #[test]
-fn an_agent_is_a_file_beside_the_piece_at_home_or_anywhere() {
+fn an_agent_is_a_file_next_to_the_piece_at_home_or_anywhere() {
     let check = |agent: &str, path: &str| {
         let project = Project::new(&with_rule(&format!("agent: {agent}"))).file(path, "  You are Ada.\n\n");
         assert!(text(&project).starts_with("You are Ada.\n\n---\n\n## Execution Context\n"), "{agent}");

@@ -15,7 +15,7 @@ const MOST_ROUNDS: u64 = 10_000;
 /// Whitespace that Python skips in a verbose pattern.
 const BLANKS: [char; 6] = [' ', '\t', '\n', '\r', '\u{b}', '\u{c}'];
 const ASCII_WORD: &str = "[A-Za-z0-9_]";
-/// Stand for `$` and `\B` until the whole pattern is known.
+/// Replace `$` and `\B` until the whole pattern is known.
 const DOLLAR: &str = "\u{1}";
 const NOT_WORD: &str = "\u{2}";
 

@@ -97,7 +97,7 @@ fn a_read_only_turn_that_names_a_tool_of_a_server_is_refused() {
 
 // The question about a turn is read-only, and its provider must enforce that.
 #[test]
-fn whoever_judges_must_be_held_to_looking() {
+fn a_judge_must_be_limited_to_reading() {
     let mine = "[providers.mine]\nkind = \"command\"\nprogram = \"mine\"\nhonours = [\"edit\"]\n";
     // A sole rule asks no question, unless its author wants one.
     let asking =

@@ -401,7 +401,7 @@ fn what_happens_is_told_while_it_happens() {
 
 // C-86
 #[test]
-fn whether_somebody_is_logged_in_is_read_from_what_it_says_of_itself() {
+fn the_login_state_is_read_from_the_programs_own_report() {
     for (code, output, expected) in [
         (Some(0), "{\"loggedIn\": true}", Login::In),
         (Some(1), "{\"loggedIn\": false}", Login::Out),

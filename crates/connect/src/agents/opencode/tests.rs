@@ -232,7 +232,7 @@ fn an_answer_of_another_agent_than_ours_is_none_however_late_that_is_heard() {
 
 // C-86
 #[test]
-fn somebody_is_logged_in_where_there_are_credentials() {
+fn credentials_count_as_a_login() {
     let check = |output: &str, expected| {
         assert_eq!(
             logged_in(&ProbeOutput { code: Some(0), output: output.to_owned() }),

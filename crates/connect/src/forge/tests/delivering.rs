@@ -171,7 +171,7 @@ async fn an_issue_has_at_most_one_status_and_every_other_label_stays() {
 }
 
 #[tokio::test]
-async fn a_label_that_somebody_else_made_meanwhile_is_as_good() {
+async fn a_label_that_another_person_made_meanwhile_is_used() {
     let (server, github) = forge(|state| {
         state.issue(7, "One", &[]);
     });

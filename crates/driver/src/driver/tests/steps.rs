@@ -69,7 +69,7 @@ async fn steps_are_worked_corrected_checked_and_tried_again() {
 
 // Case 30: a lost session restarts once, with the carried text.
 #[tokio::test(start_paused = true)]
-async fn a_lost_session_is_begun_anew_with_what_was_carried() {
+async fn a_lost_session_starts_again_with_the_carried_text() {
     let project = Project::new();
     let mut script = tailors_replies();
     let lost = saihai_model::ScriptReply {

@@ -269,7 +269,7 @@ fn a_closing_word_inside_a_sentence_ends_nothing() {
 }
 
 #[test]
-fn events_beside_a_closing_word_are_still_recorded() {
+fn events_next_to_a_closing_word_are_still_recorded() {
     check("LOOP_COMPLETE\nEVENT: tests.failing", &["2 tests.failing", "end LOOP_COMPLETE"]);
     check("EVENT: tests.failing\nLOOP_COMPLETE", &["1 tests.failing", "end LOOP_COMPLETE"]);
 }

@@ -232,7 +232,7 @@ fn without_a_block_the_report_is_the_whole_reply_less_its_tag() {
 
 // P-38
 #[test]
-fn a_report_without_a_clue_beside_one_with_a_clue_is_the_whole_reply() {
+fn a_report_without_a_clue_next_to_one_with_a_clue_is_the_whole_reply() {
     let text = "Scope\n```markdown\n1\n```\nHere:\n```markdown\n2\n```";
     let found = reading(two(), text).reports;
     assert_eq!((found[0].how, content(text, &found[0])), (ReportClue::Whole, text));

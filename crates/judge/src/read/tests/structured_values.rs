@@ -299,7 +299,7 @@ fn a_choice_by_field_needs_no_schema() {
 }
 
 #[test]
-fn a_field_with_one_value_is_mended_and_what_stands_deeper_is_found_above() {
+fn a_field_with_one_value_is_fixed_and_a_deeper_field_is_found_above() {
     let shaping = Shaping {
         fixed: [("stepId".to_owned(), json!("sew"))].into(),
         lifted: [("cloth".to_owned(), "/found/cloth".to_owned()), ("gone".to_owned(), "/x".to_owned())]
