@@ -302,3 +302,33 @@ fn b1_wrong_settings_are_errors_with_their_place() {
     check("sandbox = \"off\"\nsandbox_required = true", "error[settings/sandbox-off]");
     check("sandbox_network = [\"example.com:443\"]", "error[settings/not-supported]");
 }
+
+// B-1: issues are text of other people.
+#[test]
+fn b1_work_recommends_a_sandbox_where_none_is_on() {
+    let project = project();
+    project.write(".saihai/issues/7.md", "# A change\n");
+    project.git(["add", "."]).run().exits(0);
+    project.git(["commit", "-q", "-m", "first"]).run().exits(0);
+    let recommends = |sandbox: &str| {
+        let words = ["work", "--issues", "7", "--auto", "--definition", "it", "--sandbox", sandbox];
+        project.saihai(words).run().stderr.contains("`--sandbox auto` limits what they can reach")
+    };
+    assert!(recommends("off"));
+    assert!(!recommends("bwrap"));
+}
+
+// B-5
+#[test]
+fn b5_the_manual_lists_the_levels_and_every_sandbox_of_the_help() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/concepts/agents.md"))
+        .expect("the page *What agents can do*");
+    for level in ["| 1 | clumsy agents", "| 2 | code in the repository", "| 3 | hostile agents"] {
+        assert!(page.contains(level), "{level}");
+    }
+    let help = project().saihai(["run", "--help"]).run().exits(0).stdout;
+    let (_, about) = help.split_once("--sandbox").expect("the flag");
+    for value in ["off", "auto", "landlock", "bwrap"] {
+        assert!(page.contains(&format!("| `{value}` |")) && about.contains(value), "{value}");
+    }
+}
