@@ -189,12 +189,20 @@ pub struct CallHistory {
     pub(crate) meters: SessionMeters,
     /// The last request of each call without a reply. It holds no more than the calls under way at once.
     requests: Vec<Request>,
+    /// Places in `events` of the calls under way whose prompt is not known yet.
+    without_prompt: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum EarlierCall {
     Asked(EarlierAsk),
     Ended { call: CallId, failure: Option<Failure> },
+}
+
+impl EarlierCall {
+    fn is_ask_of(&self, call: &CallId) -> bool {
+        matches!(self, Self::Asked(ask) if ask.call == *call)
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -219,54 +227,59 @@ impl CallHistory {
     /// counts them.
     pub fn of_call(&self, session: Option<&str>, is_scripted: bool) -> Self {
         let events = if is_scripted { self.events.clone() } else { Vec::new() };
-        Self { events, meters: self.meters.only(session), requests: Vec::new() }
+        Self { events, meters: self.meters.only(session), ..Self::default() }
     }
 
     pub fn see(&mut self, fact: &Fact) {
         match fact {
-            // The prompt of a call on another machine arrives with its result.
-            Fact::Asked { call, prompt: Some(prompt), .. } if self.lacks_prompt(call) => {
-                if let Some(EarlierCall::Asked(ask)) = self.last_of(call) {
-                    ask.prompt = Some(prompt.clone());
-                }
-            }
             Fact::Asked { call, prompt, .. } => {
+                if prompt.is_some() && self.fill_prompt(call, prompt) {
+                    return;
+                }
                 let request = self.requests.iter().find(|request| request.call == *call);
-                self.events.extend(request.map(|request| {
-                    EarlierCall::Asked(EarlierAsk {
-                        call: call.clone(),
-                        provider: request.provider.clone(),
-                        turn: request.turn.clone(),
-                        place: request.place,
-                        role: request.role.clone(),
-                        prompt: prompt.clone().or_else(|| request.prompt.clone()),
-                        is_program: request.program.is_some(),
-                    })
-                }));
+                let asked = request.map(|request| EarlierAsk {
+                    call: call.clone(),
+                    provider: request.provider.clone(),
+                    turn: request.turn.clone(),
+                    place: request.place,
+                    role: request.role.clone(),
+                    prompt: prompt.clone().or_else(|| request.prompt.clone()),
+                    is_program: request.program.is_some(),
+                });
+                if asked.as_ref().is_some_and(|ask| ask.prompt.is_none()) {
+                    self.without_prompt.push(self.events.len());
+                }
+                self.events.extend(asked.map(EarlierCall::Asked));
             }
             Fact::Replied(reply) => {
                 self.note_meter(&reply.call, fact);
                 self.requests.retain(|request| request.call != reply.call);
-                self.events.push(EarlierCall::Ended { call: reply.call.clone(), failure: None });
+                self.end(&reply.call, None);
             }
             Fact::Failed(failed) => {
                 self.note_meter(&failed.call, fact);
-                let failure = Some(failed.failure.clone());
-                self.events.push(EarlierCall::Ended { call: failed.call.clone(), failure });
+                self.end(&failed.call, Some(failed.failure.clone()));
             }
             _ => {}
         }
     }
 
-    fn lacks_prompt(&mut self, call: &CallId) -> bool {
-        matches!(self.last_of(call), Some(EarlierCall::Asked(EarlierAsk { prompt: None, .. })))
+    fn end(&mut self, call: &CallId, failure: Option<Failure>) {
+        let events = &self.events;
+        self.without_prompt.retain(|place| !events[*place].is_ask_of(call));
+        self.events.push(EarlierCall::Ended { call: call.clone(), failure });
     }
 
-    fn last_of(&mut self, wanted: &CallId) -> Option<&mut EarlierCall> {
-        self.events.iter_mut().rev().find(|event| match event {
-            EarlierCall::Asked(ask) => ask.call == *wanted,
-            EarlierCall::Ended { call, .. } => call == wanted,
-        })
+    /// Fills in the prompt of a call on another machine, which arrives with its result. Returns false for other calls.
+    fn fill_prompt(&mut self, call: &CallId, prompt: &Option<Text>) -> bool {
+        let Self { events, without_prompt, .. } = self;
+        let Some(found) = without_prompt.iter().position(|place| events[*place].is_ask_of(call)) else {
+            return false;
+        };
+        if let EarlierCall::Asked(ask) = &mut events[without_prompt.remove(found)] {
+            ask.prompt.clone_from(prompt);
+        }
+        true
     }
 
     fn note_meter(&mut self, call: &CallId, fact: &Fact) {

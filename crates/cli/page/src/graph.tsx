@@ -18,8 +18,8 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** Parses our drawing. Scripts, styles and event handlers do not belong in it and are dropped. */
 const parse = (text: string): SVGSVGElement | null => {
   if (!text.trim().startsWith('<svg')) return null;
-  // The policy of the page reports styles even in a document that is only parsed.
-  const unstyled = text.replace(/<style[\s\S]*?<\/style>/gi, '').replace(/\sstyle\s*=\s*("[^"]*"|'[^']*')/gi, '');
+  // The policy of the page reports styles and handlers even in a document that is only parsed.
+  const unstyled = text.replace(/<style[\s\S]*?<\/style>/gi, '').replace(/\s(style|on[a-z]+)\s*=\s*("[^"]*"|'[^']*')/gi, '');
   const parsed = new DOMParser().parseFromString(unstyled, 'image/svg+xml');
   const root = parsed.documentElement;
   if (root.nodeName !== 'svg' || parsed.querySelector('parsererror')) return null;
