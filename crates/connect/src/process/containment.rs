@@ -27,11 +27,9 @@ struct ListedProcess {
 /// Ends every process of a run's earlier owner, and returns those that could not be ended. A new owner calls
 /// this first (C-58). It spares this process and its ancestors.
 pub fn sweep(run_directory: &Path) -> Vec<u32> {
-    let spared = ourselves(&all());
-    let marked = |process: &ListedProcess| run_marked(run_directory, &environment(process.id));
-    until_none(PATIENCE, || {
-        all().into_iter().filter(|process| !spared.contains(&process.id) && marked(process)).collect()
-    })
+    let spared = ourselves();
+    let is_left = |id: &i32| !spared.contains(id) && run_marked(run_directory, &environment(*id));
+    until_none(PATIENCE, || process_ids().filter(is_left).filter_map(look).collect())
 }
 
 /// Ends every descendant of a process, its group, its session and all marked processes, but not the process
@@ -122,19 +120,22 @@ fn kill(process: &ListedProcess) {
 fn kill(_process: &ListedProcess) {}
 
 /// Returns this process and its ancestors.
-fn ourselves(all: &[ListedProcess]) -> BTreeSet<i32> {
+fn ourselves() -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     let mut next = Some(std::process::id().cast_signed());
     while let Some(id) = next.filter(|id| found.insert(*id)) {
-        next = all.iter().find(|process| process.id == id).map(|process| process.parent);
+        next = look(id).map(|process| process.parent);
     }
     found
 }
 
 fn all() -> Vec<ListedProcess> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter_map(look).collect()
+    process_ids().filter_map(look).collect()
+}
+
+fn process_ids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn look(id: i32) -> Option<ListedProcess> {
@@ -426,7 +427,7 @@ mod tests {
 
         #[test]
         fn we_and_those_above_us_are_spared() {
-            let spared = ourselves(&all());
+            let spared = ourselves();
             let us = std::process::id().cast_signed();
             let parent = rustix::process::getppid().unwrap().as_raw_pid();
             assert!(spared.contains(&us) && spared.contains(&parent), "{spared:?}");
