@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::{Number, Value as Json};
 
 use crate::diagnostic::{
-    Area, Diagnostic, Diagnostics, DocumentPath, Location, PathStep, SourceFile, Span, quoted,
+    Area, Diagnostic, Diagnostics, DocumentPath, Location, PathStep, SourceFile, Span, quoted, quoted_path,
 };
 use crate::fields::Cursor;
 use crate::source::{ReadError, Source};
@@ -153,7 +153,8 @@ pub fn cannot_read(error: &ReadError, name: &str, area: Area) -> Diagnostic {
         | ReadError::Other(_) => "bad-file",
     };
     let file = Arc::new(SourceFile::new(area, name, ""));
-    let diagnostic = Location::whole(&file).error(slug, format!("cannot read {}: {error}", quoted(name)));
+    let diagnostic =
+        Location::whole(&file).error(slug, format!("cannot read {}: {error}", quoted_path(name)));
     match error.hint() {
         Some(hint) => diagnostic.hint(hint),
         None => diagnostic,

@@ -6,6 +6,7 @@
 mod enforcement;
 mod load;
 mod providers;
+mod pyproject;
 mod review;
 mod sandbox;
 mod tables;
@@ -23,6 +24,8 @@ use saihai_model::{
 };
 
 pub use self::load::{BadBudget, SettingFlag, SettingsFrom, Variables, parse_budget, project_root};
+pub(crate) use self::pyproject::keys_without_effect;
+pub use self::pyproject::{PYPROJECT, names_hachimoku};
 pub use self::review::{ReviewAgentSettings, ReviewSettings};
 pub use self::tables::{BUILT_IN_PROVIDERS, SETTINGS};
 pub use self::trust::{TRUST_FILE, Trust, TrustRequest};

@@ -51,6 +51,8 @@ pub struct ReviewOptions {
     pub allow_partial: bool,
     pub ignores: Vec<FindingIgnore>,
     pub branch: Option<String>,
+    /// Text of the issue that the change works on. All agents see it.
+    pub issue: Option<String>,
     /// Commit to check out into a separate directory where agents can read files.
     pub checkout: Option<String>,
     /// Revision that provides agents, settings and suppressions; absent means the working tree.
@@ -194,6 +196,7 @@ impl ReviewLowering<'_> {
             subject,
             shown: shares.shown,
             left_out: &shares.share.left_out,
+            issue: options.issue.as_deref(),
             schema: in_words,
         };
         let prompt = speech.prompt(&mut self.lowered.texts);
@@ -206,6 +209,7 @@ impl ReviewLowering<'_> {
             model: shares.answerer.model.as_deref(),
             tools: granted.tools.as_deref(),
             shown: shares.shown,
+            issue: options.issue.as_deref(),
         };
         let kept_as = asked.name(&options.cache);
         let own = settings.review.agents.get(&definition.name);
@@ -423,6 +427,7 @@ pub(super) struct ReplyCacheKey<'a> {
     /// Granted tools; absent if the provider cannot restrict them and the agent may use any.
     pub(super) tools: Option<&'a [String]>,
     pub(super) shown: &'a ShareTurn<'a>,
+    pub(super) issue: Option<&'a str>,
 }
 
 /// Increase this number whenever the wording of Saihai's own prompt text changes.
@@ -460,7 +465,7 @@ impl ReplyCacheKey<'_> {
             tree,
         ];
         let mut hash = Sha256::new();
-        for part in parts {
+        for part in parts.into_iter().chain(self.issue) {
             // The length prefix keeps two adjacent parts from being split differently with the same
             // hash.
             hash.update((part.len() as u64).to_be_bytes());

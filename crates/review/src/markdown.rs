@@ -1,8 +1,12 @@
 //! Renders a report as Markdown, for people.
 
+use std::collections::BTreeSet;
+
 use saihai_config::Language;
+use saihai_model::Severity;
 use saihai_view::{visible_line, visible_text};
 
+use crate::plan::GapReason;
 use crate::report::{
     AgentStatus, BaselineState, CodeExcerpt, FindingAnchor, ReportedFinding, ReviewReport, SuppressedFinding,
 };
@@ -21,8 +25,12 @@ pub fn to_markdown(report: &ReviewReport, language: Language) -> String {
         report.load_errors.iter().map(|error| format!("{}: {}", code(&error.file), line(&error.message)));
     page.list(ReportHeading::LoadErrors, errors.collect());
     page.aside(report);
+    page.actions(report);
     page.text
 }
+
+/// Maximum number of findings among the recommended actions.
+const ACTIONS: usize = 10;
 
 /// Renders a report without agents: the reason, and notes that still matter.
 pub fn to_short_markdown(why: &str, report: &ReviewReport, language: Language) -> String {
@@ -198,6 +206,51 @@ impl MarkdownPage {
         });
         self.list(ReportHeading::Notices, notices.collect());
     }
+}
+
+impl MarkdownPage {
+    /// Adds what to do next, most important first: the findings to fix, then what is missing from the report.
+    fn actions(&mut self, report: &ReviewReport) {
+        let words = self.words;
+        let due = |one: &&ReportedFinding| {
+            one.counts
+                && one.state != Some(BaselineState::Persisting)
+                && one.finding.severity <= Severity::Suggestion
+        };
+        let due: Vec<&ReportedFinding> = report.findings.iter().filter(due).collect();
+        let mut items: Vec<String> = due.iter().take(ACTIONS).map(|one| action(words, one)).collect();
+        items.extend((due.len() > ACTIONS).then(|| words.more_findings(due.len() - ACTIONS)));
+        let silent = |status: &AgentStatus| match status {
+            AgentStatus::Timeout { .. } | AgentStatus::Error { .. } => true,
+            AgentStatus::Success | AgentStatus::Truncated { .. } => false,
+        };
+        let silent = report.results.iter().filter(|result| silent(&result.status));
+        let silent: Vec<String> = silent.map(|result| line(&result.agent)).collect();
+        items.extend((!silent.is_empty()).then(|| words.ask_again(&silent.join(", "))));
+        let cut: BTreeSet<&str> = report
+            .not_reviewed
+            .iter()
+            .filter(|one| one.reason == GapReason::Size)
+            .map(|one| one.file.as_str())
+            .collect();
+        items.extend((!cut.is_empty()).then(|| words.allow_more(cut.len())));
+        if items.is_empty() {
+            return;
+        }
+        self.paragraph(&format!("## {}\n", words.heading(ReportHeading::Actions)));
+        for (index, item) in items.iter().enumerate() {
+            self.line(&format!("{}. {item}", index + 1));
+        }
+    }
+}
+
+/// Formats the action for a finding: the suggestion if it is one line, else the first line of the message.
+fn action(words: ReportWords, one: &ReportedFinding) -> String {
+    let finding = &one.finding;
+    let place = finding.place().map(|place| format!("{} · ", code(&place))).unwrap_or_default();
+    let suggestion = finding.suggestion.as_deref().map(str::trim).filter(|text| !text.contains('\n'));
+    let text = suggestion.or_else(|| finding.message.lines().next()).unwrap_or_default();
+    format!("**{}** · {place}{}", words.severity(finding.severity), line(text))
 }
 
 /// Formats a finding on one line, with remarks of other agents.

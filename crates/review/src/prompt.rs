@@ -186,6 +186,8 @@ pub(super) struct ReviewPrompt<'a> {
     pub(super) shown: &'a ShareTurn<'a>,
     /// Applicable files that the turn does not show.
     pub(super) left_out: &'a [&'a SubjectFile],
+    /// Text of the issue that the change works on.
+    pub(super) issue: Option<&'a str>,
     /// Schema to spell out in the prompt, if the provider does not take one.
     pub(super) schema: Option<&'a Json>,
 }
@@ -208,6 +210,17 @@ impl ReviewPrompt<'_> {
                 when: SectionCondition::Always,
             },
         ];
+        if let Some(issue) = self.issue {
+            let end = if issue.ends_with('\n') { "" } else { "\n" };
+            let issue = keep("issue", format!("{issue}{end}"), texts);
+            let mark = &issue["issue-".len()..];
+            let body = vec![
+                PromptPart::Fixed(format!("{}\n\n==== begin {mark} ====\n", words.issue).into()),
+                PromptPart::Value(Variable::Subject(issue.clone()), ValueForm::Plain),
+                PromptPart::Fixed(format!("==== end {mark} ====\n{}\n", words.issue_data).into()),
+            ];
+            sections.push(PromptSection { body, when: SectionCondition::Always });
+        }
         let gaps = self.gaps();
         if !gaps.is_empty() {
             let gaps = keep("left-out", gaps, texts);
@@ -296,6 +309,7 @@ pub fn describe_changes(changes: &Changes, subject: &Subject) -> ChangeDescripti
         subject,
         shown: share.parts.first().unwrap_or(&nothing),
         left_out: &share.left_out,
+        issue: None,
         schema: None,
     };
     let mut texts = BTreeMap::new();

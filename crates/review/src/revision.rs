@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use saihai_config::{FileKind, MemorySource, ReadError, Source};
+use saihai_config::{FileKind, MemorySource, PYPROJECT, ReadError, Source};
 use saihai_git::Git;
 use saihai_git::{CommitEntryKind, CommittedFile, TreeDepth};
 
@@ -18,17 +18,18 @@ pub struct RevisionSource<S> {
 }
 
 /// Review agents, settings and suppressions.
-const DECISIVE: [&str; 4] =
-    [".hachimoku", ".saihai/agents", ".saihai/config.toml", ".saihai/review-ignore.toml"];
+const DECISIVE: [&str; 5] =
+    [".hachimoku", ".saihai/agents", ".saihai/config.toml", ".saihai/review-ignore.toml", PYPROJECT];
 
 /// The deciding files and the directories above them.
-const LEADING: [&str; 6] = [
+const LEADING: [&str; 7] = [
     ".saihai",
     ".saihai/agents",
     ".saihai/config.toml",
     ".saihai/review-ignore.toml",
     ".hachimoku",
     ".hachimoku/agents",
+    PYPROJECT,
 ];
 
 /// The word for a link that leads out of a commit.

@@ -16,6 +16,8 @@ pub struct AgentFilter {
     pub skip: Vec<String>,
     /// Agents that the settings disable.
     pub disabled: Vec<String>,
+    /// Agents that the settings enable. This matters only for agents that are off by default.
+    pub enabled: Vec<String>,
 }
 
 /// Every agent with its verdict.
@@ -75,6 +77,8 @@ pub enum SkipReason {
     /// A flag or setting skips it.
     Skipped,
     Disabled,
+    /// A built-in agent that takes part only on request.
+    Optional,
 }
 
 /// A name without a usable agent.
@@ -121,6 +125,7 @@ impl AgentFilter {
             (true, _) => SelectionReason::Asked,
             (false, false) => return Err(SkipReason::NotAsked),
             (false, true) if has(&self.disabled) => return Err(SkipReason::Disabled),
+            (false, true) if agent.is_optional() && !has(&self.enabled) => return Err(SkipReason::Optional),
             (false, true) => why(&agent.definition.applicability, subject)?,
         };
         // an agent without input finds nothing but still costs money.
@@ -276,6 +281,7 @@ impl SkipReason {
             Self::NotAsked => "only other agents were asked for",
             Self::Skipped => "`--skip` names it",
             Self::Disabled => "the settings disable it",
+            Self::Optional => "it is off unless named or enabled in the settings",
         }
     }
 }

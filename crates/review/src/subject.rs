@@ -128,6 +128,55 @@ pub fn proposed(root: &Path, number: u64, base: (&str, &str), head: &str) -> Res
     Ok(Subject { mode, files })
 }
 
+/// Returns the changes of `head` since it left `base`. Both are revisions.
+pub fn changes_of_range(root: &Path, base: &str, head: &str) -> Result<CommittedChange, SubjectError> {
+    let git = Git::open(root)?.ok_or_else(|| SubjectError::NoRepository(root.to_owned()))?;
+    let commit =
+        |revision: &str| git.commit(revision)?.ok_or_else(|| SubjectError::NoRevision(revision.to_owned()));
+    let (from, to) = (commit(base)?, commit(head)?);
+    let unrelated = || SubjectError::NoCommonHistory { base: base.to_owned(), head: head.to_owned() };
+    let parted = git.merge_base(&from, &to)?.ok_or_else(unrelated)?;
+    committed_change(&git, base, Some(parted), to)
+}
+
+/// Returns the changes of a commit relative to its first parent. The first commit adds all its files.
+pub fn changes_of_commit(root: &Path, revision: &str) -> Result<CommittedChange, SubjectError> {
+    let git = Git::open(root)?.ok_or_else(|| SubjectError::NoRepository(root.to_owned()))?;
+    let head = git.commit(revision)?.ok_or_else(|| SubjectError::NoRevision(revision.to_owned()))?;
+    let parent = git.commit(&format!("{head}^"))?;
+    let base = if parent.is_some() { format!("{revision}^") } else { "the empty tree".to_owned() };
+    committed_change(&git, &base, parent, head)
+}
+
+/// A change between two commits. Files in the working tree play no part in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommittedChange {
+    pub subject: Subject,
+    /// The commit with the new version of the files.
+    pub head: String,
+}
+
+fn committed_change(
+    git: &Git,
+    base: &str,
+    parted: Option<String>,
+    head: String,
+) -> Result<CommittedChange, SubjectError> {
+    let from = match &parted {
+        Some(commit) => commit.clone(),
+        None => git.empty_tree()?,
+    };
+    let mut files = files(git, &[&from, &head])?;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    let mode = SubjectMode::Changes {
+        base: base.to_owned(),
+        merge_base: parted,
+        head: Some(head.clone()),
+        pull_request: None,
+    };
+    Ok(CommittedChange { subject: Subject { mode, files }, head })
+}
+
 /// Improves an error of git that a special file in place of a regular one causes.
 fn explained(error: SubjectError, root: &Path, git: &Git) -> SubjectError {
     let is_special = |path: &PathBuf| {
@@ -302,6 +351,9 @@ pub enum SubjectError {
     /// Two commits have no common history.
     #[error("`{0}` and the current commit have no common history here")]
     NoMergeBase(String),
+    /// The two sides of a range.
+    #[error("`{base}` and `{head}` have no common history here")]
+    NoCommonHistory { base: String, head: String },
     #[error("{} not exist", missing(.0))]
     Missing(Vec<String>),
     /// A special file replaces a tracked file.

@@ -30,6 +30,7 @@ pub(super) enum ReportHeading {
     Fixed,
     NotReviewed,
     Notices,
+    Actions,
 }
 
 impl ReportWords {
@@ -57,6 +58,7 @@ impl ReportWords {
             ReportHeading::Fixed => self.pick("Fixed", "解消した指摘"),
             ReportHeading::NotReviewed => self.pick("Not reviewed", "レビューしていないもの"),
             ReportHeading::Notices => self.pick("About suppressions", "抑制について"),
+            ReportHeading::Actions => self.pick("Recommended actions", "推奨する対応"),
         }
     }
 
@@ -193,6 +195,27 @@ impl ReportWords {
 
     fn also(self, agent: &str, message: &str) -> String {
         self.pick(format!("Also said by {agent}: {message}"), format!("{agent} も指摘：{message}"))
+    }
+
+    pub(super) fn more_findings(self, count: usize) -> String {
+        self.pick(
+            format!("{} as listed above", number(count, "further finding")),
+            format!("上記の残り {count} 件の指摘"),
+        )
+    }
+
+    pub(super) fn ask_again(self, agents: &str) -> String {
+        self.pick(
+            format!("Run the review again, because these agents did not answer: {agents}"),
+            format!("回答しなかったエージェントのため、レビューを再実行する: {agents}"),
+        )
+    }
+
+    pub(super) fn allow_more(self, files: usize) -> String {
+        self.pick(
+            format!("Raise `--max-chunks`, because {} exceeded the size limit", number(files, "file")),
+            format!("`--max-chunks` を増やす。{files} 個のファイルがサイズの上限を超えた"),
+        )
     }
 
     pub(super) fn does_not_count(self) -> &'static str {

@@ -65,7 +65,7 @@ export const stepsProject = () => {
   return project.write('it.script.yaml', 'script: 1\nreplies:\n  - {text: "A reply.", times: "*"}\n');
 };
 
-const BUILT_IN = ['code-reviewer', 'code-simplifier', 'comment-analyzer', 'pr-test-analyzer', 'silent-failure-hunter', 'type-design-analyzer'];
+const BUILT_IN = ['architecture-reviewer', 'breaking-change-reviewer', 'code-reviewer', 'code-simplifier', 'comment-analyzer', 'dependency-reviewer', 'performance-reviewer', 'pr-test-analyzer', 'security-reviewer', 'silent-failure-hunter', 'type-design-analyzer'];
 
 export const reviewProject = async () => {
   const project = new Project('store');

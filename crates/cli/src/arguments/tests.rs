@@ -134,7 +134,7 @@ fn too_few_too_many_and_contradicting_arguments_are_named() {
     exit 2
     ");
     insta::assert_snapshot!(complaint("review main --base main"), @r"
-    error: `BASE|FILES` and `--base` exclude each other
+    error: `BASE|A..B|FILES` and `--base` exclude each other
       = help: see `saihai review --help`
     exit 2
     ");

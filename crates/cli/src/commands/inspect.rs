@@ -4,15 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use saihai::{PreviewInput, PromptPreview, preview};
+use saihai_config::review::{AgentOrigin, agent_text, load as load_agents};
 use saihai_config::{
-    Definition, DefinitionStanding, Dialect, ListedDefinition, Options, Origin, ProjectPaths, list, list_of,
-    nearest,
+    Definition, DefinitionStanding, Dialect, ListedDefinition, Options, Origin, ProjectPaths, did_you_mean,
+    list, list_of, nearest,
 };
 use saihai_model::{ExitStatus, StageId, Workflow};
 use serde::Serialize;
 
 use crate::commands::flags::ValueFlags;
-use crate::completion::{complete_all_definitions, complete_definition_stages, complete_graphs, completer};
+use crate::completion::{
+    complete_all_definitions, complete_definition_stages, complete_graphs, complete_review_agents, completer,
+};
 use crate::definitions::{DefinitionRequest, PreparedDefinition, TASK_PLACEHOLDER, read_task};
 use crate::error::{CommandError, write_file};
 use crate::graph;
@@ -28,8 +31,13 @@ use its path to run it.
 
 Examples:
   saihai list
+  saihai list --agents security-reviewer
   saihai list --json")]
 pub(crate) struct ListCommand {
+    /// List only review agents, or print the file of one
+    #[arg(long, value_name = "NAME", num_args = 0..=1, add = completer(complete_review_agents))]
+    agents: Option<Option<String>>,
+
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -60,7 +68,11 @@ struct DefinitionObject {
 impl ListCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
-        let listed = list(&project.source, &project.places, project.language());
+        if let Some(Some(name)) = &self.agents {
+            return self.print_agent(name, &project, streams);
+        }
+        let mut listed = list(&project.source, &project.places, project.language());
+        listed.retain(|one| self.agents.is_none() || one.definition.dialect == Dialect::Review);
         let objects = objects(&listed, &project.places);
         if self.json {
             for object in objects {
@@ -70,6 +82,47 @@ impl ListCommand {
         }
         let lines = table(&objects).lines_for(&streams.out);
         streams.out.lines(&lines)?;
+        Ok(ExitStatus::Done)
+    }
+
+    /// Prints the whole file of a review agent, with its origin as a comment.
+    fn print_agent(
+        &self,
+        name: &str,
+        project: &Project,
+        streams: &mut Streams,
+    ) -> Result<ExitStatus, CommandError> {
+        if self.json {
+            let error = CommandError::usage("`--json` lists agents and does not print the file of one");
+            return Err(error.hint(format!("the file is TOML: `saihai list --agents {name}`")));
+        }
+        let language = project.language();
+        let loaded = load_agents(&project.source, &project.places, language).unwrap_or_default();
+        let agent = loaded.agents.iter().find(|agent| agent.definition.name == name);
+        let Some((agent, text)) =
+            agent.and_then(|agent| Some((agent, agent_text(&project.source, agent, language)?)))
+        else {
+            let names = loaded.names();
+            let refused = names.contains(&name);
+            let error = match refused {
+                true => CommandError::usage(format!("the review agent `{name}` cannot be used"))
+                    .hint("`saihai check` prints the errors in its file"),
+                false => CommandError::usage(format!("no review agent is named `{name}`")).hint(
+                    did_you_mean(name, names.iter().copied())
+                        .unwrap_or_else(|| "`saihai list --agents` lists them".to_owned()),
+                ),
+            };
+            return Err(error);
+        };
+        let origin = match &agent.origin {
+            AgentOrigin::BuiltIn | AgentOrigin::UneditedCopy(_) if agent.is_optional() => {
+                "built-in, off by default"
+            }
+            AgentOrigin::BuiltIn | AgentOrigin::UneditedCopy(_) => "built-in",
+            AgentOrigin::Custom { path, .. } => &project.places.shown(path),
+        };
+        let text = format!("# {origin}\n{text}");
+        streams.out.data(visible_text(&text).trim_end())?;
         Ok(ExitStatus::Done)
     }
 }

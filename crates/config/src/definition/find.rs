@@ -85,7 +85,7 @@ fn dialect_of(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Result
     let is_piece = has("movements") || has("steps");
     let is_hats = has("hats") || has("event_loop") || (has("cli") && !is_piece);
     if is_piece && is_hats {
-        let message = format!("{} is written in two dialects at once", quoted(&name));
+        let message = format!("{} is written in two dialects at once", quoted_path(&name));
         let code = Area::Workflow.code("ambiguous-definition");
         return Err(Box::new(
             Diagnostic::error(code, message).hint("`movements` makes a piece, `hats` makes hats: keep one"),
@@ -114,7 +114,7 @@ fn json_dialect(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Resu
     let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
     if has("phases") && !has("behavior") && !has("runner") {
         let message =
-            format!("{} is a workflow of climpt's orchestrator, which is not supported", quoted(&name));
+            format!("{} is a workflow of climpt's orchestrator, which is not supported", quoted_path(&name));
         let diagnostic = Diagnostic::error(Area::Steps.code("not-supported"), message);
         let hint = "`saihai work --label LABEL --definition AGENT` runs an agent for the issues with a label; \
                     a piece routes by verdict";
@@ -129,7 +129,7 @@ fn toml_dialect(source: &dyn Source, places: &ProjectPaths, path: &Path) -> Resu
     let document = peek(source, path, &name, Format::Toml)?;
     let has = |key: &str| document.as_ref().is_some_and(|document| document.root.get(key).is_some());
     if has("hats") || has("event_loop") {
-        let message = format!("{} contains hats in TOML, which is not supported", quoted(&name));
+        let message = format!("{} contains hats in TOML, which is not supported", quoted_path(&name));
         let diagnostic = Diagnostic::error(Area::Hats.code("not-supported"), message);
         return Err(Box::new(diagnostic.hint("write them as YAML; the keys are the same")));
     }
@@ -239,7 +239,7 @@ pub(super) fn steps(source: &dyn Source, places: &ProjectPaths, name: &str) -> O
 fn ambiguous(places: &ProjectPaths, name: &str, one: &Definition, other: &Definition) -> Diagnostic {
     let shown = |definition: &Definition| {
         let path = definition.path.as_ref().map(|path| places.shown(path)).unwrap_or_default();
-        format!("{} ({})", quoted(&path), definition.dialect.name())
+        format!("{} ({})", quoted_path(&path), definition.dialect.name())
     };
     let message = format!("the name {} means {} and {}", quoted(name), shown(one), shown(other));
     let hint = format!("ask for `{}:{name}` or `{}:{name}`", one.dialect.name(), other.dialect.name());

@@ -301,10 +301,15 @@ fn every_definition_is_listed_with_what_its_name_means() {
     spec-driven hats built-in  - Plan first: write down what is to be built, build it, and have it reviewed against the plan.
     iterator steps built-in  - Work an issue to done: understand it, work with checks, have it verified in another role.
     reviewer steps built-in  - Let a change pass or not: read it, examine it, decide; the exit code is the gate. Nothing is changed.
+    architecture-reviewer review built-in  - Judges the structure that a change leaves behind
+    breaking-change-reviewer review built-in  - Finds changes that break existing users
     code-reviewer review built-in  - Reviews code for bugs and departures from good practice
     code-simplifier review built-in  - Suggests how a change could be simpler
     comment-analyzer review built-in  - Checks that comments are true and worth reading
+    dependency-reviewer review built-in  - Judges new and changed dependencies
+    performance-reviewer review built-in  - Finds changes that waste time or memory
     pr-test-analyzer review built-in  - Finds what the tests of a change leave out
+    security-reviewer review built-in  - Finds ways to attack the changed code
     silent-failure-hunter review built-in  - Hunts for failures that nobody would notice
     type-design-analyzer review built-in  - Judges the design of types and interfaces
     ");

@@ -365,14 +365,16 @@ impl RalphContext<'_> {
 
 /// H-70, H-71: the file must not describe the program of a known provider.
 fn refuse_description(cli: &Fields<'_>, backend: &str, diagnostics: &mut Diagnostics) {
-    for key in ["command", "args"] {
+    for (key, place) in [("command", "program"), ("args", "args")] {
         if let Some(at) = cli.key(key) {
             if cli.any(key).is_some_and(|value| value.is_off()) {
                 diagnostics.push(no_effect(at));
                 continue;
             }
             let message = format!("`cli.{key}` is not supported with the backend {}", quoted(backend));
-            let hint = "arguments of a provider are set in `.saihai/config.toml`";
+            let provider = if backend == "auto" { "NAME" } else { backend };
+            let hint =
+                format!("a trusted `.saihai/config.toml` sets it: `{place}` in `[providers.{provider}]`");
             diagnostics.push(at.error("not-supported", message).label("not passed on").hint(hint));
         }
     }

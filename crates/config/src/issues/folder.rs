@@ -9,7 +9,7 @@ use saihai_model::{Issue, IssueNumber, IssueSource, IssueState};
 
 use super::dependencies::{mentioned, visible};
 use super::text::clean_title;
-use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location, SourceFile, Span, quoted};
+use crate::diagnostic::{Area, Diagnostics, DocumentPath, Location, SourceFile, Span, quoted, quoted_path};
 use crate::document::{Document, Format, LARGEST_FILE, Value, cannot_read};
 use crate::fields::{Cursor, Field, Fields, Object, ValueKind};
 use crate::source::{ReadError, Source};
@@ -37,7 +37,7 @@ pub fn load_folder(
         let shown = format!("{}/{}", name.trim_end_matches('/'), file.display());
         let Some(file) = file.to_str() else {
             let at = Location::whole(&SourceFile::new(Area::Work, shown.as_str(), "").into());
-            let error = at.error("bad-file", format!("the name of {} is not UTF-8", quoted(&shown)));
+            let error = at.error("bad-file", format!("the name of {} is not UTF-8", quoted_path(&shown)));
             diagnostics.push(error.hint("give the file another name"));
             continue;
         };
@@ -63,7 +63,7 @@ fn load(
     let path = folder.join(file);
     if is_link(source, folder, file) {
         let at = Location::whole(&SourceFile::new(Area::Work, shown, "").into());
-        let message = format!("{} is a symbolic link", quoted(shown));
+        let message = format!("{} is a symbolic link", quoted_path(shown));
         let hint = "agents follow the text of an issue; put the file itself into the folder";
         diagnostics.push(at.error("bad-file", message).hint(hint));
         return None;

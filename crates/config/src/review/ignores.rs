@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::agent_file::path_pattern;
-use crate::diagnostic::{Area, Diagnostic, Diagnostics, quoted};
+use crate::diagnostic::{Area, Diagnostic, Diagnostics, quoted, quoted_path};
 use crate::document::{Document, Format, LARGEST_FILE};
 use crate::fields::{Cursor, Field, Fields, Object, ValueKind};
 use crate::{ProjectPaths, Source};
@@ -65,7 +65,7 @@ pub fn load_ignores(
     let bytes = match source.read(&path, LARGEST_FILE) {
         Ok(bytes) => bytes,
         Err(error) => {
-            let message = format!("cannot read {}: {error}", quoted(&name));
+            let message = format!("cannot read {}: {error}", quoted_path(&name));
             let hint = error.hint().unwrap_or("it is a text file of at most 1 MiB");
             found.push(Diagnostic::error(Area::Review.code("file"), message).hint(hint));
             return Vec::new();

@@ -11,6 +11,7 @@ use super::agent_file::{ReadAgent, read};
 use super::python::PatternMemory;
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, Location, SourceFile, list_of, quoted, quoted_path};
 use crate::document::{Document, Format, LARGEST_FILE};
+use crate::settings::{PYPROJECT, keys_without_effect};
 use crate::{FileKind, Language, NewFile, ProjectPaths, Source};
 
 /// Agent directories below the project root.
@@ -52,6 +53,14 @@ pub struct AgentLoadError {
     /// Intended agent name: the name inside the file, else the file name.
     pub name: String,
     pub diagnostics: Diagnostics,
+}
+
+impl Agent {
+    /// Returns true if only a flag or a setting can select the agent. An edited copy is an ordinary agent.
+    pub fn is_optional(&self) -> bool {
+        let is_built_in = !matches!(self.origin, AgentOrigin::Custom { .. });
+        is_built_in && ALL.iter().any(|one| one.is_optional && one.name == self.definition.name)
+    }
 }
 
 impl LoadResult {
@@ -127,7 +136,7 @@ impl<'a> AgentLoading<'a> {
         let refuse = |why: &str| {
             let name = self.places.shown(directory);
             let code = Area::Review.code("file");
-            let error = Diagnostic::error(code, format!("{} {why}", quoted(&name)));
+            let error = Diagnostic::error(code, format!("{} {why}", quoted_path(&name)));
             Box::new(error.hint("review agents are files in a directory of that name"))
         };
         match self.source.kind(directory) {
@@ -157,7 +166,8 @@ impl<'a> AgentLoading<'a> {
         let name = self.places.shown(path);
         let refuse = |why: String, hint: Option<&str>| {
             let file = std::sync::Arc::new(SourceFile::new(Area::Review, name.as_str(), ""));
-            let error = Location::whole(&file).error("file", format!("cannot read {}: {why}", quoted(&name)));
+            let error =
+                Location::whole(&file).error("file", format!("cannot read {}: {why}", quoted_path(&name)));
             error.hint(hint.unwrap_or("a review agent is a readable text file, UTF-8, of at most 1 MiB"))
         };
         let bytes = match self.source.read(path, LARGEST_FILE) {
@@ -177,7 +187,7 @@ impl<'a> AgentLoading<'a> {
         let document = Document::parse(&bytes, Format::Toml, &name, Area::Review, found)?;
         if is_of_another_tool(path, &document) {
             let message =
-                format!("{} has no effect: Saihai chooses and merges without an agent", quoted(&name));
+                format!("{} has no effect: Saihai chooses and merges without an agent", quoted_path(&name));
             found.push(Location::whole(&document.file).note("no-effect", message));
             return None;
         }
@@ -198,6 +208,14 @@ impl<'a> AgentLoading<'a> {
         let path = self.places.root.join(".hachimoku/config.toml");
         if self.source.is_file(&path) {
             let message = format!("{} has no effect", quoted_path(&self.places.shown(&path)));
+            let note = Diagnostic::note(Area::Review.code("no-effect"), message);
+            self.result.remarks.push(note.hint("settings are `[review]` in `.saihai/config.toml`"));
+        }
+        let content = self.source.read(&self.places.root.join(PYPROJECT), LARGEST_FILE).unwrap_or_default();
+        let unused = keys_without_effect(&content);
+        if !unused.is_empty() {
+            let keys = list_of(unused.iter().map(String::as_str), "and");
+            let message = format!("of `[tool.hachimoku]` in {}, {keys} have no effect", quoted(PYPROJECT));
             let note = Diagnostic::note(Area::Review.code("no-effect"), message);
             self.result.remarks.push(note.hint("settings are `[review]` in `.saihai/config.toml`"));
         }
@@ -277,25 +295,36 @@ fn is_of_another_tool(path: &Path, document: &Document) -> bool {
 #[derive(Debug)]
 pub(super) struct BuiltInAgent {
     pub(super) name: &'static str,
+    /// True if the agent takes part only on request. Its findings are seldom worth the price for every change.
+    is_optional: bool,
     english: &'static str,
     japanese: &'static str,
 }
 
 macro_rules! agent {
     ($name:literal) => {
+        agent!($name, optional: false)
+    };
+    ($name:literal, optional: $optional:literal) => {
         BuiltInAgent {
             name: $name,
+            is_optional: $optional,
             english: include_str!(concat!("builtin/", $name, ".en.toml")),
             japanese: include_str!(concat!("builtin/", $name, ".ja.toml")),
         }
     };
 }
 
-pub(super) static ALL: [BuiltInAgent; 6] = [
+pub(super) static ALL: [BuiltInAgent; 11] = [
+    agent!("architecture-reviewer", optional: true),
+    agent!("breaking-change-reviewer"),
     agent!("code-reviewer"),
     agent!("code-simplifier"),
     agent!("comment-analyzer"),
+    agent!("dependency-reviewer"),
+    agent!("performance-reviewer", optional: true),
     agent!("pr-test-analyzer"),
+    agent!("security-reviewer"),
     agent!("silent-failure-hunter"),
     agent!("type-design-analyzer"),
 ];
@@ -310,6 +339,19 @@ pub fn copies(root: &Path, language: Language) -> Vec<NewFile> {
         text: one.copy(language),
     };
     ALL.iter().map(file).collect()
+}
+
+/// Returns the text of an agent's file. It is missing if the file is no longer readable.
+pub fn agent_text(source: &dyn Source, agent: &Agent, language: Language) -> Option<String> {
+    match &agent.origin {
+        AgentOrigin::BuiltIn | AgentOrigin::UneditedCopy(_) => {
+            let built_in = ALL.iter().find(|one| one.name == agent.definition.name)?;
+            Some(built_in.text(language).to_owned())
+        }
+        AgentOrigin::Custom { path, .. } => {
+            Some(String::from_utf8_lossy(&source.read(path, LARGEST_FILE).ok()?).into_owned())
+        }
+    }
 }
 
 impl BuiltInAgent {

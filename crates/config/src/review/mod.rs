@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use agent::{AgentDefinition, Applicability, OutputSchema, Phase};
 pub use agent_file::AGENT;
 pub use ignores::{FindingIgnore, IGNORE, IGNORE_FILE, IGNORES, load_ignores};
-pub use load::{Agent, AgentLoadError, AgentOrigin, LoadResult, check_agent, copies, load};
+pub use load::{Agent, AgentLoadError, AgentOrigin, LoadResult, agent_text, check_agent, copies, load};
 pub use patterns::{NamePattern, PathPattern};
 pub use python::{LONGEST_BACKTRACKED, PythonMatch, PythonRegex};
 pub(crate) use reviewer::Reviewer;

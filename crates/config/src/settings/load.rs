@@ -8,6 +8,7 @@ use saihai_model::{
 };
 
 use super::providers::{check_providers, configured_providers, kind_of, read_provider};
+use super::pyproject::{PYPROJECT, as_settings};
 use super::sandbox::{adds_sandbox, check_sandbox, sandbox_choice};
 use super::tables::SETTINGS;
 use super::trust::{Trust, needs_trust};
@@ -101,11 +102,22 @@ impl SettingsLoader<'_, '_> {
             .unwrap_or_default()
     }
 
-    /// Returns the values of the project file, and true if the file is trusted.
+    /// Returns the values of hachimoku in `pyproject.toml`. None of them needs trust.
+    fn pyproject_layer(&mut self) -> Layer {
+        let path = self.from.root.join(PYPROJECT);
+        let Ok(content) = self.source.read(&path, LARGEST_FILE) else { return Layer::new() };
+        let name = path.strip_prefix(self.from.current).unwrap_or(&path).to_string_lossy();
+        as_settings(&content, &name, self.diagnostics)
+            .map(|document| layer_of_file(&document, SettingOrigin::Project, self.diagnostics))
+            .unwrap_or_default()
+    }
+
+    /// Returns the values of the project's files, and true if its own settings file is trusted.
     fn project_layer(&mut self) -> (Layer, bool) {
+        let mut layer = self.pyproject_layer();
         let path = self.from.root.join(PROJECT_FILE);
-        let Some((content, document)) = self.read(&path) else { return (Layer::new(), false) };
-        let layer = layer_of_file(&document, SettingOrigin::Project, self.diagnostics);
+        let Some((content, document)) = self.read(&path) else { return (layer, false) };
+        layer.extend(layer_of_file(&document, SettingOrigin::Project, self.diagnostics));
         let variable = self.from.variables.get("SAIHAI_TRUST_PROJECT");
         let trusted =
             self.from.trust_project || variable.is_some_and(|value| matches!(value, "1" | "true")) || {

@@ -47,7 +47,7 @@ settings_table! {
 
 settings_table! {
     pub struct ReviewAgentSettings = REVIEW_AGENT("a review agent's settings") {
-        enabled: bool = Bool, else true, "use this agent";
+        enabled: Option<bool> = Bool, "use this agent; `true` also adds a built-in agent that is off by default";
         provider: Option<ProviderName> = Text, "provider of this agent";
         model: Option<String> = Text, "model of this agent";
         timeout: Option<Millis> = DEADLINE, "timeout of this agent";
@@ -89,8 +89,17 @@ impl SettingType for NamedProviders {
 
 impl ReviewSettings {
     pub fn disabled(&self) -> Vec<String> {
-        let disabled = self.agents.iter().filter(|(_, agent)| !agent.enabled);
-        disabled.map(|(name, _)| name.clone()).collect()
+        self.with_enabled(false)
+    }
+
+    /// Returns the agents that the settings enable by name.
+    pub fn enabled(&self) -> Vec<String> {
+        self.with_enabled(true)
+    }
+
+    fn with_enabled(&self, wanted: bool) -> Vec<String> {
+        let agents = self.agents.iter().filter(|(_, agent)| agent.enabled == Some(wanted));
+        agents.map(|(name, _)| name.clone()).collect()
     }
 
     /// Rejects settings for agents that do not exist.

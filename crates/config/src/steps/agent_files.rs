@@ -164,7 +164,10 @@ impl AgentFiles {
         check_agreement(&agent, entry.as_ref(), diagnostics);
         let values = ParameterValues::read(&agent.parameters, &registry, options, diagnostics);
         values.issue.check(agent.completion.as_ref(), diagnostics);
-        let variables = AgentVariables::new(&agent, &registry, &values, diagnostics);
+        let known_entry = entry.as_ref().filter(|entry| registry.step(&entry.value).is_some());
+        let unreached = known_entry.map(|entry| StepFlow::new(&registry, &entry.value).unreached());
+        let unreached = unreached.unwrap_or_default();
+        let variables = AgentVariables::new(&agent, &registry, &values, unreached, diagnostics);
         let (texts, mut uses, language) = read_texts(&paths, &agent, &registry, diagnostics)?;
         let entry = entry.filter(|entry| registry.step(&entry.value).is_some())?;
         let flow = StepFlow::new(&registry, &entry.value);

@@ -1,6 +1,6 @@
 //! Checks of the step order: unreachable ends, and outputs that do not exist yet (S-10, S-51).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::completion::{CompletionCondition, CompositeOperator};
 use super::intent_gate::IntentGate;
@@ -24,6 +24,13 @@ impl<'a> StepFlow<'a> {
             (step.id.value.as_str(), named.chain(any).collect())
         };
         Self { registry, entry, next: registry.steps.iter().map(follow).collect() }
+    }
+
+    /// Returns the steps that no path from the entry reaches.
+    pub(super) fn unreached(&self) -> BTreeSet<String> {
+        let reached = self.reached(self.entry, None);
+        let steps = self.registry.steps.iter().map(|step| &step.id.value);
+        steps.filter(|id| !reached.contains(id.as_str())).cloned().collect()
     }
 
     /// Reports a flow without a reachable end, if only its end completes the work.

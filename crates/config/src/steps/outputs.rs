@@ -182,7 +182,7 @@ impl<'a> SchemaFiles<'a> {
         let root = self.open(&path, &file.at, diagnostics)?;
         let Some(pointer) = place_of(&root, &name.value) else {
             let shown = self.paths.places.shown(&path);
-            let message = format!("no schema {} in {}", quoted(&name.value), quoted(&shown));
+            let message = format!("no schema {} in {}", quoted(&name.value), quoted_path(&shown));
             let known = root.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
             let hint = diagnostics.suggest(&name.value, known);
             diagnostics.push(name.error("bad-value", message).label("no such schema").maybe_hint(hint));
@@ -220,7 +220,7 @@ impl<'a> SchemaFiles<'a> {
         let read = match self.paths.source.kind(path) {
             Some(_) => Document::load(self.paths.source, path, &shown, Area::Steps, diagnostics),
             None => {
-                let message = format!("the file {} does not exist", quoted(&shown));
+                let message = format!("the file {} does not exist", quoted_path(&shown));
                 diagnostics.push(at.error("bad-file", message).label("no file of schemas"));
                 None
             }

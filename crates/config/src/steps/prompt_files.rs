@@ -281,7 +281,7 @@ impl<'a> PromptLibrary<'a> {
         if first != meant {
             let message = format!(
                 "{} would serve two prompts: {} and {}",
-                quoted(&shown),
+                quoted_path(&shown),
                 quoted(&first),
                 quoted(&meant)
             );
@@ -306,7 +306,7 @@ impl<'a> PromptLibrary<'a> {
     ) -> Result<Option<PromptPassage>, ()> {
         let shown = self.paths.places.shown(path);
         if self.paths.is_outside(path) {
-            let message = format!("{} leads out of the project by a link", quoted(&shown));
+            let message = format!("{} leads out of the project by a link", quoted_path(&shown));
             diagnostics.push(at.error("path-escape", message).label("leads out of the project"));
             return Err(());
         }
@@ -322,12 +322,13 @@ impl<'a> PromptLibrary<'a> {
             PromptFile::Missing => Ok(None),
             PromptFile::Unread(error) => {
                 diagnostics.push(
-                    at.error("bad-file", format!("the file {} cannot be read: {error}", quoted(&shown))),
+                    at.error("bad-file", format!("the file {} cannot be read: {error}", quoted_path(&shown))),
                 );
                 Err(())
             }
             PromptFile::NotText => {
-                diagnostics.push(at.error("bad-file", format!("the file {} is not UTF-8", quoted(&shown))));
+                diagnostics
+                    .push(at.error("bad-file", format!("the file {} is not UTF-8", quoted_path(&shown))));
                 Err(())
             }
         }

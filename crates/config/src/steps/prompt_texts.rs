@@ -112,8 +112,8 @@ impl VariableResolver<'_> {
             }
             Some(VariableSupply::Nothing(why)) => {
                 let message = format!("{} has no value in this agent", quoted(written));
-                diagnostics
-                    .push(name.error("unknown-variable", message).label("nothing supplies it").hint(*why));
+                let diagnostic = self.variables.unknown(id, name, message).label("nothing supplies it");
+                diagnostics.push(diagnostic.hint(*why));
                 None
             }
             None => {
@@ -123,7 +123,7 @@ impl VariableResolver<'_> {
                     "add it to `variables` and give it with `--set {}=VALUE`, or make it a parameter",
                     name.value
                 );
-                let diagnostic = name.error("unknown-variable", message).label("no such variable");
+                let diagnostic = self.variables.unknown(id, name, message).label("no such variable");
                 diagnostics.push(diagnostic.hint(hint.unwrap_or(usual)));
                 None
             }
@@ -192,7 +192,8 @@ pub(super) fn supplied(
             "parameter" => "declare it in `parameters` of `agent.json`",
             _ => "no step outputs it, and Saihai has no variable of that name",
         };
-        diagnostics.push(name.error("unknown-variable", message).label("it is required").hint(hint));
+        let diagnostic = variables.unknown(&step.id.value, name, message).label("it is required");
+        diagnostics.push(diagnostic.hint(hint));
         return None;
     }
     supply

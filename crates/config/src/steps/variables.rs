@@ -1,6 +1,6 @@
 //! Variables of prompts: inputs, outputs, parameters and Saihai's own (S-11, S-41, S-51, S-52).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use saihai_model::{Json, Variable};
@@ -57,6 +57,8 @@ pub(super) struct AgentVariables {
     of_steps: IndexMap<String, IndexMap<String, VariableSource>>,
     /// True if title, body and labels of the issue are known at the start of the run.
     issue_texts: bool,
+    /// Steps that no run reaches. A variable that only they lack stops no run.
+    unreached: BTreeSet<String>,
 }
 
 impl VariableSource {
@@ -97,12 +99,13 @@ impl AgentVariables {
         agent: &StepAgent,
         registry: &StepRegistry,
         values: &ParameterValues,
+        unreached: BTreeSet<String>,
         diagnostics: &mut Diagnostics,
     ) -> Self {
         let own = own_variables(agent, values.issue).into_iter();
         let own = own.map(|(name, supply)| (name.to_owned(), VariableSource::own(supply)));
-        let mut all =
-            Self { shared: own.collect(), of_steps: IndexMap::new(), issue_texts: values.issue_texts };
+        let (shared, of_steps) = (own.collect(), IndexMap::new());
+        let mut all = Self { shared, of_steps, issue_texts: values.issue_texts, unreached };
         for parameter in &agent.parameters {
             let value = values.parameters.get(&parameter.key.value).map(shown_value).unwrap_or_default();
             let (supply, origin) = (VariableSupply::Text(value), VariableOrigin::Parameter);
@@ -164,6 +167,15 @@ impl AgentVariables {
             true => VariableSupply::Value(Variable::Subject(key.to_owned())),
             false => VariableSupply::Nothing("add `--issue N`"),
         })
+    }
+
+    /// Reports a variable without a value. It is a warning if no run reaches the step.
+    pub(super) fn unknown(&self, step: &str, name: &Located<String>, message: String) -> Diagnostic {
+        if self.unreached.contains(step) {
+            return name
+                .warning("unknown-variable", format!("{message}, and no step leads to {}", quoted(step)));
+        }
+        name.error("unknown-variable", message)
     }
 
     /// Returns the names of all variables that a step can use.
@@ -255,7 +267,10 @@ impl AgentVariables {
         values: &ParameterValues,
         diagnostics: &mut Diagnostics,
     ) {
-        for step in &registry.steps {
+        // A step that runs reports a missing variable before one that does not.
+        let (idle, running): (Vec<_>, Vec<_>) =
+            registry.steps.iter().partition(|step| self.unreached.contains(&step.id.value));
+        for step in running.into_iter().chain(idle) {
             for name in &step.variables {
                 if self.supply(&step.id.value, &name.value).is_some() {
                     continue;
@@ -264,7 +279,7 @@ impl AgentVariables {
                     let message = format!("the variable {} has no value", quoted(&name.value));
                     let hint = diagnostics.suggest(&name.value, self.names(&step.id.value));
                     let set = format!("give it with `--set {}=VALUE`", name.value);
-                    let diagnostic = name.error("unknown-variable", message).label("nothing supplies it");
+                    let diagnostic = self.unknown(&step.id.value, name, message).label("nothing supplies it");
                     diagnostics.push(diagnostic.hint(hint.unwrap_or(set)));
                     // An empty value prevents further errors at each use.
                     String::new()

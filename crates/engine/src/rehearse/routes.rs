@@ -199,34 +199,48 @@ impl RouteMap {
         self.moves.get(stage)?.get(*index)
     }
 
-    /// Returns the shortest path from a stage whose last step matches `wanted`.
+    /// Returns the shortest path from a stage whose last step matches `wanted`. Paths on which every reply reports a
+    /// result go first, because that is how a run is meant to go.
     pub(crate) fn nearest(&self, from: &StageId, wanted: impl Fn(&RoutePath) -> bool) -> Option<RoutePath> {
-        let mut best: BTreeMap<StageId, (u32, usize)> = BTreeMap::new();
+        let mut best: BTreeMap<StageId, (usize, u32, usize)> = BTreeMap::new();
         let mut queue = BinaryHeap::new();
-        queue.push(Reverse((0, 0, 0, from.clone())));
+        queue.push(Reverse((0, 0, 0, 0, from.clone())));
         let mut paths: Vec<Vec<RouteStep>> = vec![Vec::new()];
-        let mut found: Option<RoutePath> = None;
-        while let Some(Reverse((rounds, hops, path, stage))) = queue.pop() {
-            if best.get(&stage).is_some_and(|before| *before <= (rounds, hops)) {
+        let mut found: Option<(usize, RoutePath)> = None;
+        while let Some(Reverse((silent, rounds, hops, path, stage))) = queue.pop() {
+            if best.get(&stage).is_some_and(|before| *before <= (silent, rounds, hops)) {
                 continue;
             }
-            if found.as_ref().is_some_and(|found| found.rounds <= rounds) {
+            if found.as_ref().is_some_and(|(least, found)| (*least, found.rounds) <= (silent, rounds)) {
                 break;
             }
-            best.insert(stage.clone(), (rounds, hops));
+            best.insert(stage.clone(), (silent, rounds, hops));
             for edge in self.edges(&stage) {
                 let steps: Vec<_> = paths[path].iter().chain(&edge.steps).cloned().collect();
                 let sum = rounds.saturating_add(edge.rounds);
-                if wanted(&edge) && found.as_ref().is_none_or(|found| sum < found.rounds) {
-                    found = Some(RoutePath { steps: steps.clone(), to: edge.to.clone(), rounds: sum });
+                let quiet = silent + self.silent_steps(&edge.steps);
+                let is_better =
+                    found.as_ref().is_none_or(|(least, found)| (quiet, sum) < (*least, found.rounds));
+                if wanted(&edge) && is_better {
+                    found =
+                        Some((quiet, RoutePath { steps: steps.clone(), to: edge.to.clone(), rounds: sum }));
                 }
                 if let MoveTarget::Stage(next) = edge.to {
                     paths.push(steps);
-                    queue.push(Reverse((sum, hops + edge.steps.len(), paths.len() - 1, next)));
+                    queue.push(Reverse((quiet, sum, hops + edge.steps.len(), paths.len() - 1, next)));
                 }
             }
         }
-        found
+        found.map(|(_, path)| path)
+    }
+
+    /// Returns the number of steps whose reply reports no result.
+    fn silent_steps(&self, steps: &[RouteStep]) -> usize {
+        let silent = |step: &&RouteStep| {
+            let way = self.step(step).map(|offer| &offer.way);
+            matches!(way, Some(ExitPath::Silent | ExitPath::SilentSpent | ExitPath::Default(_)))
+        };
+        steps.iter().filter(silent).count()
     }
 
     fn edges(&self, stage: &StageId) -> Vec<RoutePath> {

@@ -37,6 +37,35 @@ fn shown(subject: &Subject) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+// Issue 25: ranges and single commits, whatever the working tree holds
+#[test]
+fn a_range_and_a_commit_are_what_their_commits_change() {
+    let repository = Repository::new();
+    repository.write("a", "1\n").commit("first");
+    repository.git(&["switch", "--quiet", "--create", "topic"]);
+    repository.write("b", "2\n").commit("second");
+    repository.write("c", "3\n").commit("third");
+    repository.git(&["switch", "--quiet", "main"]);
+    repository.write("a", "1\nx\n").commit("elsewhere");
+    repository.write("a", "edited\n").write("new", "untracked\n");
+    let root = repository.root();
+    let range = changes_of_range(root, "main", "topic").unwrap();
+    assert_eq!(shown(&range.subject), "b\n  +2\nc\n  +3");
+    assert_eq!(Git::open(root).unwrap().unwrap().commit("topic").unwrap(), Some(range.head));
+    let commit = changes_of_commit(root, "topic").unwrap();
+    assert_eq!(shown(&commit.subject), "c\n  +3");
+    let SubjectMode::Changes { base, merge_base, head, .. } = commit.subject.mode else { panic!("changes") };
+    assert_eq!((base.as_str(), merge_base.is_some(), head), ("topic^", true, Some(commit.head)));
+    let first = changes_of_commit(root, "main~1").unwrap();
+    assert_eq!(shown(&first.subject), "a\n  +1");
+    let refused = |base: &str, head: &str| changes_of_range(root, base, head).unwrap_err().to_string();
+    assert_eq!(refused("main", "nowhere"), "the revision `nowhere` does not exist here");
+    repository.git(&["switch", "--quiet", "--force", "--orphan", "alone"]);
+    repository.write("z", "9\n").commit("alone");
+    assert_eq!(refused("topic", "alone"), "`topic` and `alone` have no common history here");
+    assert!(changes_of_commit(root, "nowhere").is_err());
+}
+
 //
 #[test]
 fn commits_edits_and_new_files_count_from_where_the_branch_left_its_base() {

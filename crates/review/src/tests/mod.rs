@@ -3,6 +3,7 @@
 mod agents;
 mod baseline;
 mod cases;
+mod corpora;
 mod folding;
 mod laws;
 mod lowering;

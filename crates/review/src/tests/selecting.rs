@@ -227,6 +227,50 @@ fn flags_and_settings_choose_by_name() {
     assert_eq!(AgentFilter::default().check(&loaded), Ok(()));
 }
 
+// Issue 25: some built-in agents cost more than most changes are worth
+#[test]
+fn agents_that_are_off_take_part_if_a_flag_or_a_setting_names_them() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let subject = subject(&[("a.py", "@@ -1 +1 @@\n+import b\n+for x in y:\n")]);
+    let verdict = |wish: &AgentFilter, agent: &str| {
+        let selection = select(&BUILT_IN, &subject, wish);
+        let decision = selection.agents.iter().find(|one| one.agent.definition.name == agent);
+        decision.unwrap().verdict.clone()
+    };
+    let usual = AgentFilter::default();
+    let enabled = AgentFilter { enabled: names(&["architecture-reviewer"]), ..AgentFilter::default() };
+    let asked = AgentFilter { only: names(&["performance-reviewer"]), ..AgentFilter::default() };
+    for agent in ["architecture-reviewer", "performance-reviewer"] {
+        assert_eq!(verdict(&usual, agent), Err(SkipReason::Optional));
+    }
+    assert!(matches!(verdict(&enabled, "architecture-reviewer"), Ok(SelectionReason::Content { .. })));
+    assert_eq!(verdict(&asked, "performance-reviewer"), Ok(SelectionReason::Asked));
+}
+
+// Issue 25: a specialist costs nothing where it has nothing to say
+#[test]
+fn specialists_are_selected_by_what_the_change_touches() {
+    let selected = |path: &str, text: &str| -> Vec<String> {
+        let subject = subject(&[(path, text)]);
+        let selection = select(&BUILT_IN, &subject, &AgentFilter::default());
+        let names = selection.selected().map(|(agent, _)| agent.definition.name.clone());
+        names.filter(|name| name.ends_with("-reviewer") && name != "code-reviewer").collect()
+    };
+    let check =
+        |path: &str, text: &str, expected: &[&str]| assert_eq!(selected(path, text), expected, "{text}");
+    check("a.py", "@@ -1 +1 @@\n-x = 1\n+x = 2\n", &[]);
+    check("a.py", "@@ -1 +1 @@\n+subprocess.run(command, shell=True)\n", &["security-reviewer"]);
+    check("a.js", "@@ -1 +1 @@\n+node.innerHTML = name\n", &["security-reviewer"]);
+    check(
+        "a.rs",
+        "@@ -1 +1 @@\n-pub fn open() {\n+pub fn open(path: &Path) {\n",
+        &["breaking-change-reviewer"],
+    );
+    check("a.go", "@@ -1 +1 @@\n-func Open() {\n+func open() {\n", &["breaking-change-reviewer"]);
+    check("a.py", "@@ -1 +1 @@\n-def _inner():\n+def _core():\n", &[]);
+    check("app/Cargo.toml", "@@ -1 +1 @@\n+serde = 1\n", &["dependency-reviewer"]);
+}
+
 // the headers that git writes above every change contain neither error handling nor comments
 #[test]
 fn the_headers_of_a_diff_alone_select_no_built_in_agent() {
@@ -244,7 +288,7 @@ proptest! {
     // R-30, SC-005, SC-006
     #[test]
     fn the_order_of_agents_and_files_changes_nothing(
-        order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+        order in Just((0..BUILT_IN.len()).collect::<Vec<usize>>()).prop_shuffle(),
         files in Just(vec![("a.py", "try:"), ("b.rs", "x"), ("c.md", "# y")]).prop_shuffle(),
     ) {
         let all = &*BUILT_IN;

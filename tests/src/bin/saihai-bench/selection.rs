@@ -85,7 +85,10 @@ pub(crate) fn selecting() -> Result<()> {
 fn built_in() -> Result<Vec<Agent>> {
     let places = ProjectPaths { current: "/p".into(), root: "/p".into(), user: None, home: None };
     let loaded = load(&MemorySource::default(), &places, Language::English);
-    Ok(loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents)
+    let mut agents = loaded.map_err(|_| anyhow::anyhow!("the built-in agents"))?.agents;
+    // Agents that are off by default are never searched for.
+    agents.retain(|agent| !agent.is_optional());
+    Ok(agents)
 }
 
 /// Compares a change of double size with the change itself, alternating.

@@ -30,12 +30,12 @@ fn copies_of_the_built_in_agents_are_theirs_until_a_byte_is_edited() {
         let all = project.saihai(["list"]).run().exits(0).stdout;
         all.lines().filter(|line| line.contains(what)).count()
     };
-    assert_eq!(listed("builtin, unedited copy"), 6);
+    assert_eq!(listed("builtin, unedited copy"), 11);
     let path = ".saihai/agents/code-reviewer.toml";
     let text = project.read(path);
     let (head, prompt) = text.split_once("system_prompt = \"\"\"\n").expect("a prompt");
     project.write(path, format!("{head}system_prompt = \"\"\"\n!{prompt}"));
-    assert_eq!(listed("builtin, unedited copy"), 5);
+    assert_eq!(listed("builtin, unedited copy"), 10);
     project.write("new.py", "print(2)\n");
     let told = explain(&project, &["--json"]).exits(0).json();
     let origins: Vec<String> = told[0]["agents"]
@@ -45,8 +45,13 @@ fn copies_of_the_built_in_agents_are_theirs_until_a_byte_is_edited() {
         .map(|one| format!("{} {}", one["name"].as_str().unwrap_or_default(), one["origin"]))
         .collect();
     insta::assert_snapshot!(origins.join("\n"), @r#"
+    architecture-reviewer "built-in"
+    breaking-change-reviewer "built-in"
     code-reviewer "project"
+    dependency-reviewer "built-in"
+    performance-reviewer "built-in"
     pr-test-analyzer "built-in"
+    security-reviewer "built-in"
     silent-failure-hunter "built-in"
     type-design-analyzer "built-in"
     code-simplifier "built-in"

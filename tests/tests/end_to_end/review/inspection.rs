@@ -115,8 +115,13 @@ fn a_review_that_was_run_is_drawn_explained_and_logged_like_every_run() {
     `z` (early) selected: always
     `a-1` (main) selected: always
     `a1` (main) selected: always
+    `architecture-reviewer` (main) not selected: the settings disable it
+    `breaking-change-reviewer` (main) not selected: the settings disable it
     `code-reviewer` (main) not selected: the settings disable it
+    `dependency-reviewer` (main) not selected: the settings disable it
+    `performance-reviewer` (main) not selected: the settings disable it
     `pr-test-analyzer` (main) not selected: the settings disable it
+    `security-reviewer` (main) not selected: the settings disable it
     `silent-failure-hunter` (main) not selected: the settings disable it
     `type-design-analyzer` (main) not selected: the settings disable it
     `b` (final) selected: always

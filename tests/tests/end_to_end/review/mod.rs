@@ -3,6 +3,7 @@
 mod baselines;
 mod cached_replies;
 mod cases;
+mod commits;
 mod evasive_changes;
 mod inside_pieces;
 mod inspection;
@@ -74,10 +75,15 @@ fn reviewed_by(agents: &[(&str, &str)]) -> Project {
     let project = repository();
     let mut settings = String::new();
     for name in [
+        "architecture-reviewer",
+        "breaking-change-reviewer",
         "code-reviewer",
         "code-simplifier",
         "comment-analyzer",
+        "dependency-reviewer",
+        "performance-reviewer",
         "pr-test-analyzer",
+        "security-reviewer",
         "silent-failure-hunter",
         "type-design-analyzer",
     ] {

@@ -239,7 +239,7 @@ fn the_refusals_of_a_pull_request_say_what_is_missing_and_what_to_do() {
     ? 2
     ");
     insta::assert_snapshot!(told(ask(&["--pr", "7", "kept.py"])), @"
-    error: `--pr` and `BASE|FILES` exclude each other
+    error: `--pr` and `BASE|A..B|FILES` exclude each other
       = help: see `saihai review --help`
     ? 2
     ");

@@ -52,12 +52,22 @@ fn people_read_it_file_by_file_with_the_code() {
 
     - a: 1 finding, 0.0 s
     - **b**: failed (refused): no, 0.0 s
+    - architecture-reviewer: not selected (the settings disable it)
+    - breaking-change-reviewer: not selected (the settings disable it)
     - code-reviewer: not selected (the settings disable it)
+    - dependency-reviewer: not selected (the settings disable it)
+    - performance-reviewer: not selected (the settings disable it)
     - pr-test-analyzer: not selected (the settings disable it)
+    - security-reviewer: not selected (the settings disable it)
     - silent-failure-hunter: not selected (the settings disable it)
     - type-design-analyzer: not selected (the settings disable it)
     - code-simplifier: not selected (the settings disable it)
     - comment-analyzer: not selected (the settings disable it)
+
+    ## Recommended actions
+
+    0. **important** · `store.py:2` · main/a found it
+    0. Run the review again, because these agents did not answer: b
     ");
     let kept = std::fs::read_to_string(project.run_directory().join("review.md")).expect("the saved report");
     assert_eq!(kept, outcome.stdout, "the run keeps it");

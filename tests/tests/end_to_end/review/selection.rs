@@ -25,14 +25,19 @@ fn each_agent_is_told_with_its_reason() {
     commit(&project);
     project.write("store.py", "def run(query):\n    return db.execute(query)\n");
     insta::assert_snapshot!(seen(&explain(&project, &[])), @r"
-    PHASE  AGENT                  ORIGIN    SELECTED  WHY
-    early  sql-guard              project   yes       `execute\(` is found at store.py:2: +    return db.execute(query)
-    main   code-reviewer          built-in  yes       always
-    main   pr-test-analyzer       built-in  yes       `*.py` takes store.py
-    main   silent-failure-hunter  built-in  no        none of its patterns matches
-    main   type-design-analyzer   built-in  no        none of its patterns matches
-    final  code-simplifier        built-in  yes       always
-    final  comment-analyzer       built-in  no        none of its patterns matches
+    PHASE  AGENT                     ORIGIN    SELECTED  WHY
+    early  sql-guard                 project   yes       `execute\(` is found at store.py:2: +    return db.execute(query)
+    main   architecture-reviewer     built-in  no        it is off unless named or enabled in the settings
+    main   breaking-change-reviewer  built-in  no        none of its patterns matches
+    main   code-reviewer             built-in  yes       always
+    main   dependency-reviewer       built-in  no        none of its patterns matches
+    main   performance-reviewer      built-in  no        it is off unless named or enabled in the settings
+    main   pr-test-analyzer          built-in  yes       `*.py` takes store.py
+    main   security-reviewer         built-in  no        none of its patterns matches
+    main   silent-failure-hunter     built-in  no        none of its patterns matches
+    main   type-design-analyzer      built-in  no        none of its patterns matches
+    final  code-simplifier           built-in  yes       always
+    final  comment-analyzer          built-in  no        none of its patterns matches
     ? 0
     ");
     let objects = explain(&project, &["--json"]).exits(0).json();
@@ -78,7 +83,7 @@ fn agents_are_chosen_and_left_out_by_name() {
       |
     2 | enabled = false
       |           ^^^^^ has no effect
-      = help: there is `code-reviewer`, `code-simplifier`, `comment-analyzer`, `pr-test-analyzer`, `silent-failure-hunter` and `type-design-analyzer`
+      = help: there is `architecture-reviewer`, `breaking-change-reviewer`, `code-reviewer`, `code-simplifier`, `comment-analyzer`, `dependency-reviewer`, `performance-reviewer`, `pr-test-analyzer`, `security-reviewer`, `silent-failure-hunter` and `type-design-analyzer`
     ? 2
     ");
 }
@@ -93,7 +98,7 @@ fn files_that_are_wrong_are_told_and_stop_nobody() {
     project.write(".gitignore", ".saihai\n");
     let outcome = explain(&project, &["--agent", "good"]).exits(0);
     assert!(
-        outcome.stdout.contains("good                   project   yes       asked for by name"),
+        outcome.stdout.contains("good                      project   yes       asked for by name"),
         "{outcome}"
     );
     for code in ["review/missing-key", "review/bad-value", "review/file"] {
@@ -179,17 +184,17 @@ fn a_file_where_agents_should_lie_is_refused() {
 fn copies_of_built_in_agents_have_no_effect_until_they_are_edited() {
     let project = repository();
     let written = project.saihai(["init", "--review"]).run().exits(0);
-    assert_eq!(written.stdout.lines().count(), 6, "{written}");
+    assert_eq!(written.stdout.lines().count(), 11, "{written}");
     let listed = |name: &str| {
         let lines = project.saihai(["list"]).run().exits(0).stdout;
         lines.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect::<Vec<_>>().join("\n")
     };
-    insta::assert_snapshot!(listed("code-reviewer"), @"code-reviewer          review   built-in  .saihai/agents/code-reviewer.toml          builtin, unedited copy; Reviews code for bugs and departures from good practice");
+    insta::assert_snapshot!(listed("code-reviewer"), @"code-reviewer             review   built-in  .saihai/agents/code-reviewer.toml             builtin, unedited copy; Reviews code for bugs and departures from good practice");
     let file = ".saihai/agents/code-reviewer.toml";
     project.write(file, project.read(file).replacen("careful", "careless", 1));
     insta::assert_snapshot!(listed("code-reviewer"), @"
-    code-reviewer          review   project   .saihai/agents/code-reviewer.toml          shadows built-in; Reviews code for bugs and departures from good practice
-    code-reviewer          review   built-in  -                                          shadowed by .saihai/agents/code-reviewer.toml
+    code-reviewer             review   project   .saihai/agents/code-reviewer.toml             shadows built-in; Reviews code for bugs and departures from good practice
+    code-reviewer             review   built-in  -                                             shadowed by .saihai/agents/code-reviewer.toml
     ");
     project.saihai(["init", "--review"]).run().exits(2);
     assert!(project.read(file).contains("careless"));

@@ -241,5 +241,6 @@ fn not_selected(not: SkipReason) -> &'static str {
         SkipReason::NotAsked => "not-asked",
         SkipReason::Skipped => "skipped",
         SkipReason::Disabled => "disabled",
+        SkipReason::Optional => "optional",
     }
 }

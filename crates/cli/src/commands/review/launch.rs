@@ -7,7 +7,7 @@ use saihai::{Clock, DriveOutcome, Driver, RunDirectory, RunSpec};
 use saihai_config::review::LoadResult;
 use saihai_config::{Dialect, Settings, ValidatedDefinition};
 use saihai_connect::code_of_project;
-use saihai_model::{ExitStatus, Hold, Script, Subject, Workflow};
+use saihai_model::{ExitStatus, Hold, Script, Subject, SubjectMode, Workflow};
 use saihai_review::subject::{SUBJECT, frozen};
 use saihai_review::{
     AgentSelection, BASELINE, LoweredReview, ReportFormat, ReviewOptions, ReviewPlan, ReviewReport,
@@ -52,8 +52,8 @@ impl ReviewLaunch<'_> {
         };
         let workflow = ValidatedDefinition::validate(workflow).map_err(saihai::DriverError::from)?;
         streams.diagnose(&unusable(&workflow, self.settings), strict)?;
-        // Only the change of a pull request has a commit of its own.
-        if self.options.checkout.is_some() {
+        // The change of a pull request is text of other people.
+        if matches!(self.subject.mode, SubjectMode::Changes { pull_request: Some(_), .. }) {
             recommend_sandbox(&workflow, self.settings, streams);
         }
         let script = self.script(&workflow, strict, streams)?;

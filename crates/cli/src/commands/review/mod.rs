@@ -11,13 +11,17 @@ use std::path::Path;
 use clap::Args;
 use saihai_config::review::{FindingIgnore, IGNORE_FILE, LoadResult, check_agent, load, load_ignores};
 use saihai_config::{Area, Diagnostic, Diagnostics, FileKind, Settings, Severity, Source};
-use saihai_model::{ExitStatus, Subject, SubjectMode};
+use saihai_model::{ExitStatus, IssueNumber, Subject, SubjectMode};
+use saihai_review::subject::CommittedChange;
 use saihai_review::{AgentFilter, ReportFormat, RevisionSource, select};
 
 use crate::commands::flags::RunFlags;
-use crate::commands::flags::parse_pull_request;
-use crate::completion::{complete_review_agents, completer};
+use crate::commands::flags::{parse_issue, parse_pull_request};
+use crate::completion::{complete_issues, complete_review_agents, completer};
+use crate::definitions::connections;
+use crate::driving::block_on;
 use crate::error::CommandError;
+use crate::issue_tracker::{ClosedIssue, IssueTask, issue_task};
 use crate::project::Project;
 use crate::terminal::Streams;
 use flags::{AskingFlags, ReportFlags};
@@ -39,10 +43,11 @@ The exit code is 1 if a finding fails the review, see `--fail-on`.
 Examples:
   saihai review
   saihai review main --agent code-reviewer
+  saihai review v1.2..HEAD --issue 7
   saihai review --pr 12 --format sarif --out md=review.md")]
 pub(crate) struct Review {
-    /// Revision to compare with, or files and directories to review whole [default: the remote's branch]
-    #[arg(value_name = "BASE|FILES")]
+    /// Revision to compare with, a range of commits, or files to review whole [default: the remote's branch]
+    #[arg(value_name = "BASE|A..B|FILES")]
     what: Vec<String>,
 
     /// Compare with this revision
@@ -53,6 +58,14 @@ pub(crate) struct Review {
     #[arg(long, value_name = "NUMBER", value_parser = parse_pull_request)]
     #[arg(conflicts_with_all = ["what", "base", "no_untracked"])]
     pr: Option<u64>,
+
+    /// Review what this commit changes
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["what", "base", "pr", "no_untracked"])]
+    commit: Option<String>,
+
+    /// Show this issue to the agents: the change works on it
+    #[arg(long, value_name = "N", value_parser = parse_issue, add = completer(complete_issues))]
+    issue: Option<IssueNumber>,
 
     /// Leave out untracked files
     #[arg(long)]
@@ -94,6 +107,8 @@ impl Review {
             what: Vec::new(),
             base: None,
             pr: None,
+            commit: None,
+            issue: None,
             no_untracked: false,
             agent: vec![agent.definition.name.clone()],
             skip: Vec::new(),
@@ -117,8 +132,7 @@ impl Review {
         if !self.explain_selection {
             insist_on_all(&loaded, options.require_all || settings.review.require_all)?;
         }
-        let proposed =
-            self.pr.map(|number| pull_request::fetch(number, &project, &settings, streams)).transpose()?;
+        let proposed = self.committed(&project, &settings, streams)?;
         let files = self.report.files();
         let files: Vec<_> = files.iter().map(|file| output::absolute(file, &project.places)).collect();
         files.iter().try_for_each(output::insist_on_writable)?;
@@ -147,10 +161,17 @@ impl Review {
         options.led_to = subject::led_to(&project.places);
         options.led_to.extend(baseline);
         options.ignores = read_ignores(&*source, &project, strict, streams)?;
-        options.branch = match self.pr {
-            Some(number) => Some(format!("#{number}")),
-            None => subject::branch(&project.places),
+        options.branch = match (self.pr, &proposed) {
+            (Some(number), _) => Some(format!("#{number}")),
+            (None, Some(_)) => self.commit.clone().or_else(|| self.what.first().cloned()),
+            (None, None) => subject::branch(&project.places),
         };
+        if let Some(number) = self.issue.filter(|_| !self.explain_selection) {
+            let wanted = IssueTask { number, closed: ClosedIssue::IsLookedAt };
+            let with = connections(&settings);
+            let issue = block_on(issue_task(wanted, &project, &settings, &with, streams))?;
+            options.issue = issue.map(|(text, _)| text);
+        }
         options.checkout = proposed.as_ref().map(|proposed| proposed.head.clone());
         if settings.review.cache && !self.asking.no_cache && !self.explain_selection {
             let head = proposed.as_ref().map(|proposed| proposed.head.as_str());
@@ -190,6 +211,20 @@ impl Review {
         }
     }
 
+    /// Returns the change if it lies between two commits: a pull request, a commit or a range.
+    fn committed(
+        &self,
+        project: &Project,
+        settings: &Settings,
+        streams: &mut Streams,
+    ) -> Result<Option<CommittedChange>, CommandError> {
+        match (self.pr, &self.commit) {
+            (Some(number), _) => pull_request::fetch(number, project, settings, streams).map(Some),
+            (None, Some(revision)) => subject::of_commit(revision, &project.places).map(Some),
+            (None, None) => subject::of_range(&self.what, &project.places),
+        }
+    }
+
     /// Returns the source of agents, settings and ignores.
     fn source(&self, project: &Project) -> Result<Box<dyn Source>, CommandError> {
         match &self.asking.definitions_from {
@@ -203,8 +238,8 @@ impl Review {
     }
 
     fn wish(&self, settings: &Settings, loaded: &LoadResult) -> Result<AgentFilter, CommandError> {
-        let disabled = settings.review.disabled();
-        let wish = AgentFilter { only: self.agent.clone(), skip: self.skip.clone(), disabled };
+        let (disabled, enabled) = (settings.review.disabled(), settings.review.enabled());
+        let wish = AgentFilter { only: self.agent.clone(), skip: self.skip.clone(), disabled, enabled };
         match wish.check(loaded) {
             Ok(()) => Ok(wish),
             Err(unknown) => {

@@ -1,5 +1,5 @@
-//! `--pr`: a pull request, fetched as objects and checked out in its own directory. Also the check that
-//! reviewers change no files.
+//! `--pr`: a pull request, fetched as objects. Also the directory in which agents read a commit under review,
+//! and the check that reviewers change no files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use saihai_config::{Settings, Use};
 use saihai_connect::forge::{ForgeAddress, find_token};
 use saihai_git::GitAccessToken;
 use saihai_git::{Git, GitError, TrackedFileWatch, abandoned_checkouts};
-use saihai_model::{Decision, Fact, Record, RecordEntry, StageId, Start, Subject, Workflow};
-use saihai_review::subject::proposed;
+use saihai_model::{Decision, Fact, Record, RecordEntry, StageId, Start, Workflow};
+use saihai_review::subject::{CommittedChange, proposed};
 use saihai_review::{ReviewOptions, ReviewPlan};
 
 use super::subject::refusal;
@@ -23,19 +23,13 @@ use crate::project::Project;
 use crate::terminal::{Streams, visible_line};
 use saihai_view::RunView;
 
-#[derive(Debug)]
-pub(super) struct FetchedPullRequest {
-    pub(super) subject: Subject,
-    pub(super) head: String,
-}
-
 /// Fetches a pull request without a checkout or a new branch.
 pub(super) fn fetch(
     number: u64,
     project: &Project,
     settings: &Settings,
     streams: &mut Streams,
-) -> Result<FetchedPullRequest, CommandError> {
+) -> Result<CommittedChange, CommandError> {
     streams.diagnose(&settings.check_trust(&[Use::Work]), settings.strict)?;
     let root = &project.places.root;
     let git = open(root)?
@@ -63,7 +57,7 @@ pub(super) fn fetch(
         return Err(CommandError::unavailable("git fetched unexpected commits"));
     };
     let subject = proposed(root, number, (&pull_request.base, base), head).map_err(refusal)?;
-    Ok(FetchedPullRequest { subject, head: head.clone() })
+    Ok(CommittedChange { subject, head: head.clone() })
 }
 
 /// Parent directory and name prefix of review checkouts.

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use saihai_config::{Diagnostics, ProjectPaths, Settings, plain};
+use saihai_config::{Diagnostics, PYPROJECT, ProjectPaths, Settings, names_hachimoku, plain};
 use saihai_git::{Git, GitError};
 use saihai_model::Subject;
 use saihai_review::RevisionSource;
-use saihai_review::subject::{ReviewBase, SubjectError, UntrackedFiles, changes, parted_from, whole_files};
+use saihai_review::subject::{
+    CommittedChange, ReviewBase, SubjectError, UntrackedFiles, changes, changes_of_commit, changes_of_range,
+    parted_from, whole_files,
+};
 
 use crate::error::{CommandError, sentence};
 use crate::project::Project;
@@ -87,6 +90,36 @@ impl SubjectRequest<'_> {
     }
 }
 
+/// Returns the changes of one commit.
+pub(super) fn of_commit(revision: &str, places: &ProjectPaths) -> Result<CommittedChange, CommandError> {
+    changes_of_commit(&places.root, revision).map_err(refusal)
+}
+
+/// Returns the changes of a range `A..B` or `A...B`. Both mean the changes of `B` since it left `A`, because a review of
+/// what `A` has got since then helps no one. Returns nothing for all other arguments.
+pub(super) fn of_range(
+    what: &[String],
+    places: &ProjectPaths,
+) -> Result<Option<CommittedChange>, CommandError> {
+    let [word] = what else { return Ok(None) };
+    let Some((base, head)) = range(word) else { return Ok(None) };
+    if std::fs::symlink_metadata(places.current.join(word)).is_ok() {
+        return Ok(None);
+    }
+    changes_of_range(&places.root, base, head).map(Some).map_err(refusal)
+}
+
+/// Splits a range. A missing side is `HEAD`, as for git. No revision has a dot next to a slash, but paths do.
+fn range(word: &str) -> Option<(&str, &str)> {
+    let (base, head) = word.split_once("...").or_else(|| word.split_once(".."))?;
+    let is_path = |side: &str| side.starts_with('/') || side.ends_with('/') || side.contains("..");
+    if is_path(base) || is_path(head) || (base.is_empty() && head.is_empty()) {
+        return None;
+    }
+    let [base, head] = [base, head].map(|side| if side.is_empty() { "HEAD" } else { side });
+    Some((base, head))
+}
+
 /// Returns the checked-out branch, if any.
 pub(super) fn branch(places: &ProjectPaths) -> Option<String> {
     Git::open(&places.root).ok().flatten()?.branch().ok().flatten()
@@ -135,6 +168,8 @@ pub(super) fn led_to(places: &ProjectPaths) -> Vec<String> {
     let all = FILES.iter().chain(&DIRECTORIES).map(|own| (*own).to_owned()).chain(agents);
     let mut led: Vec<String> =
         all.filter_map(|own| real(places, &places.root.join(&own)).filter(|real| *real != own)).collect();
+    let pyproject = std::fs::read(places.root.join(PYPROJECT)).unwrap_or_default();
+    led.extend(names_hachimoku(&pyproject).then(|| PYPROJECT.to_owned()));
     led.sort();
     led.dedup();
     led
@@ -174,7 +209,7 @@ pub(super) fn refusal(error: SubjectError) -> CommandError {
             CommandError::usage(message).hint("run the review inside the submodule or nested repository")
         }
         SubjectError::NoBase => CommandError::usage(message).hint("pass it: `saihai review --base REVISION`"),
-        SubjectError::NoMergeBase(_) => {
+        SubjectError::NoMergeBase(_) | SubjectError::NoCommonHistory { .. } => {
             CommandError::usage(message).hint("a shallow clone lacks it: `git fetch --unshallow` downloads the history")
         }
         SubjectError::Git(GitError::Ambiguous { meanings, .. }) => {
@@ -197,6 +232,18 @@ pub(super) fn refusal(error: SubjectError) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_has_two_revisions_and_a_path_is_none() {
+        let check = |word: &str, expected: Option<(&str, &str)>| assert_eq!(range(word), expected, "{word}");
+        check("main..feature/x", Some(("main", "feature/x")));
+        check("v1.2...HEAD~1", Some(("v1.2", "HEAD~1")));
+        check("main..", Some(("main", "HEAD")));
+        check("..topic", Some(("HEAD", "topic")));
+        for path in ["..", "../src/a.rs", "src/../b.rs", "../..", "main", "a/..b/.."] {
+            check(path, None);
+        }
+    }
 
     #[test]
     fn a_user_who_does_not_own_the_files_learns_how_to_trust_them() {

@@ -2,22 +2,31 @@
 
 use std::path::PathBuf;
 
-use super::super::AgentOrigin;
 use super::super::load::ALL;
+use super::super::{AgentDefinition, AgentOrigin};
 use super::*;
 use crate::DiskSource;
 
-const BUILT_IN: [&str; 6] = [
+const BUILT_IN: [&str; 11] = [
+    "architecture-reviewer",
+    "breaking-change-reviewer",
     "code-reviewer",
     "code-simplifier",
     "comment-analyzer",
+    "dependency-reviewer",
+    "performance-reviewer",
     "pr-test-analyzer",
+    "security-reviewer",
     "silent-failure-hunter",
     "type-design-analyzer",
 ];
 
 fn custom(path: &str, shadows: bool) -> AgentOrigin {
     AgentOrigin::Custom { path: path.into(), shadows }
+}
+
+fn definition<'a>(result: &'a LoadResult, name: &str) -> &'a AgentDefinition {
+    &result.agents.iter().find(|agent| agent.definition.name == name).unwrap().definition
 }
 
 fn origin(result: &LoadResult, name: &str) -> AgentOrigin {
@@ -38,7 +47,7 @@ fn files_ending_in_toml_directly_in_either_directory_take_part() {
     ]);
     let own: Vec<&str> = names(&result).into_iter().filter(|name| !BUILT_IN.contains(name)).collect();
     assert_eq!(own, ["h", "x", "y"]);
-    assert_eq!(result.agents.len(), 9);
+    assert_eq!(result.agents.len(), BUILT_IN.len() + 3);
     assert!(result.errors.is_empty() && result.remarks.is_empty());
     assert_eq!(origin(&result, "y"), custom("/p/.saihai/agents/y.toml", false));
 }
@@ -68,7 +77,7 @@ fn an_agent_replaces_the_built_in_one_of_its_name_whole() {
     assert_eq!(names(&result), BUILT_IN);
     let path = "/p/.hachimoku/agents/zzz.toml";
     assert_eq!(origin(&result, "code-reviewer"), custom(path, true));
-    let own = &result.agents[0].definition;
+    let own = definition(&result, "code-reviewer");
     assert_eq!((own.system_prompt.as_str(), own.tools.len(), own.phase.name()), ("p", 0, "early"));
     assert_eq!(codes(&result.remarks), ["review/shadows-builtin"]);
 }
@@ -160,12 +169,13 @@ fn copies_nobody_has_edited_override_nothing_and_edited_ones_do() {
     let japanese = load(&source(&files), &places(), Language::Japanese).unwrap();
     assert_eq!(japanese.agents[0].definition.language(), Language::Japanese);
 
-    let edited = files[0].1.replacen("careful", "careless", 1);
-    files[0].1 = &edited;
+    let copy = files.iter().position(|(path, _)| path.ends_with("/code-reviewer.toml")).unwrap();
+    let edited = files[copy].1.replacen("careful", "careless", 1);
+    files[copy].1 = &edited;
     let result = loaded(&files);
     let path = "/p/.saihai/agents/code-reviewer.toml";
     assert_eq!(origin(&result, "code-reviewer"), custom(path, true));
-    assert!(result.agents[0].definition.system_prompt.contains("careless"));
+    assert!(definition(&result, "code-reviewer").system_prompt.contains("careless"));
 }
 
 // R-9
@@ -192,6 +202,21 @@ fn what_another_tool_keeps_there_is_said_to_have_no_effect() {
     let own = agent("selector", "");
     assert!(names(&loaded(&[("selector.toml", &own)])).contains(&"selector"));
     assert_eq!(loaded(&[("other.toml", "name = \"selector\"\n")]).errors.len(), 1);
+}
+
+// Issue 25: `[tool.hachimoku]` is read as settings; a note names the keys that Saihai does not have
+#[test]
+fn keys_of_pyproject_without_an_effect_are_named() {
+    let told = |text: &str| to_human(&loaded(&[("./pyproject.toml", text)]).remarks, Colour::Never);
+    let text = "[tool.hachimoku]\nbase_branch = \"main\"\nparallel = true\nshow_cost = true\n\
+                [tool.hachimoku.agents.code-reviewer]\nenabled = false\nretries = 2\n";
+    insta::assert_snapshot!(told(text), @"
+    note[review/no-effect]: of `[tool.hachimoku]` in `pyproject.toml`, `show_cost` and `agents.code-reviewer.retries` have no effect
+      = help: settings are `[review]` in `.saihai/config.toml`
+    ");
+    assert_eq!(told("[tool.hachimoku]\nmodel = \"m\"\n"), "");
+    // Nothing in the rest of the file is Saihai's business, not even its syntax.
+    assert_eq!(told("[tool.other]\nkey =\n"), "");
 }
 
 // R-10, R-11: case 14
@@ -233,7 +258,7 @@ fn whatever_a_file_is_its_neighbours_load() {
     let places = ProjectPaths { current: root.clone(), root, user: None, home: None };
     let result = load(&DiskSource, &places, Language::English).unwrap();
     assert!(names(&result).contains(&"good") && names(&result).contains(&"of-any-file"));
-    assert_eq!(result.agents.len(), 8);
+    assert_eq!(result.agents.len(), BUILT_IN.len() + 2);
     let shown: Vec<String> = result
         .errors
         .iter()

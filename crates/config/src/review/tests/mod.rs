@@ -1,6 +1,7 @@
 //! Review agents, from files to selection.
 
 mod builtin;
+mod corpora;
 mod files;
 mod loading;
 

@@ -5,6 +5,7 @@ mod laws;
 mod layers;
 mod listing;
 mod providers;
+mod pyproject;
 mod trust;
 mod work;
 mod wrong;

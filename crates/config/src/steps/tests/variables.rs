@@ -328,3 +328,25 @@ fn inputs_of_several_steps_are_taken_from_each() {
 fn an_output_has_no_name_without_its_step() {
     insta::assert_snapshot!(quote("{uv-height}").said(), @"error steps/unknown-variable prompts/order/quote/text/f_default.md:1:1 nothing supplies the variable `{uv-height}` (add it to `variables` and give it with `--set height=VALUE`, or make it a parameter)");
 }
+
+// Issue 25: `check` and `run` agree about steps that nothing reaches
+#[test]
+fn a_variable_that_only_an_unreached_step_lacks_is_a_warning() {
+    let island = json!({"prompt": {"c1": "order", "c2": "island", "c3": "text"}, "next": "measure", "variables": ["colour"]});
+    let project = || {
+        let project = Project::tailor().registry("/steps/island", island.clone());
+        project.file("prompts/order/island/text/f_default.md", "Needs {uv-nothing} and {uv-colour}.\n")
+    };
+    insta::assert_snapshot!(project().said(), @"
+    warning steps/unknown-variable prompts/order/island/text/f_default.md:1:7 nothing supplies the variable `{uv-nothing}`, and no step leads to `island` (add it to `variables` and give it with `--set nothing=VALUE`, or make it a parameter)
+    warning workflow/unreachable steps_registry.json:5:5 nothing leads to step `island`
+    ");
+    let run = project().given(&[("customer", "Sato")]);
+    assert!(run.load().workflow.is_some(), "{}", run.said());
+    assert!(run.said().contains("warning steps/unknown-variable"), "{}", run.said());
+    // A step that runs needs its variables.
+    let reached = project()
+        .registry("/steps/measure/next", json!("island"))
+        .registry("/steps/island/next", json!("quote"));
+    assert!(reached.said().contains("error steps/unknown-variable"), "{}", reached.said());
+}

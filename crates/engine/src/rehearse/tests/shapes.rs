@@ -12,6 +12,7 @@ use saihai_model::{
 use serde_json::json;
 
 use crate::rehearse::RehearsalEnd;
+use crate::rehearse::routes::{MoveTarget, RouteMap};
 use crate::rehearse::tests::build::{asking, choice, flow, question, standing, target, turn};
 use crate::rehearse::tests::{rehearsed, tour};
 use crate::rehearse::way_to_completion;
@@ -160,6 +161,37 @@ fn topics_words_and_silence_are_taken() {
     planner:directive | completed: complete
     planner~:directive planner~:directive planner:limit | failed: silent
     ");
+}
+
+// Issue 25: a reply that reports nothing is a mistake, even if it would lead to the end in fewer rounds
+#[test]
+fn a_longer_path_of_replies_that_report_goes_before_a_silent_one() {
+    let mut workflow = flow(20, "a = x -> COMPLETE\nb = done -> c\nc = done -> end\nend = done -> COMPLETE");
+    let mut turn = turn("a", None);
+    turn.reads.directives = Some(Directives {
+        words: Vec::new(),
+        known: vec!["long".into(), "short".into()],
+        declared: Some(["long".into()].into()),
+        enforce: false,
+        extraction: Default::default(),
+    });
+    let silent = Again { note: None, at_most: Some(2), exhausted: Target::failed("silent") };
+    workflow.stages["a"] = asking(vec![turn], Exit::Topics { silent, default: Some("short".into()) });
+    let route = |topic: &str, to: &str| Route { pattern: topic.into(), to: to.into(), orphans: false };
+    workflow.topics = Some(Topics {
+        start: "start".into(),
+        routes: vec![route("long", "b"), route("short", "end")],
+        otherwise: "a".into(),
+        expected: false,
+    });
+    let map = RouteMap::of(&workflow);
+    let path = |wanted: &MoveTarget| {
+        let path = map.nearest(&"a".into(), |path| path.to == *wanted).expect("a path");
+        path.steps.iter().map(|(stage, _)| stage.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(path(&MoveTarget::Completion), ["a", "b", "c", "end"]);
+    // Silence still leads where nothing else does.
+    assert_eq!(path(&MoveTarget::Stage("a".into())), ["a"]);
 }
 
 fn with_output(still_wrong: InvalidOutputPolicy) -> Workflow {

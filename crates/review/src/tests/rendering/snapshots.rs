@@ -112,6 +112,14 @@ fn a_person_reads_it_in_english() {
     ## About suppressions
 
     - warning `.saihai/review-ignore.toml:1`: the suppression expired on 2026-01-01
+
+    ## Recommended actions
+
+    1. **critical** · `src/load.rs:5-6` · A file that cannot be read silently becomes an empty text.
+    2. **important** · `src/load.rs` · No test for a missing file.
+    3. **suggestion** · `src/load.rs:3` · Inline: One line does.
+    4. **suggestion** · invariants: Any text is taken.
+    5. Run the review again, because these agents did not answer: broken, slow
     ");
 }
 
@@ -218,6 +226,14 @@ fn a_person_reads_it_in_japanese() {
     ## 抑制について
 
     - warning `.saihai/review-ignore.toml:1`: the suppression expired on 2026-01-01
+
+    ## 推奨する対応
+
+    1. **重大** · `src/load.rs:5-6` · A file that cannot be read silently becomes an empty text.
+    2. **重要** · `src/load.rs` · No test for a missing file.
+    3. **提案** · `src/load.rs:3` · Inline: One line does.
+    4. **提案** · invariants: Any text is taken.
+    5. 回答しなかったエージェントのため、レビューを再実行する: broken, slow
     ");
 }
 
@@ -266,6 +282,35 @@ fn a_scanner_reads_it() {
     {"baselineState":"new","level":"note","locations":[{"message":{"text":"The place is unknown: this is one of the reviewed files."},"physicalLocation":{"artifactLocation":{"uri":"src/load.rs","uriBaseId":"%SRCROOT%"}}}],"message":{"text":"Wrong place.\nThe named place was not found: src/load.rs:9999\nThe place is unknown: this is one of the reviewed files."},"partialFingerprints":{"primaryLocationLineHash":"8226a6e0a2c53675:1","saihaiFinding/v1":"8226a6e0a2c53675"},"properties":{"anchor":"unverified","category":null,"claimed":"src/load.rs:9999","counts":true,"kind":"issue","members":[{"agent":"code","category":null,"confidence":null,"fingerprint":"8226a6e0a2c53675","message":"Wrong place.","place":null,"severity":"nitpick","suggestion":null}],"message":"Wrong place.","placeIsKnown":false,"severity":"nitpick","suggestion":null,"votes":1},"ruleId":"code","ruleIndex":0}
     {"baselineState":"new","level":"warning","locations":[{"physicalLocation":{"artifactLocation":{"uri":"src/load.rs","uriBaseId":"%SRCROOT%"},"region":{"endLine":5,"snippet":{"text":"    let Tx = fs::read_to_string(path).ok();"},"startLine":5}}}],"message":{"text":"`Tx` is no variable's name."},"partialFingerprints":{"saihaiFinding/v1":"c965f2f9ad7b61ed"},"properties":{"anchor":"added","category":"naming","claimed":null,"counts":false,"kind":"issue","members":[{"agent":"style","category":"naming","confidence":null,"fingerprint":"c965f2f9ad7b61ed","message":"`Tx` is no variable's name.","place":"src/load.rs:5","severity":"important","suggestion":null}],"message":"`Tx` is no variable's name.","placeIsKnown":true,"severity":"important","suggestion":null,"votes":1},"ruleId":"style","ruleIndex":4,"suppressions":[{"justification":"the name is from the format","kind":"inSource","properties":{"addedByChange":true,"by":"src/load.rs:4"}}]}
     "#);
+}
+
+// Issue 25: the list ends with what is missing, and repeats neither known nor minor findings
+#[test]
+fn recommended_actions_are_few_and_name_what_was_left_out() {
+    let mut review = review();
+    let issues: Vec<Json> = (1..=12)
+        .map(|number| serde_json::json!({"severity": "important", "description": format!("number {number}\nmore")}))
+        .collect();
+    review.results =
+        vec![super::result("code", AgentStatus::Success, &serde_json::json!({"issues": issues}))];
+    review.plan.left_out[0].reason = crate::plan::GapReason::Size;
+    review.baseline = None;
+    let text = to_markdown(&review.report(), Language::English);
+    let actions = text.split("## Recommended actions\n\n").nth(1).unwrap();
+    assert_snapshot!(actions, @"
+    1. **important** · number 1
+    2. **important** · number 10
+    3. **important** · number 11
+    4. **important** · number 12
+    5. **important** · number 2
+    6. **important** · number 3
+    7. **important** · number 4
+    8. **important** · number 5
+    9. **important** · number 6
+    10. **important** · number 7
+    11. 2 further findings as listed above
+    12. Raise `--max-chunks`, because 1 file exceeded the size limit
+    ");
 }
 
 // R-49, R-53
