@@ -8,6 +8,7 @@ use saihai_model::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::attempt::with_refused_hosts;
 use crate::process::{CommandSurroundings, ProcessMark, ProgramEnd, ProgramRun, follow, launcher, not_run};
 use crate::providers::gone;
 
@@ -44,7 +45,8 @@ impl ProgramTurn {
             output.push(line);
         };
         let ended = follow(program, &stop, &mut hear).await;
-        let exit = match ended.map_err(|error| not_run(&error))? {
+        let (ended, refused) = ended.map_err(|error| not_run(&error))?;
+        let exit = match ended {
             ProgramEnd::Code(code) => ProgramExit::Code(code),
             ProgramEnd::Signal(signal) => ProgramExit::Signal(signal),
             ProgramEnd::TimedOut(_) => ProgramExit::Timeout,
@@ -55,13 +57,14 @@ impl ProgramTurn {
         }
         let warnings = output.warning();
         let text = output.finish();
-        Ok(Reply {
+        let reply = Reply {
             responses: vec![text.clone()],
             text,
             exit: Some(exit),
             warnings: warnings.into_iter().collect(),
             ..Reply::default()
-        })
+        };
+        with_refused_hosts(Ok(reply), &refused)
     }
 
     fn program(&self) -> Result<ProgramRun, Failure> {

@@ -76,7 +76,7 @@ pub use reads::{
 };
 pub use record::{Record, RecordEntry};
 pub use repository::{MergeMethod, RepositoryName, Subject, SubjectFile, SubjectMode, SubjectOmission};
-pub use sandbox::{SandboxChoice, SandboxNetwork, SandboxSettings};
+pub use sandbox::{SandboxChoice, SandboxHost, SandboxNetwork, SandboxSettings};
 pub use script::{
     Difference, Expectation, ExpectedPrompt, Script, ScriptAnswer, ScriptEdit, ScriptFailure, ScriptReply,
     ScriptRun, ScriptTarget, ScriptWrite, Times, Visits,

@@ -247,6 +247,12 @@ fn b2_bwrap_closes_the_network_and_landlock_refuses_to() {
         assert!(refused.stderr.contains("`landlock` cannot close the network"), "{refused}");
         assert_eq!(project.runs(), ["other"], "no run started");
     }
+    settings(&project, "sandbox_network = [\"example.com:443\"]");
+    if works("landlock") {
+        let refused = run(&project, &["--sandbox", "landlock"]).exits(4);
+        assert!(refused.stderr.contains("`landlock` cannot limit the network to hosts"), "{refused}");
+    }
+    settings(&project, "sandbox_network = \"none\"");
     if works("bwrap") {
         let base = project.root().parent().expect("a parent").to_owned();
         fs::write(
@@ -257,6 +263,73 @@ fn b2_bwrap_closes_the_network_and_landlock_refuses_to() {
         run(&project, &["--sandbox", "bwrap"]).exits(0);
         assert_eq!(project.read("src/network").trim(), "lo");
     }
+}
+
+/// Asks both servers directly and through the proxy, and shows the code of the proxy.
+const CONNECTIONS: &str = r#"
+cat > /dev/null
+get() { name=$1; shift; echo "$name: $(curl -s -m 5 "$@" 2>/dev/null || echo failed)"; }
+{
+  get listed-directly http://127.0.0.1:$2/
+  get other-directly http://127.0.0.1:$3/
+  get listed-by-proxy --noproxy none.invalid http://127.0.0.1:$2/
+  get listed-by-tunnel --noproxy none.invalid --proxytunnel http://127.0.0.1:$2/
+  get other-by-proxy --noproxy none.invalid http://127.0.0.1:$3/
+  get other-by-tunnel --noproxy none.invalid --proxytunnel -w '%{http_connect}' http://127.0.0.1:$3/
+  get without-proxy --noproxy '*' http://192.0.2.1/
+  echo "proxies: $https_proxy $HTTP_PROXY $ALL_PROXY"
+} > src/network
+echo "[STEP:0]"
+"#;
+
+/// A server on the loopback that answers every request with `name`.
+fn loopback_server(name: &'static str) -> u16 {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let length = name.len();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{name}"
+            );
+        }
+    });
+    port
+}
+
+// B-2: a list of hosts. The control is the same agent without a sandbox, which reaches both servers.
+#[test]
+fn b2_bwrap_limits_the_network_to_the_listed_hosts() {
+    if !works("bwrap") {
+        return;
+    }
+    let (listed, other) = (loopback_server("listed"), loopback_server("other"));
+    let connections = |sandbox: &str| {
+        let project = project();
+        let base = project.root().parent().expect("a parent").to_owned();
+        let script = CONNECTIONS.replace("$2", &listed.to_string()).replace("$3", &other.to_string());
+        fs::write(base.join("attack.sh"), script).expect("readable files");
+        settings(&project, &format!("sandbox_network = [\"127.0.0.1:{listed}\"]"));
+        run(&project, &["--sandbox", sandbox]).exits(0);
+        project
+    };
+    let free = connections("off").read("src/network");
+    assert!(free.starts_with("listed-directly: listed\nother-directly: other\n"), "{free}");
+
+    let project = connections("bwrap");
+    let expected = format!(
+        "listed-directly: listed\nother-directly: failed\nlisted-by-proxy: listed\nlisted-by-tunnel: listed\n\
+         other-by-proxy: the sandbox refused 127.0.0.1:{other}; `sandbox_network` does not list it\n\
+         other-by-tunnel: 403failed\nwithout-proxy: failed\n\
+         proxies: http://127.0.0.1:48128 http://127.0.0.1:48128 http://127.0.0.1:48128\n"
+    );
+    assert_eq!(project.read("src/network"), expected);
+    let journal = fs::read_to_string(project.run_directory().join("journal.ndjson")).expect("a journal");
+    let warning = format!("the sandbox refused 127.0.0.1:{other}; `sandbox_network` lists what is allowed");
+    assert_eq!(journal.matches(&warning).count(), 1, "one warning for both refusals: {journal}");
 }
 
 // B-1: a stage can demand it, and it is refused before the first turn where none works.
@@ -300,7 +373,8 @@ fn b1_wrong_settings_are_errors_with_their_place() {
     check("sandbox = 3", "error[settings/bad-type]");
     check("sandbox = []", "a list with at least one item");
     check("sandbox = \"off\"\nsandbox_required = true", "error[settings/sandbox-off]");
-    check("sandbox_network = [\"example.com:443\"]", "error[settings/not-supported]");
+    check("sandbox_network = []", "a list with at least one item");
+    check("sandbox_network = [\"example.com\"]", "must list hosts with their ports, not `example.com`");
 }
 
 // B-1: issues are text of other people.

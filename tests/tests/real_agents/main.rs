@@ -37,6 +37,12 @@ macro_rules! each_drives {
                 sandbox::a_turn_that_edits_inside(agent(), "bwrap");
             }
 
+            // B-2
+            #[test]
+            fn works_in_a_limited_network() {
+                sandbox::a_turn_in_a_limited_network(agent());
+            }
+
             // C-20, C-24, C-27
             #[test]
             fn answers_a_plain_turn() {

@@ -10,11 +10,27 @@ use crate::scene::Scene;
 
 /// A turn writes into an existing folder. Landlock does not let it create entries next to `.saihai`.
 pub(crate) fn a_turn_that_edits_inside(agent: &'static RealAgent, sandbox: &str) {
-    let scene = Scene::new(agent, FULL, |root, _| {
+    edits(&scene_that_edits(agent), sandbox);
+}
+
+/// The program reaches only its model: a network of its own, the relay and the proxy lie between them.
+pub(crate) fn a_turn_in_a_limited_network(agent: &'static RealAgent) {
+    let scene = scene_that_edits(agent);
+    let server = scene.here.server.url();
+    let server = server.strip_prefix("http://").expect("plain HTTP");
+    scene.set_for_all(&format!("sandbox_network = [\"{server}\"]"));
+    edits(&scene, "bwrap");
+}
+
+fn scene_that_edits(agent: &'static RealAgent) -> Scene {
+    Scene::new(agent, FULL, |root, _| {
         [(agent.write)(&root.join("src/greeting.txt"), "hello"), Answer::text(DONE)]
-    });
+    })
+}
+
+fn edits(scene: &Scene, sandbox: &str) {
     scene.here.project.write("src/old.txt", "");
-    let outcome = inside(&scene, sandbox).run().exits(0);
+    let outcome = inside(scene, sandbox).run().exits(0);
     assert_eq!(scene.here.project.read("src/greeting.txt"), "hello", "{outcome}");
 }
 

@@ -62,6 +62,13 @@ impl Scene {
         self.write_settings(&format!("{settings}{line}\n"));
     }
 
+    /// Adds a line to the settings of all agents.
+    pub(crate) fn set_for_all(&self, line: &str) {
+        let file = self.here.project.home().join(".config/saihai/config.toml");
+        let settings = fs::read_to_string(file).expect("settings");
+        self.write_settings(&format!("{line}\n{settings}"));
+    }
+
     /// Passes a variable of Saihai's environment on to the agent.
     pub(crate) fn pass_on(&self, variable: &str) {
         self.set(&format!("env_pass = [\"{variable}\"]"));

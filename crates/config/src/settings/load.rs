@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use saihai_model::{
-    Budget, Millis, Permission, ProviderName, ProviderSettings, Retry, SandboxNetwork, SandboxSettings, Usd,
-};
+use saihai_model::{Budget, Millis, Permission, ProviderName, ProviderSettings, Retry, SandboxSettings, Usd};
 
 use super::providers::{check_providers, configured_providers, kind_of, read_provider};
 use super::pyproject::{PYPROJECT, as_settings};
-use super::sandbox::{adds_sandbox, check_sandbox, sandbox_choice};
+use super::sandbox::{adds_sandbox, check_sandbox, sandbox_choice, sandbox_network};
 use super::tables::SETTINGS;
 use super::trust::{Trust, needs_trust};
 use super::values::{
@@ -258,11 +256,10 @@ impl SettingsLoader<'_, '_> {
             let texts = setting.node.as_list().into_iter().flatten().filter_map(Node::as_text);
             texts.filter_map(|text| self.path_of(text, &setting.origin)).collect()
         };
-        let closed = root.text("sandbox_network") == Some("none");
         SandboxSettings {
             choice: root.get("sandbox").and_then(|setting| sandbox_choice(&setting.node)),
             required: root.value("sandbox_required").unwrap_or_default(),
-            network: if closed { SandboxNetwork::Closed } else { SandboxNetwork::Open },
+            network: root.get("sandbox_network").map(|at| sandbox_network(&at.node)).unwrap_or_default(),
             read: paths("sandbox_read"),
             write: paths("sandbox_write"),
         }

@@ -1,9 +1,9 @@
 //! Settings of the sandbox: reading them, trust, and contradictions (B-1).
 
-use saihai_model::SandboxChoice;
+use saihai_model::{SandboxChoice, SandboxHost, SandboxNetwork};
 
 use super::values::{SettingValues, provider_of};
-use crate::diagnostic::{Diagnostics, DocumentPath};
+use crate::diagnostic::{Diagnostics, DocumentPath, quoted};
 use crate::document::Node;
 
 /// Reads a word, or a list with a program and its arguments.
@@ -13,6 +13,15 @@ pub(super) fn sandbox_choice(node: &Node) -> Option<SandboxChoice> {
     }
     let argv = node.as_list()?.iter().filter_map(|word| word.as_text().map(str::to_owned));
     Some(SandboxChoice::Program(argv.collect()))
+}
+
+/// Reads a word, or a list of hosts. [`check_sandbox`] reports hosts that cannot be read.
+pub(super) fn sandbox_network(node: &Node) -> SandboxNetwork {
+    if let Some(hosts) = node.as_list() {
+        let texts = hosts.iter().filter_map(Node::as_text);
+        return SandboxNetwork::Hosts(texts.filter_map(SandboxHost::parse).collect());
+    }
+    if node.as_text() == Some("none") { SandboxNetwork::Closed } else { SandboxNetwork::Open }
 }
 
 /// Returns true for the settings that apply to every provider.
@@ -29,20 +38,21 @@ pub(super) fn adds_sandbox(key: &DocumentPath, node: &Node) -> bool {
             node.as_text().is_some_and(|word| word != "off")
         }
         Some("sandbox_required") => node.as_bool() == Some(true),
-        Some("sandbox_network") => node.as_text() == Some("none"),
+        Some("sandbox_network") => node.as_text() != Some("open"),
         Some(_) | None => false,
     }
 }
 
-/// Rejects a sandbox that is required and turned off.
+/// Rejects hosts that cannot be read, and a sandbox that is required and turned off.
 pub(super) fn check_sandbox(values: &SettingValues, diagnostics: &mut Diagnostics) {
-    if let Some(network) = values.get(&DocumentPath::of_keys("sandbox_network"))
-        && network.node.as_list().is_some()
-    {
-        let message = "`sandbox_network` does not support a list of hosts";
-        let hint =
-            "write `none` for no network, which needs `bwrap`, or wrap agents in a program of your own";
-        diagnostics.push(network.at.error("not-supported", message).label("not supported").hint(hint));
+    if let Some(network) = values.get(&DocumentPath::of_keys("sandbox_network")) {
+        let hosts = network.node.as_list().into_iter().flatten().filter_map(Node::as_text);
+        for host in hosts.filter(|host| SandboxHost::parse(host).is_none()) {
+            let message = format!("`sandbox_network` must list hosts with their ports, not {}", quoted(host));
+            let hint = "write `api.example.com:443`, or `*.example.com:443` for all names below it";
+            diagnostics
+                .push(network.at.error("bad-value", message).label("not a host with a port").hint(hint));
+        }
     }
     let Some(required) = values.get(&DocumentPath::of_keys("sandbox_required")) else { return };
     if required.node.as_bool() != Some(true) {

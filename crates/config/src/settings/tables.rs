@@ -40,7 +40,7 @@ pub static SETTINGS: Object = Object {
             .about("refuse to run agents without a sandbox"),
         Field::new("sandbox_network", SANDBOX_NETWORK)
             .default("\"open\"")
-            .about("network inside the sandbox; `none` needs `bwrap`"),
+            .about("network inside the sandbox: `open`, `none`, or a list such as `[\"api.example.com:443\"]`; all but `open` need `bwrap`"),
         Field::new("sandbox_read", ValueKind::List(&ValueKind::Path))
             .default("[]")
             .about("secret files that agents may read inside the sandbox, such as `.env`"),
@@ -64,9 +64,9 @@ pub static SETTINGS: Object = Object {
 const SANDBOX: ValueKind =
     ValueKind::Either(&[ValueKind::OneOf(&SandboxChoice::WORDS), ValueKind::Filled(&ValueKind::Text)]);
 
-/// The check of the settings refuses the list: nothing here could hold an agent to it.
+/// The check of the settings reads the hosts of a list.
 const SANDBOX_NETWORK: ValueKind =
-    ValueKind::Either(&[ValueKind::OneOf(&["open", "none"]), ValueKind::List(&ValueKind::Text)]);
+    ValueKind::Either(&[ValueKind::OneOf(&["open", "none"]), ValueKind::Filled(&ValueKind::Text)]);
 
 const ATTEMPTS: ValueKind = ValueKind::Integer { min: 1, max: 100 };
 

@@ -85,6 +85,8 @@ pub(super) struct AgentConversation<'a> {
 pub(super) struct ConversationResult {
     pub(super) over: ConversationEnd,
     pub(super) heard: RecordedOutput,
+    /// Hosts that the sandbox refused during the turn.
+    pub(super) refused: Vec<String>,
     /// The process, if it stays. Otherwise nothing of it is left.
     pub(super) stayed: Option<(ProcessTree, ProcessPipes)>,
 }
@@ -93,7 +95,7 @@ impl AgentConversation<'_> {
     /// Writes `words`, listens until the end of the turn, and ends the process unless it stays.
     pub(super) async fn hold(self, words: Vec<u8>, stop: &CancellationToken) -> ConversationResult {
         let Self {
-            family,
+            mut family,
             pipes: ProcessPipes { input, output, complaints },
             mut hearing,
             patience,
@@ -110,17 +112,21 @@ impl AgentConversation<'_> {
         if let ConversationEnd::Stays = over {
             // The turn is complete: output after its last line cannot change it.
             let _ = ears.hearing.finish(&mut |news| progress(news));
+            let refused = family.take_refused_hosts();
             if let (Some(_), Some(input)) = (ears.output, mouth.into_input()) {
                 let pipes = ProcessPipes { input, output, complaints };
                 return ConversationResult {
                     over,
                     heard: hearing.into_heard(),
+                    refused,
                     stayed: Some((family, pipes)),
                 };
             }
-            return ConversationResult { over, heard: hearing.into_heard(), stayed: None };
+            return ConversationResult { over, heard: hearing.into_heard(), refused, stayed: None };
         }
+        let mut refused = Vec::new();
         let survivors = if let ConversationEnd::Exited(_) = over {
+            refused.extend(family.take_refused_hosts());
             let survivors = family.end().await;
             if let Err(failure) = ears.hear_the_rest().await {
                 over = ConversationEnd::Failed(failure);
@@ -136,12 +142,13 @@ impl AgentConversation<'_> {
             if let (true, Err(failure)) = (is_limit, ears.hearing.within_limit()) {
                 over = ConversationEnd::Failed(failure);
             }
+            refused.extend(family.take_refused_hosts());
             family.end().await
         };
         if !survivors.is_empty() {
             hearing.warn(format!("processes it started could not be ended: {survivors:?}"));
         }
-        ConversationResult { over, heard: hearing.into_heard(), stayed: None }
+        ConversationResult { over, heard: hearing.into_heard(), refused, stayed: None }
     }
 }
 

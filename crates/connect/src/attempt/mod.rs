@@ -197,9 +197,9 @@ impl AgentAttempt {
 
     /// Builds the answer, and keeps a process that stays after a reply.
     async fn conclude(&self, held: ConversationResult) -> ProviderAnswer {
-        let ConversationResult { over, heard, stayed } = held;
+        let ConversationResult { over, heard, refused, stayed } = held;
         let known = heard.listener.stays();
-        let answer = self.judge(over, heard);
+        let answer = with_refused_hosts(self.judge(over, heard), &refused);
         let session = answer.as_ref().ok().and_then(|reply| reply.session.clone());
         match (stayed, known, session) {
             (Some((family, pipes)), Some(known), Some(session)) => {
@@ -357,6 +357,25 @@ fn words(length: Millis) -> String {
         length if length % 60_000 == 0 => format!("{}m", length / 60_000),
         length if length % 1_000 == 0 => format!("{}s", length / 1_000),
         length => format!("{length}ms"),
+    }
+}
+
+/// Names the hosts that the sandbox refused: as a warning, or as a likely cause of a failure.
+pub(crate) fn with_refused_hosts(answer: ProviderAnswer, hosts: &[String]) -> ProviderAnswer {
+    if hosts.is_empty() {
+        return answer;
+    }
+    let words = format!("the sandbox refused {}; `sandbox_network` lists what is allowed", hosts.join(", "));
+    match answer {
+        Ok(mut reply) => {
+            reply.warnings.push(words);
+            Ok(reply)
+        }
+        Err(mut refusal) => {
+            let message = &mut refusal.failure.message;
+            *message = format!("{message}\n{words}");
+            Err(refusal)
+        }
     }
 }
 

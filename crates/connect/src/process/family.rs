@@ -17,7 +17,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::containment::{ControlGroup, ProcessMark, end_relatives};
 use super::launcher;
-use crate::sandbox::SandboxedStart;
+use crate::sandbox::{NetworkGate, NetworkProxy, SandboxedStart};
 
 /// Returns true if the machine has no processes, memory or open files left at the moment. A later start may
 /// succeed: the program itself is not the cause.
@@ -55,6 +55,8 @@ pub(crate) struct ProcessTree {
     is_over: bool,
     /// The private directory for temporary files of a sandbox. It is removed after the program has ended.
     temporary: Option<TempDir>,
+    /// The way out of a limited network.
+    network: Option<NetworkProxy>,
 }
 
 impl ProcessTree {
@@ -66,10 +68,22 @@ impl ProcessTree {
     ) -> io::Result<(Self, Option<ProcessPipes>)> {
         let cgroup = start.launcher.as_ref().and_then(|_| ControlGroup::create());
         let temporary = start.sandbox.as_ref().map(|_| private_directory()).transpose()?;
+        let hosts = start.sandbox.as_ref().and_then(SandboxedStart::hosts);
+        let network = hosts.map(NetworkProxy::start).transpose()?;
+        let gate = network.as_ref().zip(start.launcher.as_ref()).map(|(network, launcher)| {
+            // Inside, `/proc/self/exe` is another program.
+            Ok::<_, io::Error>(NetworkGate { socket: network.socket(), relay: launcher.canonicalize()? })
+        });
+        let gate = gate.transpose()?;
         let mut command = match (&start.sandbox, &temporary) {
             (Some(sandbox), Some(temporary)) => {
-                let inside =
-                    sandbox.wrap(&start.program, &start.arguments, &start.environment, temporary.path())?;
+                let inside = sandbox.wrap(
+                    &start.program,
+                    &start.arguments,
+                    &start.environment,
+                    temporary.path(),
+                    gate.as_ref(),
+                )?;
                 let policy = inside.launcher_policy.as_deref();
                 let mut command = command(start, cgroup.as_ref(), policy, &inside.program);
                 command.args(&inside.arguments);
@@ -92,12 +106,18 @@ impl ProcessTree {
         let child = command.spawn()?;
         let leader = Pid::from_child(&child);
         // From here on, a drop ends the process if something fails.
-        let mut family = Self { child, leader, mark: start.mark.clone(), cgroup, is_over: false, temporary };
+        let mut family =
+            Self { child, leader, mark: start.mark.clone(), cgroup, is_over: false, temporary, network };
         let pipes = match streams {
             ProcessStreams::None => None,
             ProcessStreams::Pipes => Some(ProcessPipes::take(&mut family.child)?),
         };
         Ok((family, pipes))
+    }
+
+    /// Returns hosts that the sandbox refused since the last call, each one once.
+    pub(crate) fn take_refused_hosts(&mut self) -> Vec<String> {
+        self.network.as_mut().map(NetworkProxy::take_refused).unwrap_or_default()
     }
 
     pub(crate) async fn ended(&self) -> io::Result<ProcessStatus> {
@@ -145,6 +165,7 @@ impl ProcessTree {
             cgroup.end();
         }
         drop(self.temporary.take());
+        drop(self.network.take());
         survivors
     }
 

@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::containment::{ControlGroup, end_descendants};
 use super::family::is_exhausted;
+use super::network_relay;
 use crate::sandbox::confine_this_process;
 
 /// The hidden first argument that makes our program a launcher.
@@ -42,6 +43,9 @@ const NO_SANDBOX: &str = "-";
 
 /// Argument in place of the control group, in the call of the second process.
 const BECOME: &str = "become";
+
+/// Argument in place of the process id: the relay of a limited network, inside a sandbox.
+pub(super) const RELAY: &str = "relay";
 
 /// The name of the supervisor in process lists. It does not contain our name, so `pkill -9 -f saihai` does
 /// not kill the process that ends the agent.
@@ -76,6 +80,9 @@ pub fn this_program() -> PathBuf {
 /// Runs the program named in the arguments after [`ARGUMENT`], and returns the exit code.
 pub fn launch(arguments: &[OsString]) -> u8 {
     let launched = match arguments {
+        [first, socket, servers, program, rest @ ..] if first == RELAY => {
+            network_relay::run(socket, servers, program, rest)
+        }
         [parent, group, policy, program, rest @ ..] => {
             launch_below(parent, group, &LaunchedProgram { policy, program, arguments: rest })
         }
@@ -151,7 +158,7 @@ fn become_program(parent: Pid, launched: &LaunchedProgram<'_>) -> (u8, String) {
     (code_of(&error), format!("`{}` could not be started: {error}", Path::new(program).display()))
 }
 
-fn code_of(error: &io::Error) -> u8 {
+pub(super) fn code_of(error: &io::Error) -> u8 {
     if is_exhausted(error) { EXHAUSTED } else { FAILED }
 }
 
@@ -210,7 +217,7 @@ async fn run(parent: Pid, mut program: Command) -> io::Result<Option<WaitStatus>
 }
 
 /// Closes our streams. They belong to the program: the other side must see when the program closes them.
-fn let_go_of_streams() -> io::Result<()> {
+pub(super) fn let_go_of_streams() -> io::Result<()> {
     let nowhere = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nowhere)?;
     rustix::stdio::dup2_stdout(&nowhere)?;
@@ -219,7 +226,7 @@ fn let_go_of_streams() -> io::Result<()> {
 }
 
 /// Returns the program's exit code. If a signal killed the program, this process dies by the same signal.
-fn exit_like(status: WaitStatus) -> u8 {
+pub(super) fn exit_like(status: WaitStatus) -> u8 {
     if let Some(code) = status.exit_status() {
         return u8::try_from(code).unwrap_or(u8::MAX);
     }

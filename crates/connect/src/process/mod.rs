@@ -7,6 +7,7 @@
 mod containment;
 mod family;
 pub mod launcher;
+pub(crate) mod network_relay;
 mod program;
 #[cfg(target_os = "linux")]
 mod received;

@@ -76,35 +76,35 @@ async fn exchange(
     let talk = async {
         tokio::join!(say(mouth, input), hear(&ear, &mut output), hear(&other_ear, &mut complaints));
     };
-    let ended = converse(family, &program, stop, talk).await?;
+    let (ended, _) = converse(family, &program, stop, talk).await?;
     Ok((ended, output, complaints))
 }
 
 /// Runs a program to its end, or ends it. Passes on every line of its output and its error output, in the order of
-/// their arrival. It gets no input.
+/// their arrival. It gets no input. Returns also the hosts that its sandbox refused.
 pub(crate) async fn follow(
     program: ProgramRun,
     stop: &CancellationToken,
     hear: &mut (dyn FnMut(&str) + Send),
-) -> Result<ProgramEnd, ProgramError> {
+) -> Result<(ProgramEnd, Vec<String>), ProgramError> {
     let (family, pipes) = start(&program, ProcessStreams::Pipes)?;
     let ProcessPipes { input, output, complaints } = pipes.expect("pipes were asked for");
     drop(input);
     let (mut lines, mut other_lines) = (LineBuffer::default(), LineBuffer::default());
     let talk = hear_lines((&output, &mut lines), (&complaints, &mut other_lines), hear);
-    let ended = converse(family, &program, stop, talk).await?;
+    let (ended, refused) = converse(family, &program, stop, talk).await?;
     lines.flush(hear);
     other_lines.flush(hear);
-    Ok(ended)
+    Ok((ended, refused))
 }
 
 /// Talks to a program until it ends or is ended. After it returns, nothing of the program is left.
 async fn converse(
-    family: ProcessTree,
+    mut family: ProcessTree,
     program: &ProgramRun,
     stop: &CancellationToken,
     talk: impl Future<Output = ()>,
-) -> Result<ProgramEnd, ProgramError> {
+) -> Result<(ProgramEnd, Vec<String>), ProgramError> {
     tokio::pin!(talk);
     let mut all_said = false;
     let over = wait_for(&family, program, stop, async {
@@ -113,12 +113,13 @@ async fn converse(
         std::future::pending().await
     });
     let ended = over.await?;
+    let refused = family.take_refused_hosts();
     end(family, program, ended).await;
     if !all_said {
         // The pipes may still hold output, and no process holds them open any more.
         drop(tokio::time::timeout(LAST_WORDS, talk).await);
     }
-    Ok(ended)
+    Ok((ended, refused))
 }
 
 /// Bytes of a line that has not ended yet.

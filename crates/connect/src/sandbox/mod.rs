@@ -8,6 +8,7 @@
 
 mod bubblewrap;
 mod landlock_rules;
+mod network;
 mod policy;
 
 use std::ffi::{OsStr, OsString};
@@ -15,12 +16,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use saihai_git::program_path::find;
-use saihai_model::{Ask, Permission, ProviderKind, SandboxChoice, SandboxNetwork, SandboxSettings};
+use saihai_model::{
+    Ask, Permission, ProviderKind, SandboxChoice, SandboxHost, SandboxNetwork, SandboxSettings,
+};
 
 pub use landlock_rules::LandlockSupport;
 pub(crate) use landlock_rules::confine_this_process;
+pub(crate) use network::NetworkProxy;
 pub(crate) use policy::SandboxPolicy;
 use policy::{AgentState, PathAccess};
+
+use crate::process::network_relay;
 
 /// The reason why a sandbox cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +39,7 @@ pub enum SandboxProblem {
     NoLandlock,
     #[error("Landlock of this kernel cannot stop a program from emptying files; it needs Linux 6.2 or newer")]
     OldLandlock,
-    #[error("Landlock is set up by Saihai's own program, which this caller does not name")]
+    #[error("this sandbox is set up by Saihai's own program, which this caller does not name")]
     NoLauncher,
     #[error(
         "there is no program `bwrap`; install it with `apt install bubblewrap` or `dnf install bubblewrap`"
@@ -47,7 +53,9 @@ pub enum SandboxProblem {
     Nothing { bwrap: Box<Self>, landlock: Box<Self> },
     #[error("`landlock` cannot close the network; use `bwrap` for `sandbox_network = \"none\"`")]
     OpenNetwork,
-    #[error("a program of your own must close the network itself; remove `sandbox_network`")]
+    #[error("`landlock` cannot limit the network to hosts; use `bwrap` for a list in `sandbox_network`")]
+    NoHostRules,
+    #[error("a program of your own must limit the network itself; remove `sandbox_network`")]
     NetworkOfProgram,
     /// A setting names a path that does not exist.
     #[error("`{key}` names `{path}`, which does not exist")]
@@ -63,7 +71,7 @@ pub struct SandboxReport {
 
 impl SandboxReport {
     pub fn of_this_machine(environment: &[(OsString, OsString)]) -> Self {
-        Self { landlock: landlock_rules::support(), bwrap: bubblewrap::locate(environment) }
+        Self { landlock: landlock_rules::support(), bwrap: bubblewrap::locate(environment, true) }
     }
 
     /// Returns the name of the sandbox that `auto` means here.
@@ -88,15 +96,24 @@ pub(crate) fn resolve(
     environment: &[(OsString, OsString)],
     launcher: Option<&Path>,
 ) -> Result<Option<SandboxMethod>, SandboxProblem> {
-    let closed = settings.network == SandboxNetwork::Closed;
     let landlock = || {
         landlock_rules::support()?;
         if launcher.is_none() {
             return Err(SandboxProblem::NoLauncher);
         }
-        if closed { Err(SandboxProblem::OpenNetwork) } else { Ok(SandboxMethod::Landlock) }
+        match settings.network {
+            SandboxNetwork::Open => Ok(SandboxMethod::Landlock),
+            SandboxNetwork::Closed => Err(SandboxProblem::OpenNetwork),
+            SandboxNetwork::Hosts(_) => Err(SandboxProblem::NoHostRules),
+        }
     };
-    let bwrap = || bubblewrap::locate(environment).map(SandboxMethod::Bwrap);
+    let bwrap = || {
+        let program = bubblewrap::locate(environment, settings.network == SandboxNetwork::Open)?;
+        if matches!(settings.network, SandboxNetwork::Hosts(_)) && launcher.is_none() {
+            return Err(SandboxProblem::NoLauncher);
+        }
+        Ok(SandboxMethod::Bwrap(program))
+    };
     let method = match choice {
         SandboxChoice::Off => return Ok(None),
         SandboxChoice::Landlock => landlock()?,
@@ -107,7 +124,9 @@ pub(crate) fn resolve(
                 other => SandboxProblem::Nothing { bwrap: Box::new(missing), landlock: Box::new(other) },
             })
         })?,
-        SandboxChoice::Program(_) if closed => return Err(SandboxProblem::NetworkOfProgram),
+        SandboxChoice::Program(_) if settings.network != SandboxNetwork::Open => {
+            return Err(SandboxProblem::NetworkOfProgram);
+        }
         SandboxChoice::Program(argv) => {
             let (name, arguments) = argv.split_first().ok_or(SandboxProblem::NoProgram(String::new()))?;
             let file =
@@ -181,14 +200,32 @@ pub(crate) struct WrappedStart {
     pub(crate) launcher_policy: Option<String>,
 }
 
+/// The way from a limited network to the proxy outside.
+#[derive(Debug)]
+pub(crate) struct NetworkGate {
+    pub(crate) socket: PathBuf,
+    /// Our own program, which passes connections on inside.
+    pub(crate) relay: PathBuf,
+}
+
 impl SandboxedStart {
-    /// Returns the start of a program inside. `temporary` is its private directory for temporary files.
+    /// Returns the hosts of a limited network.
+    pub(crate) fn hosts(&self) -> Option<&[SandboxHost]> {
+        match (&self.method, &self.settings.network) {
+            (SandboxMethod::Bwrap(_), SandboxNetwork::Hosts(hosts)) => Some(hosts),
+            (_, _) => None,
+        }
+    }
+
+    /// Returns the start of a program inside. `temporary` is its private directory for temporary files, and `gate` the way
+    /// out of a limited network.
     pub(crate) fn wrap(
         &self,
         program: &Path,
         arguments: &[String],
         environment: &[(OsString, OsString)],
         temporary: &Path,
+        gate: Option<&NetworkGate>,
     ) -> io::Result<WrappedStart> {
         let policy = self.policy(program, environment, temporary)?;
         let state = AgentState::of(self.kind, program);
@@ -198,7 +235,16 @@ impl SandboxedStart {
         let (program, arguments, launcher_policy) = match &self.method {
             SandboxMethod::Landlock => (program.to_owned(), arguments.to_vec(), Some(policy.to_argument()?)),
             SandboxMethod::Bwrap(bwrap) => {
-                let mut inside = bubblewrap::arguments(&policy, &self.directory, self.settings.network)?;
+                let is_open = self.settings.network == SandboxNetwork::Open;
+                let mut inside = bubblewrap::arguments(&policy, &self.directory, is_open, gate)?;
+                if let (Some(hosts), Some(_)) = (self.hosts(), gate) {
+                    inside.extend(network_relay::arguments(
+                        bubblewrap::RELAY_INSIDE,
+                        bubblewrap::SOCKET_INSIDE,
+                        hosts,
+                    ));
+                    variables.extend(proxy_variables());
+                }
                 inside.push(utf8(program)?);
                 inside.extend_from_slice(arguments);
                 (bwrap.clone(), inside, None)
@@ -242,6 +288,20 @@ impl SandboxedStart {
         }
         Ok(policy)
     }
+}
+
+/// Variables that name the proxy, as programs know them.
+fn proxy_variables() -> impl Iterator<Item = (OsString, OsString)> {
+    let proxy = format!("http://{}", network_relay::PROXY);
+    // Servers that the program starts itself, and listed ones of this machine, are on its loopback.
+    let direct = "localhost,127.0.0.1,::1".to_owned();
+    let both = |name: &str| [name.to_owned(), name.to_lowercase()];
+    let named = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].map(|name| (name, proxy.clone()));
+    let named = named.into_iter().chain([("NO_PROXY", direct)]);
+    let named = named.flat_map(move |(name, value)| both(name).map(|name| (name, value.clone())));
+    // Node.js reads the others only if it is asked to.
+    let node = ("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned());
+    named.chain([node]).map(|(name, value)| (name.into(), value.into()))
 }
 
 /// Arguments and the launcher's policy are text.

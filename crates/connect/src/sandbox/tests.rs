@@ -103,7 +103,7 @@ fn a_policy_survives_the_way_to_the_launcher() {
 fn bwrap_mounts_parents_before_their_children() {
     let scene = Scene::new();
     let policy = scene.policy(Permission::Full);
-    let arguments = bubblewrap::arguments(&policy, &scene.path("project"), SandboxNetwork::Closed).unwrap();
+    let arguments = bubblewrap::arguments(&policy, &scene.path("project"), false, None).unwrap();
     let at = |words: [&str; 2]| {
         let target = scene.path(words[1]).display().to_string();
         let found = arguments.windows(3).position(|three| three[0] == words[0] && three[2] == target);

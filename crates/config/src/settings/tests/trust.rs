@@ -1,3 +1,5 @@
+use saihai_model::{SandboxHost, SandboxNetwork};
+
 use super::*;
 
 const PROJECT_TEXT: &str = "[providers.mine]\nkind = \"command\"\nprogram = \"agent\"\nmodel = \"m\"\n[providers.claude]\nargs = [\"--x\"]\nmodel = \"large\"\n[work]\nverify = [\"make\"]\njobs = 2\n[distributed]\nserver = \"evil.example:7233\"\n";
@@ -172,4 +174,23 @@ fn a_damaged_record_trusts_nothing_and_says_so() {
     let (settings, wrong) = world.load();
     assert!(wrong.contains("settings/syntax"), "{wrong}");
     assert_ne!(refused(&settings, &[Use::Work]), "");
+}
+
+// B-1, B-2: a project may take rights from agents, and may not replace what the user set.
+#[test]
+fn an_untrusted_project_can_only_narrow_the_network() {
+    let network = |user: &str, project: &str| {
+        let of = |value: &str| match value {
+            "" => String::new(),
+            value => format!("sandbox_network = {value}\n"),
+        };
+        World::default().user(&of(user)).project(&of(project)).settings().sandbox.network
+    };
+    let hosts = |text: &str| SandboxNetwork::Hosts(vec![SandboxHost::parse(text).unwrap()]);
+    let (list, other) = ("[\"a.example:443\"]", "[\"*.b.example:443\"]");
+    assert_eq!(network("", list), hosts("a.example:443"));
+    assert_eq!(network("", "\"none\""), SandboxNetwork::Closed);
+    assert_eq!(network(list, other), hosts("a.example:443"));
+    assert_eq!(network("\"none\"", list), SandboxNetwork::Closed);
+    assert_eq!(network("\"open\"", list), SandboxNetwork::Open);
 }
