@@ -1,7 +1,7 @@
 //! The sandbox that agent programs run in: what people can ask for (B-1).
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// A sandbox as a person names it.

@@ -130,6 +130,9 @@ impl ProcessTree {
 
     /// Returns the time since the program last received network data, if the kernel can tell.
     pub(crate) fn since_received(&self) -> Option<Millis> {
+        if let Some(network) = &self.network {
+            return network.since_received();
+        }
         #[cfg(target_os = "linux")]
         return super::received::since_received(&super::containment::members(self.leader));
         #[cfg(not(target_os = "linux"))]

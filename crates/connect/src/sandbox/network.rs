@@ -16,11 +16,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use saihai_model::SandboxHost;
+use saihai_model::{Millis, SandboxHost};
 use tempfile::TempDir;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::runtime;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -45,6 +46,7 @@ pub(crate) struct NetworkProxy {
     place: TempDir,
     refused: mpsc::UnboundedReceiver<SandboxHost>,
     reported: BTreeSet<String>,
+    received: Arc<LastReceived>,
     _running: oneshot::Sender<Infallible>,
 }
 
@@ -57,7 +59,8 @@ impl NetworkProxy {
         listener.set_nonblocking(true)?;
         let (refusals, refused) = mpsc::unbounded_channel();
         let (running, stop) = oneshot::channel();
-        let rules = Arc::new(HostRules { hosts: hosts.to_vec(), refusals });
+        let received = Arc::new(LastReceived { begun: Instant::now(), after: AtomicU64::new(0) });
+        let rules = Arc::new(HostRules { hosts: hosts.to_vec(), refusals, received: Arc::clone(&received) });
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         // A thread of its own, so that a run that waits for its disk does not stop an agent.
         std::thread::Builder::new().name("agent-network".to_owned()).spawn(move || {
@@ -70,11 +73,18 @@ impl NetworkProxy {
             // Without waiting for names that are still being looked up.
             runtime.shutdown_background();
         })?;
-        Ok(Self { place, refused, reported: BTreeSet::new(), _running: running })
+        Ok(Self { place, refused, reported: BTreeSet::new(), received, _running: running })
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
         self.place.path().join("socket")
+    }
+
+    /// Returns the time since a server sent something. The kernel can tell it only for sockets of its own network.
+    pub(crate) fn since_received(&self) -> Option<Millis> {
+        let after = self.received.after.load(Ordering::Relaxed);
+        let now = self.received.passed();
+        (after != 0).then(|| Millis(now.saturating_sub(after)))
     }
 
     /// Returns the hosts that were refused since the last call, each one once in the life of the program.
@@ -93,6 +103,24 @@ impl NetworkProxy {
 struct HostRules {
     hosts: Vec<SandboxHost>,
     refusals: mpsc::UnboundedSender<SandboxHost>,
+    received: Arc<LastReceived>,
+}
+
+/// The last time that a server sent something.
+struct LastReceived {
+    begun: Instant,
+    /// In milliseconds; 0 before anything arrived.
+    after: AtomicU64,
+}
+
+impl LastReceived {
+    fn passed(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn renew(&self) {
+        self.after.store(self.passed().max(1), Ordering::Relaxed);
+    }
 }
 
 async fn serve(listener: StdUnixListener, rules: &Arc<HostRules>) -> io::Result<()> {
@@ -149,7 +177,30 @@ async fn answer(mut client: UnixStream, rules: &HostRules) -> io::Result<()> {
         None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
     }
     server.write_all(&body).await?;
-    copy_bidirectional(&mut client, &mut server).await.map(drop)
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.split(), server.split());
+    tokio::try_join!(
+        pass_on(&mut from_client, &mut to_server, || {}),
+        pass_on(&mut from_server, &mut to_client, || rules.received.renew()),
+    )
+    .map(drop)
+}
+
+/// Passes everything on, and then the end.
+async fn pass_on(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+    received: impl Fn(),
+) -> io::Result<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let count = from.read(&mut buffer).await?;
+        if count == 0 {
+            return to.shutdown().await;
+        }
+        received();
+        to.write_all(&buffer[..count]).await?;
+    }
 }
 
 async fn respond(client: &mut UnixStream, status: &str, why: &str) -> io::Result<()> {
@@ -294,9 +345,11 @@ mod tests {
     async fn a_listed_host_is_reached_and_another_one_is_refused_and_reported_once() {
         let (listed, other) = (server().await, server().await);
         let mut proxy = NetworkProxy::start(std::slice::from_ref(&listed)).unwrap();
+        assert_eq!(proxy.since_received(), None);
         let tunnel = ask(&proxy, &format!("CONNECT {listed} HTTP/1.1\r\n\r\nhello")).await;
         assert_eq!(tunnel, "HTTP/1.1 200 Connection established\r\n\r\nok");
         assert_eq!(ask(&proxy, &format!("GET http://{listed}/ HTTP/1.1\r\n\r\n")).await, "ok");
+        assert!(proxy.since_received().is_some());
         assert_eq!(proxy.take_refused(), Vec::<String>::new());
         for _ in 0..2 {
             let refused = ask(&proxy, &format!("CONNECT {other} HTTP/1.1\r\n\r\n")).await;

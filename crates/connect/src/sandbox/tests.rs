@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use saihai_model::{Permission, ProviderKind, SandboxChoice, SandboxNetwork, SandboxSettings};
+use saihai_model::{Permission, ProviderKind, SandboxChoice, SandboxHost, SandboxNetwork, SandboxSettings};
 
 use super::*;
 
@@ -115,6 +115,38 @@ fn bwrap_mounts_parents_before_their_children() {
     assert_eq!(arguments.last().map(String::as_str), Some("--"));
 }
 
+fn hosts(texts: &[&str]) -> SandboxNetwork {
+    SandboxNetwork::Hosts(texts.iter().map(|text| SandboxHost::parse(text).unwrap()).collect())
+}
+
+// B-2
+#[test]
+fn a_limited_network_starts_the_relay_and_the_relay_the_program() {
+    let scene = Scene::new();
+    let mut start = scene.start(SandboxMethod::Bwrap("/usr/bin/bwrap".into()), Permission::Full);
+    start.settings.network = hosts(&["a.example:443", "localhost:8080"]);
+    let gate = NetworkGate { socket: "/dev/shm/one/socket".into(), relay: "/bin/saihai".into() };
+    let program = Path::new("/bin/codex");
+    let wrapped = start.wrap(program, &["exec".to_owned()], &[], &scene.path("tmp"), Some(&gate)).unwrap();
+    let mounts = [
+        "--ro-bind",
+        "/bin/saihai",
+        "/dev/agent-relay",
+        "--ro-bind",
+        "/dev/shm/one/socket",
+        "/dev/agent-network",
+    ];
+    assert!(wrapped.arguments.windows(6).any(|words| words == mounts), "{:?}", wrapped.arguments);
+    assert!(wrapped.arguments.contains(&"--unshare-net".to_owned()));
+    let inside = wrapped.arguments.iter().position(|word| word == "--").unwrap();
+    let relay = ["--", "/dev/agent-relay", "__launch", "relay", "/dev/agent-network", "localhost:8080"];
+    assert_eq!(wrapped.arguments[inside..], [&relay[..], &["/bin/codex", "exec"]].concat());
+    let named: Vec<String> = wrapped.variables.iter().map(|(name, _)| name.display().to_string()).collect();
+    let proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    let others = ["NO_PROXY", "no_proxy", "NODE_USE_ENV_PROXY"];
+    assert_eq!(named, [&["TMPDIR"], &proxies[..], &others[..]].concat());
+}
+
 // B-1, B-3: what does not work has a name.
 #[test]
 fn a_sandbox_that_does_not_work_is_refused_by_name() {
@@ -132,6 +164,8 @@ fn a_sandbox_that_does_not_work_is_refused_by_name() {
     assert_eq!(resolved(program("none"), usual()), Err(SandboxProblem::NoProgram("none".to_owned())));
     let closed = SandboxSettings { network: SandboxNetwork::Closed, ..usual() };
     assert_eq!(resolved(program("/bin/sh"), closed), Err(SandboxProblem::NetworkOfProgram));
+    let limited = SandboxSettings { network: hosts(&["a.example:443"]), ..usual() };
+    assert_eq!(resolved(program("/bin/sh"), limited), Err(SandboxProblem::NetworkOfProgram));
     let missing = SandboxSettings { write: vec!["/no/such/place".into()], ..usual() };
     let problem = SandboxProblem::MissingPath { key: "sandbox_write", path: "/no/such/place".to_owned() };
     assert_eq!(resolved(program("/bin/sh"), missing), Err(problem));
