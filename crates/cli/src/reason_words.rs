@@ -6,7 +6,7 @@ use saihai_model::{
 };
 use saihai_view::RunState;
 
-use crate::report::outside_words;
+use crate::report::{outside_words, stall_words};
 
 /// Describes the error that a run failed with or waits for, if more is known than its code.
 pub(crate) fn error_words(run: &LoadedRun) -> Option<String> {
@@ -26,6 +26,7 @@ pub(crate) fn hold_error_words(run: &LoadedRun, hold: &Hold) -> Option<String> {
         Hold::Limit(limit) => Some(limit_words(limit, run.view.iterations)),
         Hold::Person(call) => Some(format!("waiting for an answer at `{}`", call.stage)),
         Hold::Outside(_, reason) => Some(outside_words(reason)),
+        Hold::NoProgress(evidence) => Some(stall_words(evidence)),
         Hold::Budget => Some("the budget does not allow another turn".to_owned()),
         Hold::Interrupted | Hold::Cancelling => Some("the run was interrupted".to_owned()),
         Hold::Storage(_) => {

@@ -70,7 +70,7 @@ fn hold_code(hold: &Hold) -> &str {
         Hold::Person(_) | Hold::Outside(..) => "waiting",
         Hold::Until(..) | Hold::Provider(..) => "provider_failed",
         Hold::Interrupted | Hold::Cancelling => "cancelled",
-        Hold::Limit(_) | Hold::Budget | Hold::Storage(_) => hold.reason(),
+        Hold::Limit(_) | Hold::Budget | Hold::NoProgress(_) | Hold::Storage(_) => hold.reason(),
     }
 }
 

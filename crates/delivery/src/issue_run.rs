@@ -200,6 +200,7 @@ impl IssueRun {
             Hold::Storage(path) => (WorkOutcome::Provider, IssueReason::Storage { message: path.clone() }),
             Hold::Limit(word) => (WorkOutcome::Limited, IssueReason::Limit(word.clone())),
             Hold::Budget => (WorkOutcome::Limited, IssueReason::Budget),
+            Hold::NoProgress(_) => (WorkOutcome::Limited, IssueReason::NoProgress),
             Hold::Interrupted => return None,
             Hold::Cancelling => (WorkOutcome::Cancelled, IssueReason::Cancelled),
         };

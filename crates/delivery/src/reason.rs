@@ -53,6 +53,7 @@ pub enum IssueReason {
         message: String,
     },
     Limit(LimitReason),
+    NoProgress,
     Budget,
     BudgetPerIssue,
     Incomplete(IncompleteReason),

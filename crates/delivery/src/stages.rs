@@ -88,6 +88,7 @@ pub fn hand_over_later(workflow: Workflow, delivery: &DeliveryOptions) -> Workfl
         stages: around.stages.into_iter().collect(),
         topics: None,
         monitors: Vec::new(),
+        breakers: Vec::new(),
         completion: Completion::Flow,
         afterwards: None,
         ..workflow

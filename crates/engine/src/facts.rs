@@ -352,6 +352,7 @@ impl CallResult {
             reply: Some(reply.text.clone()),
             reading: reply.reading.clone(),
             session: reply.session.clone(),
+            tree: reply.tree.clone(),
             tools: reply.tools_used.iter().take(Self::TOOLS).map(|tool| tool.name.clone()).collect(),
             ..Self::default()
         }
@@ -369,6 +370,7 @@ impl CallResult {
         self.tools.extend(correction.tools);
         self.tools.truncate(Self::TOOLS);
         self.session = correction.session.or(self.session.take());
+        self.tree = correction.tree.or(self.tree.take());
         match carry {
             CarriedWords::LastMessage | CarriedWords::ProgramResult => {}
             CarriedWords::AllMessages => self.text = reply.so_far.clone().or(self.text.take()),

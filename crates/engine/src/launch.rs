@@ -44,6 +44,7 @@ impl Run {
                 | Hold::Provider(..)
                 | Hold::Limit(_)
                 | Hold::Budget
+                | Hold::NoProgress(_)
                 | Hold::Interrupted
                 | Hold::Cancelling,
             ) => matches!(place, RoundPosition::Report(_)) && call.attempt == 0,
@@ -142,6 +143,7 @@ impl Run {
         self.record_call(place, &call, out);
         if let (None, Purpose::Work, Some(draft)) = (&request.program, request.purpose, &mut request.draft) {
             self.show_notes(&call.id, draft, out);
+            self.show_nudge(workflow, &call.id, request.permission, draft);
         }
         call.attempt += 1;
         call.repeat = false;

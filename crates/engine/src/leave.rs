@@ -60,6 +60,7 @@ impl Run {
             to: to.clone(),
         };
         out.push(Effect::Record(Decision::Exited { stage: here, verdict }));
+        self.note_progress(workflow, stage, &to, ruling.stalled, out);
         let note = self.note(workflow, again, &ruling);
         if matches!(stage.exit, saihai_model::Exit::Topics { .. }) {
             self.watch_exit(workflow, &ruling, out);

@@ -22,6 +22,7 @@ mod failures;
 mod launch;
 mod leave;
 mod notes;
+mod progress;
 pub mod rehearse;
 mod replay;
 mod run;
@@ -29,5 +30,6 @@ mod verdict;
 
 pub use draft::Carry;
 pub use notes::{NumberedNote, PersonNotes};
+pub use progress::{CycleProgress, StageReview, StageTrail};
 pub use replay::{Diverged, Replay, replay};
 pub use run::{CallResult, CallState, Counts, Ledger, Phase, Round, Run, Slot, Visit};

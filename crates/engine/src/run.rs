@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_model::{
     Budget, CallId, Cost, Decision, Effect, Ending, Event, Fact, Failure, FailureClass, Hold, Json, Label,
-    Limits, Millis, Moment, ProviderName, Purpose, Reading, RoundPosition, SessionKey, StageId, Text, Topic,
-    Usd, Workflow,
+    Limits, Millis, Moment, ProviderName, Purpose, Reading, RoundPosition, SessionKey, StageId,
+    StallEvidence, Text, Topic, TreeFact, Usd, Workflow,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::draft::Carry;
 use crate::notes::{NumberedNote, PersonNotes};
+use crate::progress::CycleProgress;
 
 /// State of a run. Its size depends on the workflow, not on the run's duration.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct Run {
     pub(crate) visit: Option<Visit>,
     /// True once the definition is complete and the delivery steps run.
     pub(crate) delivering: bool,
+    /// Windows of breakers, by index in the workflow.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) progress: BTreeMap<usize, CycleProgress>,
     /// SHA-256 of the last saved version of each report.
     pub(crate) reports: BTreeMap<String, String>,
 }
@@ -120,6 +124,7 @@ impl Run {
                 | Hold::Provider(..)
                 | Hold::Limit(_)
                 | Hold::Budget
+                | Hold::NoProgress(_)
                 | Hold::Storage(_)
                 | Hold::Interrupted
                 | Hold::Cancelling,
@@ -255,6 +260,9 @@ pub struct Round {
     /// Notes of a person that the prompts of this round show.
     #[serde(default)]
     pub notes: Vec<NumberedNote>,
+    /// Evidence against the cycle that the editing prompts of this round show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nudge: Option<Box<StallEvidence>>,
     /// Contents of each place, in the order in which the places were filled.
     pub slots: Vec<(RoundPosition, Slot)>,
 }
@@ -318,6 +326,9 @@ pub struct CallResult {
     /// Provider that answered, if it is not the turn's own.
     pub provider: Option<ProviderName>,
     pub failure: Option<Failure>,
+    /// Files after the turn, if a breaker compares them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeFact>,
     pub output: BTreeMap<String, Json>,
     /// Names of the tools it used, in order; at most [`CallResult::TOOLS`].
     pub tools: Vec<String>,
@@ -337,7 +348,15 @@ impl Visit {
 
 impl Round {
     pub fn new(number: u32) -> Self {
-        Self { number, counted: false, watched: false, calls: 0, notes: Vec::new(), slots: Vec::new() }
+        Self {
+            number,
+            counted: false,
+            watched: false,
+            calls: 0,
+            notes: Vec::new(),
+            nudge: None,
+            slots: Vec::new(),
+        }
     }
 
     pub fn slot(&self, place: RoundPosition) -> Option<&Slot> {

@@ -70,6 +70,8 @@ pub(crate) struct Ruling {
     pub(crate) early: bool,
     /// True if the agent itself published an event or a closing word.
     pub(crate) directive: bool,
+    /// True if a rule about a stalled cycle decided.
+    pub(crate) stalled: bool,
 }
 
 impl Ruling {
@@ -86,6 +88,7 @@ impl Ruling {
             missing: Vec::new(),
             early: false,
             directive: false,
+            stalled: false,
         }
     }
 }
@@ -394,6 +397,9 @@ impl Run {
         ruling: Ruling,
         out: &mut Vec<Effect>,
     ) -> Ruling {
+        if let Some(routed) = self.routed_by_stall(workflow, stage, &ruling) {
+            return routed;
+        }
         let Target::Stage(next) = &ruling.target else { return ruling };
         if stage.aside {
             return ruling;

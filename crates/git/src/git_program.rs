@@ -298,7 +298,7 @@ pub fn run(
     run_within(git, named, input, seat, LONGEST)
 }
 
-fn run_within(
+pub(crate) fn run_within(
     git: &mut Command,
     named: &str,
     input: Option<&[u8]>,

@@ -27,6 +27,7 @@ mod snapshot;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod tree_watch;
 mod work_item;
 mod worktree;
 
@@ -51,6 +52,7 @@ pub use rescue::{
 };
 pub use server::{GitAccessToken, GitPushOutcome, GitPushRequest, ServerBranchRequest, ServerUpdateRequest};
 pub use snapshot::named;
+pub use tree_watch::TreeWatch;
 pub use work_item::{BaseCommit, CheckedOutIssue, WorkItem, WorkItemSource};
 pub use worktree::{
     BranchOwnership, PlaceItemOutcome, PlaceItemRefusal, PlaceItemRequest, Worktree, WorktreeContent,

@@ -3,6 +3,8 @@
 //! The six forms of a reply share only the property `issues`, and no property changes its meaning between forms. So the
 //! reader accepts every property in any form, and a reply with more than its form loses nothing.
 
+pub(crate) mod marks;
+
 use saihai_model::{Json, Severity};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;

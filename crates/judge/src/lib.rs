@@ -16,6 +16,7 @@ mod read;
 mod rules;
 
 pub use digest::sha256;
+pub use findings::marks::finding_marks;
 pub use findings::{Assessment, Finding, FindingKind, ReviewReply};
 pub use label::{JudgeAnswer, LabelOutcome, answered, label};
 pub use read::{ReplyText, overheard, read, read_program, without_status_tags};

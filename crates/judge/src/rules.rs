@@ -52,6 +52,8 @@ fn holds(condition: &RuleCondition, said: TurnLabels<'_>) -> Option<bool> {
         RuleCondition::Any(wanted) => {
             said.labels.iter().any(|label| wanted.iter().any(|one| has(label, one)))
         }
+        // The engine looks at these rules after the others, if the run would stay in the cycle.
+        RuleCondition::Stalled(_) => false,
     })
 }
 
@@ -61,6 +63,7 @@ fn method(condition: &RuleCondition, by: By) -> By {
         RuleCondition::Is(_) => by,
         RuleCondition::Answered(_) => By::Judge,
         RuleCondition::All(_) | RuleCondition::Any(_) => By::Aggregate,
+        RuleCondition::Stalled(_) => By::Stalled,
     }
 }
 

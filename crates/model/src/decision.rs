@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallId, Ending, Hold, Label, Moment, ProviderName, Purpose, ReportLocation, RoundPosition, StageId, Topic,
+    CallId, Ending, Hold, Label, Moment, ProviderName, Purpose, ReportLocation, RoundPosition, StageId,
+    StallConsequence, StallEvidence, Topic,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,6 +96,11 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead: Option<StageId>,
     },
+    /// A cycle makes no progress.
+    Stalled {
+        evidence: StallEvidence,
+        then: StallConsequence,
+    },
     /// The run is held and no call is running.
     Parked {
         hold: Hold,
@@ -154,6 +160,8 @@ pub enum By {
     NoMatch,
     Limit,
     Output,
+    /// A rule about a stalled cycle.
+    Stalled,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

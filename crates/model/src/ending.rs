@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, FailureClass, Moment, OutsideReason};
+use crate::{CallId, FailureClass, Moment, OutsideReason, StallEvidence};
 
 /// End of a run. After it, the run can only be forked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,8 @@ pub enum Hold {
     Provider(CallId, FailureClass),
     Limit(LimitReason),
     Budget,
+    /// A cycle makes no progress.
+    NoProgress(Box<StallEvidence>),
     /// The path of a file that could not be written.
     Storage(String),
     /// The process received a stop signal.
@@ -51,7 +53,7 @@ impl Hold {
         match self {
             Self::Cancelling => 3,
             Self::Interrupted | Self::Storage(_) => 2,
-            Self::Limit(_) | Self::Budget => 1,
+            Self::Limit(_) | Self::Budget | Self::NoProgress(_) => 1,
             Self::Person(_) | Self::Outside(..) | Self::Until(..) | Self::Provider(..) => 0,
         }
     }
@@ -65,6 +67,7 @@ impl Hold {
             Self::Until(..) | Self::Provider(..) => "provider",
             Self::Limit(limit) => limit.code(),
             Self::Budget => "budget",
+            Self::NoProgress(_) => "no_progress",
             Self::Storage(_) => "storage",
             Self::Interrupted => "interrupt",
             Self::Cancelling => "cancelled",
@@ -157,7 +160,7 @@ impl ExitStatus {
             (Some(Ending::Incomplete(_)), _) => Self::Limited,
             (None, Some(Hold::Interrupted | Hold::Cancelling)) => Self::Interrupted,
             (None, Some(Hold::Provider(..) | Hold::Until(..) | Hold::Storage(_))) => Self::Unavailable,
-            (None, Some(Hold::Limit(_) | Hold::Budget)) => Self::Limited,
+            (None, Some(Hold::Limit(_) | Hold::Budget | Hold::NoProgress(_))) => Self::Limited,
             (None, Some(Hold::Person(_) | Hold::Outside(..))) => Self::Waiting,
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{Label, StageId, Topic};
 use crate::reads::{Choice, Keyword};
 
-use crate::{ActionSpec, Ending, FailureReason, Json, Prompt};
+use crate::{ActionSpec, Ending, FailureReason, Json, Prompt, StallKind};
 
 /// Method that chooses the next stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,17 @@ pub enum RuleCondition {
     All(Vec<Label>),
     /// Some turn has one of these labels. An empty list marks a rule that is not offered in this run; it never holds.
     Any(Vec<Label>),
+    /// The round would stay in a cycle that one of these detectors calls stalled. Empty: any detector.
+    Stalled(Vec<StallKind>),
+}
+
+impl RuleCondition {
+    /// Returns a condition about a stalled cycle as a definition writes it; empty for others.
+    pub fn stalled_text(&self) -> String {
+        let Self::Stalled(kinds) = self else { return String::new() };
+        let kinds: Vec<String> = kinds.iter().map(|kind| format!("\"{}\"", kind.name())).collect();
+        format!("stalled({})", kinds.join(", "))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

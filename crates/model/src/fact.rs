@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, OutsideReason, ProviderName, Reading,
-    StageId, Text, TextFile, Usage, Usd,
+    StageId, Text, TextFile, TreeFact, Usage, Usd,
 };
 
 /// A fact and the time of its record.
@@ -177,6 +177,9 @@ pub struct Replied {
     /// True if the reply came from the cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// Files after the turn, if a breaker compares them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeFact>,
     pub reading: Reading,
 }
 

@@ -21,6 +21,7 @@ mod ids;
 mod issue;
 mod money;
 mod program;
+mod progress;
 mod prompt;
 mod provider;
 mod reading;
@@ -61,6 +62,10 @@ pub use ids::{
 pub use issue::{Issue, IssueNumber, IssueSource, IssueState, NoIssueNumber};
 pub use money::{Budget, Cost, Limits, Retry, ToolUse, Usage, Usd};
 pub use program::{ProgramCommand, ProgramExit, ProgramExitRange, typed_command};
+pub use progress::{
+    Breaker, FindingMark, StallConsequence, StallEvidence, StallKind, StallSignal, TreeFact, TreeGap,
+    TreeState,
+};
 pub use prompt::{
     Changes, Draft, Join, Prompt, PromptPart, PromptSection, SectionCondition, Splice, ValueForm, Variable,
 };

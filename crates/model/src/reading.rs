@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Json, ProgramExit, Topic};
+use crate::{FindingMark, Json, ProgramExit, Topic};
 
 /// A line of a reply that resembles a directive. A journal keeps it as one text, `code: the line`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +123,9 @@ pub struct Reading {
     /// Positions of the reports in the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<ReportLocation>,
+    /// Findings in the tables of its reports; absent if there is no such table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed_findings: Option<Vec<FindingMark>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<ReplyBlock>,
     /// Keywords that occur in the text.

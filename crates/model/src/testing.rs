@@ -148,6 +148,7 @@ pub fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
         stages: stages.into_iter().map(|(id, stage)| (id.into(), stage)).collect(),
         topics: None,
         monitors: Vec::new(),
+        breakers: Vec::new(),
         completion: Completion::Flow,
         limits: Limits { rounds: Some(10), ..Limits::default() },
         retry: Retry::default(),

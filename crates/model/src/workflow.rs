@@ -10,7 +10,8 @@ use crate::money::{Limits, Retry, Usd};
 use crate::reads::{BlockUse, Choice, Method, Proof, Question, Reads};
 
 use crate::{
-    FailureReason, IssueNumber, Json, LimitReason, OwnProvider, ProgramCommand, Prompt, Text, typed_command,
+    Breaker, FailureReason, IssueNumber, Json, LimitReason, OwnProvider, ProgramCommand, Prompt, Text,
+    typed_command,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct Workflow {
     pub topics: Option<Topics>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitors: Vec<Monitor>,
+    /// Detectors of cycles without progress. A stage is in at most one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakers: Vec<Breaker>,
     pub completion: Completion,
     #[serde(default)]
     pub limits: Limits,
@@ -175,6 +179,22 @@ impl Workflow {
             return self.stages.get(id);
         }
         self.stages.iter().find(|(name, _)| *name == id).map(|(_, stage)| stage)
+    }
+
+    /// Returns the breaker of the cycle that a stage is in, and its index.
+    pub fn breaker_of(&self, stage: &StageId) -> Option<(usize, &Breaker)> {
+        self.breakers.iter().enumerate().find(|(_, breaker)| breaker.stages.contains(stage))
+    }
+
+    /// Returns true if a breaker compares the files after a turn: the turn may edit, and a detector needs them.
+    pub fn compares_files_after(&self, stage: &StageId, place: RoundPosition) -> bool {
+        let RoundPosition::Main(index) = place else { return false };
+        let needs = |(_, breaker): (usize, &Breaker)| breaker.still.is_some() || breaker.back.is_some();
+        let may_edit = || {
+            let turn = self.stage(stage).and_then(|stage| stage.turns().get(index));
+            turn.is_some_and(|turn| turn.program.is_none() && turn.permission != Permission::ReadOnly)
+        };
+        self.breaker_of(stage).is_some_and(needs) && may_edit()
     }
 
     /// Returns true if the run ends with the report of a review.

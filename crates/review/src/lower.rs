@@ -361,6 +361,7 @@ impl ReviewLowering<'_> {
             stages,
             topics: None,
             monitors: Vec::new(),
+            breakers: Vec::new(),
             completion: Completion::Flow,
             limits: Limits {
                 runtime: options.run_timeout.or(settings.limits.run_timeout),

@@ -71,7 +71,7 @@ pub fn report_so_far(
 ) -> Result<Option<ReviewReport>, StoreError> {
     let workflow = directory.workflow()?;
     let Some(plan) = ReviewPlan::of(&workflow) else { return Ok(None) };
-    let is_limited = matches!(by, Some(Hold::Limit(_) | Hold::Budget));
+    let is_limited = matches!(by, Some(Hold::Limit(_) | Hold::Budget | Hold::NoProgress(_)));
     let stopped = if is_limited { ReviewStop::AtLimit } else { ReviewStop::FromOutside };
     fold(directory, &workflow, plan, None, Some(stopped)).map(Some)
 }

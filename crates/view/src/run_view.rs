@@ -6,7 +6,8 @@ use std::ops::Range;
 use saihai_model::{
     Answer, Budget, CallFailed, CallId, Cost, Decision, Destination, Ending, ExitStatus, FORKED, Fact,
     Failure, FileChangeCounts, Hold, Label, Millis, Moment, Outcome, PersonNote, ProviderName, Purpose,
-    Record, RecordEntry, Remark, Replied, RoundPosition, StageId, Start, Text, Topic, Usage, Usd, Verdict,
+    Record, RecordEntry, Remark, Replied, RoundPosition, StageId, StallConsequence,
+    StallEvidence, Start, Text, Topic, Usage, Usd, Verdict,
 };
 
 /// A run, folded from its records. Its size grows with the number of calls, never with the size of texts.
@@ -179,6 +180,7 @@ pub(crate) enum NoteKind {
     Alarm { monitor: usize, count: u32, overrode: Option<Label> },
     Refused { missing: Vec<Topic> },
     Remarked { topic: Topic, remark: Remark },
+    Stalled { evidence: StallEvidence, then: StallConsequence },
 }
 
 /// Activity of the run according to its last decision.
@@ -515,6 +517,9 @@ impl RunView {
             }
             Decision::Remarked { topic, remark } => {
                 self.notes.push(NoteView { seq, kind: NoteKind::Remarked { topic, remark } });
+            }
+            Decision::Stalled { evidence, then } => {
+                self.notes.push(NoteView { seq, kind: NoteKind::Stalled { evidence, then } });
             }
             Decision::Retry { call, not_before, .. } => {
                 let failed = self.progress.failed.as_ref().filter(|(failed, _)| *failed == call);

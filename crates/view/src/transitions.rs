@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use saihai_judge::JudgeAnswer;
 use saihai_model::{
     AnsweredBy, By, CallId, Destination, Exit, ExpectedReply, Json, Label, Moment, NearMiss, Outcome,
-    ProgramExit, Purpose, Reading, Remark, Replied, RoundPosition, RuleCondition, Stage, StageId, Text,
-    Topic, TurnId, Verdict, Watch, Workflow,
+    ProgramExit, Purpose, Reading, Remark, Replied, RoundPosition, RuleCondition, Stage, StageId,
+    StallConsequence, StallEvidence, Text, Topic, TreeFact, TreeGap, TurnId, Verdict, Watch, Workflow,
 };
 use serde::Serialize;
 
@@ -144,6 +144,16 @@ pub enum Evidence {
         /// Label that the exit would have used.
         overrode: Option<Label>,
     },
+    /// The cycle makes no progress.
+    Stalled {
+        then: StallConsequence,
+        #[serde(flatten)]
+        evidence: StallEvidence,
+    },
+    /// Detectors that need the files are silent. Only the first exit says so.
+    FilesNotCompared {
+        reason: TreeGap,
+    },
 }
 
 impl RunView {
@@ -164,6 +174,7 @@ impl RunView {
             told.push(transition(visit, round, exit, decisive, evidence));
         }
         notes.for_each(|note| attach(note, workflow, &mut told, &mut pending));
+        say_gaps_once(&mut told);
         told
     }
 
@@ -284,6 +295,14 @@ fn transition(
 fn attach(note: &NoteView, workflow: &Workflow, told: &mut [Transition], pending: &mut Vec<Evidence>) {
     match &note.kind {
         NoteKind::Refused { missing } => pending.push(Evidence::Refused { missing: missing.clone() }),
+        // The decision follows the exit that it belongs to.
+        NoteKind::Stalled { evidence, then } => {
+            let stalled = Evidence::Stalled { then: *then, evidence: evidence.clone() };
+            match told.last_mut() {
+                Some(exited) => exited.evidence.push(stalled),
+                None => pending.push(stalled),
+            }
+        }
         NoteKind::Remarked { topic, remark } => {
             pending.push(Evidence::Remarked { topic: topic.clone(), remark: *remark });
         }
@@ -306,6 +325,21 @@ fn attach(note: &NoteView, workflow: &Workflow, told: &mut [Transition], pending
     }
 }
 
+/// Keeps the first mention of each reason why files are not compared.
+fn say_gaps_once(told: &mut [Transition]) {
+    let mut said = Vec::new();
+    for transition in told {
+        transition.evidence.retain(|evidence| match evidence {
+            Evidence::FilesNotCompared { reason } if said.contains(reason) => false,
+            Evidence::FilesNotCompared { reason } => {
+                said.push(*reason);
+                true
+            }
+            _ => true,
+        });
+    }
+}
+
 fn evidence_of(workflow: &Workflow, stage: &StageId, call: &CallView) -> Option<Vec<Evidence>> {
     if let Some(answer) = &call.answer {
         let (by, label, text) = (answer.by, answer.label.clone(), answer.text.clone());
@@ -316,7 +350,11 @@ fn evidence_of(workflow: &Workflow, stage: &StageId, call: &CallView) -> Option<
         RoundPosition::Main(index) => {
             let ran = program(workflow, call, index);
             let said = call.reply().map(|reply| said(&reply.reading, turn(index)));
-            said.map(|said| ran.into_iter().chain(said).collect())
+            let gap = call.reply().and_then(|reply| match &reply.tree {
+                Some(TreeFact::Unknown(reason)) => Some(Evidence::FilesNotCompared { reason: *reason }),
+                Some(TreeFact::Seen(_)) | None => None,
+            });
+            said.map(|said| ran.into_iter().chain(said).chain(gap).collect())
         }
         RoundPosition::Check(index) => call.reply().map(|reply| question(workflow, call, reply, turn(index))),
         RoundPosition::Exit => call.reply().map(|reply| question(workflow, call, reply, None)),

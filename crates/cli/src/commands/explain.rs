@@ -14,7 +14,7 @@ use crate::project::Project;
 use crate::quantities;
 use crate::report::{
     RunNames, alarm_words, answer_words, mechanism_words, near_miss_words, program_words, refused_words,
-    remark_words, tag_words, transition_head, transition_lines,
+    remark_words, stall_lines, tag_words, transition_head, transition_lines, tree_gap_words,
 };
 use crate::terminal::{Stream, Streams, style, visible_line, visible_text, wrapped};
 
@@ -180,6 +180,8 @@ fn is_meaning(evidence: &Evidence) -> bool {
         | Evidence::Remarked { .. }
         | Evidence::NearMiss { .. }
         | Evidence::Proof { .. }
+        | Evidence::Stalled { .. }
+        | Evidence::FilesNotCompared { .. }
         | Evidence::Monitor { .. } => true,
     }
 }
@@ -251,6 +253,8 @@ fn evidence_words(
             let found = found.as_deref().map(|found| format!(":\n{}", indented(found)));
             format!("`{}` {is}{}", visible_line(name), found.unwrap_or_default())
         }
+        Evidence::Stalled { then, evidence } => stall_lines(evidence, *then).join("\n"),
+        Evidence::FilesNotCompared { reason } => tree_gap_words(*reason).to_owned(),
         Evidence::Monitor { monitor, count, cycle, .. } if cycle.is_empty() => {
             alarm_words(*monitor, *count, workflow)
         }

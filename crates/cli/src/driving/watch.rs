@@ -456,7 +456,12 @@ fn is_failure(record: &Record) -> bool {
             Ending::Completed(_) | Ending::Declined | Ending::Cancelled => false,
         },
         RecordEntry::Decision(Decision::Parked { hold }) => match hold {
-            Hold::Provider(..) | Hold::Until(..) | Hold::Storage(_) | Hold::Limit(_) | Hold::Budget => true,
+            Hold::Provider(..)
+            | Hold::Until(..)
+            | Hold::Storage(_)
+            | Hold::Limit(_)
+            | Hold::Budget
+            | Hold::NoProgress(_) => true,
             Hold::Person(_) | Hold::Outside(..) | Hold::Interrupted | Hold::Cancelling => false,
         },
         RecordEntry::Decision(_) | RecordEntry::Fact(_) => false,

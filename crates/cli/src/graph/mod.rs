@@ -336,6 +336,7 @@ fn condition(when: &RuleCondition) -> String {
         RuleCondition::Is(label) | RuleCondition::Answered(label) => label.to_string(),
         RuleCondition::All(labels) => format!("all({})", quoted(labels)),
         RuleCondition::Any(labels) => format!("any({})", quoted(labels)),
+        RuleCondition::Stalled(_) => when.stalled_text(),
     }
 }
 

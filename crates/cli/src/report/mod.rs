@@ -121,6 +121,7 @@ pub(crate) fn parked_words(hold: &Hold, provider: Option<&ProviderName>, now: Mo
             format!("the provider failed at `{}` ({})", call.stage, blamed(class.name()))
         }
         Hold::Limit(limit) => format!("limit `{}` reached", limit.code()),
+        Hold::NoProgress(evidence) => stall_words(evidence),
         Hold::Budget => "the budget does not allow another turn".to_owned(),
         Hold::Storage(what) => format!("storage: {what}"),
         Hold::Interrupted => "interrupted".to_owned(),
@@ -504,6 +505,9 @@ fn decision_lines(decision: &Decision, at: Moment, names: &RunNames<'_>) -> Vec<
             vec![ReportLine::warning(format!("{words}{}", instead.unwrap_or_default()))]
         }
         Decision::Exited { stage, verdict } => exit_lines(stage, verdict, names),
+        Decision::Stalled { evidence, then } => {
+            stall_lines(evidence, *then).into_iter().map(ReportLine::warning).collect()
+        }
         Decision::Refused { missing } => vec![ReportLine::warning(refused_words(missing))],
         Decision::Remarked { topic, remark } => {
             vec![ReportLine::warning(remark_words(topic, *remark, names.workflow()))]

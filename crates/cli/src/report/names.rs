@@ -205,5 +205,6 @@ fn condition(holds: &RuleCondition) -> String {
         }
         RuleCondition::All(labels) => format!("all({})", list(labels)),
         RuleCondition::Any(labels) => format!("any({})", list(labels)),
+        RuleCondition::Stalled(_) => holds.stalled_text(),
     }
 }

@@ -76,6 +76,7 @@ fn replied(stage: &str, n: u32, seconds: u64) -> Replied {
         revision: None,
         so_far: None,
         cached: false,
+        tree: None,
         reading: Reading { tag: Some(Tag { number: Some(0), line: 12 }), ..Reading::default() },
     }
 }

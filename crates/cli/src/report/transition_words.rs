@@ -150,6 +150,7 @@ fn decision_words(stage: &StageId, verdict: &Verdict, turn: &DecisiveTurn, names
         By::Monitor => "the loop monitor stopped the repetition".to_owned(),
         By::NoMatch => "no rule matched".to_owned(),
         By::Limit => "the limit of rounds is reached".to_owned(),
+        By::Stalled => "the cycle made no progress".to_owned(),
         By::Output => "the output is invalid".to_owned(),
         By::Condition if label.is_none() => "the condition is met".to_owned(),
         By::Answer => label.map(quoted).unwrap_or_default(),
@@ -205,6 +206,7 @@ fn method(by: By) -> &'static str {
         By::NoMatch => "no match",
         By::Limit => "by limit",
         By::Output => "by output",
+        By::Stalled => "by breaker",
     }
 }
 

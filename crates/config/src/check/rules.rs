@@ -119,7 +119,7 @@ impl<'a> KnownLabels<'a> {
     /// Returns the reason why a rule can never hold, if there is one.
     fn dead(&self, when: &RuleCondition, suggest: bool) -> Option<DeadRuleReason> {
         match when {
-            RuleCondition::Always => None,
+            RuleCondition::Always | RuleCondition::Stalled(_) => None,
             RuleCondition::Is(label) => self.missing_somewhere(label, suggest),
             RuleCondition::All(labels) => match labels.as_slice() {
                 [label] => self.missing_somewhere(label, suggest),
@@ -177,6 +177,8 @@ fn uncovered(turns: &[Turn], rules: &[ExitRule]) -> Option<Vec<Option<Label>>> {
         match &rule.when {
             RuleCondition::Always | RuleCondition::Answered(_) => return None,
             RuleCondition::Any(labels) => taken.extend(labels),
+            // It holds only in addition to another rule.
+            RuleCondition::Stalled(_) => {}
             RuleCondition::Is(label) => {
                 covered.insert(vec![Some(label); turns.len()]);
             }

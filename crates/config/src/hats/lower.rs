@@ -56,6 +56,7 @@ impl HatLowering<'_> {
             stages,
             topics: Some(self.topics()),
             monitors: self.monitors(),
+            breakers: Vec::new(),
             completion: Completion::Flow,
             limits: self.limits(),
             retry: self.retry(),

@@ -78,6 +78,7 @@ impl<'a> PieceLowering<'a> {
             stages: std::mem::take(&mut self.stages),
             topics: None,
             monitors,
+            breakers: Vec::new(),
             completion: Completion::Flow,
             limits: Limits {
                 silence: None,

@@ -104,6 +104,7 @@ impl AgentLowering<'_> {
                 watches: Watch::SelfEntries { times: SELF_ENTRIES },
                 then: Alarm::Go(Target::failed(FailureReason::StepFailed { step: None })),
             }],
+            breakers: Vec::new(),
             completion: lower_completion(self),
             limits: self.limits(diagnostics),
             retry: self.settings.retry(),

@@ -233,7 +233,10 @@ impl<'a> LocalContext<'a> {
                 driver.live.end(&about.call);
                 driver.shown.end(&about.call);
                 self.ask_ended = true;
-                driver.services.reply(driver.session.held(), *about, came)
+                let place = about.place;
+                let mut fact = driver.services.reply(driver.session.held(), *about, came);
+                driver.trees.add(driver.session.held(), place, &mut fact);
+                fact
             }
         }
     }

@@ -7,6 +7,7 @@ mod local_context;
 mod replies;
 mod running_calls;
 mod start;
+mod tree_facts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub(crate) use call_services::{ActionStart, CallServices, StartedAsk};
 use local_context::{GRACE_INTERRUPTED, LocalContext};
 use running_calls::RunningCalls;
 use start::FirstFact;
+use tree_facts::TreeFacts;
 
 pub(crate) use actions::performed;
 pub use actions::{ActionExecutor, ActionFuture, ActionRequest};
@@ -117,6 +119,7 @@ pub struct Driver {
     interrupts: u32,
     warnings: Vec<DriverWarning>,
     count_files: Option<FileCounter>,
+    trees: TreeFacts,
     /// True once this driver has recorded a fact.
     has_settled: bool,
 }

@@ -146,6 +146,7 @@ fn replied(held: &HeldRun, about: AskContext, mut reply: Reply, now: Moment) -> 
         duration: now.since(about.began),
         revision: None,
         cached: false,
+        tree: None,
         reading,
         provider: Some(about.provider),
         call: about.call,

@@ -174,6 +174,7 @@ impl Driver {
             interrupts: 0,
             warnings: Vec::new(),
             count_files: None,
+            trees: Default::default(),
             has_settled: false,
             session,
             services,

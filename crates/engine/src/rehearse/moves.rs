@@ -53,8 +53,10 @@ impl StageMoves<'_> {
         let sayable =
             OfferedLabels { turns: self.sayable(rules), answers: question.map(answers).unwrap_or_default() };
         for (index, rule) in rules.iter().enumerate() {
-            // A rule that is not offered in this run is not an exit.
-            if matches!(&rule.when, RuleCondition::Any(labels) if labels.is_empty()) {
+            // A rule that is not offered in this run is not an exit, and a rehearsal does not stall.
+            if matches!(&rule.when, RuleCondition::Any(labels) if labels.is_empty())
+                || matches!(&rule.when, RuleCondition::Stalled(_))
+            {
                 continue;
             }
             match satisfy(rules, &sayable, WantedRule::Rule(index)) {
@@ -256,7 +258,7 @@ fn directed(directive: PlannedDirective) -> PlannedReply {
 /// Returns the labels in a condition.
 fn named(when: &RuleCondition) -> Vec<Label> {
     match when {
-        RuleCondition::Always => Vec::new(),
+        RuleCondition::Always | RuleCondition::Stalled(_) => Vec::new(),
         RuleCondition::Is(label) | RuleCondition::Answered(label) => vec![label.clone()],
         RuleCondition::All(labels) | RuleCondition::Any(labels) => labels.clone(),
     }
@@ -421,7 +423,9 @@ fn starts(rules: &[ExitRule], sayable: &OfferedLabels, wanted: WantedRule) -> Ve
             });
             fixed.collect()
         }
-        RuleCondition::Always | RuleCondition::Answered(_) => vec![none_first(turns)],
+        RuleCondition::Always | RuleCondition::Answered(_) | RuleCondition::Stalled(_) => {
+            vec![none_first(turns)]
+        }
     }
 }
 

@@ -64,6 +64,7 @@ impl ExitPath {
             RuleCondition::Is(label) | RuleCondition::Answered(label) => Some(label.to_string()),
             RuleCondition::All(labels) => Some(format!("all({})", join(labels))),
             RuleCondition::Any(labels) => Some(format!("any({})", join(labels))),
+            when @ RuleCondition::Stalled(_) => Some(when.stalled_text()),
         }
     }
 

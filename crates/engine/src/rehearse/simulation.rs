@@ -185,6 +185,7 @@ impl<C: Cast> Simulation<'_, C> {
             revision: None,
             so_far: None,
             cached: false,
+            tree: None,
             reading,
         }))
     }

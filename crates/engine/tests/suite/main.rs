@@ -3,6 +3,7 @@
 mod breaking;
 mod carrying;
 mod completion;
+mod convergence;
 mod delivery;
 mod dialects;
 mod flow;

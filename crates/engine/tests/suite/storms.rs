@@ -70,6 +70,7 @@ fn replied(request: &Request, cost: u64, tag: usize) -> Fact {
         revision: None,
         so_far: None,
         cached: false,
+        tree: None,
         reading: Reading { tag: Some(Tag { number: Some(tag), line: 1 }), ..Reading::default() },
     }))
 }

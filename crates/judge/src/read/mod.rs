@@ -5,6 +5,7 @@
 
 mod blocks;
 mod directives;
+mod finding_tables;
 mod json_text;
 mod markdown;
 mod quotation;
@@ -51,7 +52,14 @@ pub fn read(wanted: ExpectedReply<'_>, prompt: &str, said: ReplyText<'_>) -> Rea
         }
     }
     reading.quotation = quotation::quotation(&reply, &reading);
+    reading.listed_findings = finding_tables::read_tables(said.text, reading.reports.iter().map(range));
     reading
+}
+
+/// Returns the bytes of a report in its reply.
+fn range(report: &ReportLocation) -> std::ops::Range<usize> {
+    let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+    at(report.start)..at(report.end)
 }
 
 /// Reads the output of a program. Tags and values count as in a reply; a report is the whole output.

@@ -88,6 +88,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         stages: [(id, stage)].into_iter().collect(),
         topics: None,
         monitors: Vec::new(),
+        breakers: Vec::new(),
         completion: Completion::Flow,
         limits: Limits { rounds: Some(turns), ..Limits::default() },
         retry: Retry::default(),

@@ -226,6 +226,7 @@ fn replied() -> Replied {
         revision: Some("r".into()),
         so_far: Some("all".into()),
         cached: false,
+        tree: None,
         reading,
     }
 }

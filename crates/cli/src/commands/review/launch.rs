@@ -234,7 +234,7 @@ pub(crate) fn print_report(
         let known = Conclusion::of(directory).ok().and_then(|stands| stands.short_resume_command());
         streams.note(&format!("continue with `{}`", known.unwrap_or_else(usually)));
     }
-    let is_limited = matches!(finish.hold, Some(Hold::Limit(_) | Hold::Budget));
+    let is_limited = matches!(finish.hold, Some(Hold::Limit(_) | Hold::Budget | Hold::NoProgress(_)));
     Ok(if finish.ending.is_none() && is_limited && report.summary.failing > 0 {
         ExitStatus::Failed
     } else {

@@ -371,6 +371,7 @@ impl<'a> WorkScreen<'a> {
                 | Hold::Provider(..)
                 | Hold::Limit(_)
                 | Hold::Budget
+                | Hold::NoProgress(_)
                 | Hold::Storage(_)
                 | Hold::Interrupted
                 | Hold::Cancelling => {}

@@ -35,6 +35,7 @@ pub(super) fn reason_words(reason: &IssueReason) -> String {
         IssueReason::Limit(limit) => limit.code().to_owned(),
         IssueReason::Incomplete(reason) => reason.code().to_owned(),
         IssueReason::Budget => "budget".to_owned(),
+        IssueReason::NoProgress => "no_progress".to_owned(),
         IssueReason::BudgetPerIssue => "budget_per_issue".to_owned(),
         IssueReason::Cancelled => "cancelled".to_owned(),
         IssueReason::Failed { reason, detail } => {

@@ -33,6 +33,7 @@ fn reply(n: u32, text: &str) -> Replied {
         revision: None,
         so_far: None,
         cached: false,
+        tree: None,
         reading: Reading::default(),
     }
 }

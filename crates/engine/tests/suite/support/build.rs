@@ -54,7 +54,7 @@ fn stage(name: &str, turns: &[&str], rules: &str) -> Stage {
                 labels.extend(some.iter().map(|label| label.to_string()))
             }
             RuleCondition::Is(label) => labels.push(label.to_string()),
-            RuleCondition::Always | RuleCondition::Answered(_) => {}
+            RuleCondition::Always | RuleCondition::Answered(_) | RuleCondition::Stalled(_) => {}
         }
         list.push(ExitRule { when, then: target(to) });
     }

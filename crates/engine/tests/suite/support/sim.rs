@@ -249,6 +249,7 @@ impl Sim {
             revision: None,
             so_far: None,
             cached: false,
+            tree: None,
             reading,
         };
         change(&mut reply);
