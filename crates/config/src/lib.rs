@@ -13,6 +13,7 @@
 //!
 //! Deliberately absent: deserialising into structs, because it stops at the first error.
 
+mod breaker;
 pub mod check;
 mod definition;
 pub mod delivery;

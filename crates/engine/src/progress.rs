@@ -287,7 +287,8 @@ impl Run {
                 facts.tree = Some(state.id.clone());
             }
             if let Some(marks) = saihai_judge::finding_marks(turn, &done.reading) {
-                facts.findings.get_or_insert_default().extend(marks);
+                let open = marks.into_iter().filter(|mark| !mark.waived);
+                facts.findings.get_or_insert_default().extend(open);
             }
             if let Some(exit) = done.reading.exit {
                 let failures = facts.failures.get_or_insert_default();

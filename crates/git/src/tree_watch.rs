@@ -116,7 +116,9 @@ impl TreeWatch {
     }
 
     fn is_left_out(&self, path: &Path) -> bool {
-        let is_own = |part: std::path::Component<'_>| [".saihai", ".worktrees"].iter().any(|own| part.as_os_str() == *own);
+        let is_own = |part: std::path::Component<'_>| {
+            [".saihai", ".worktrees"].iter().any(|own| part.as_os_str() == *own)
+        };
         path.components().any(is_own) || self.left_out.iter().any(|left| path.starts_with(left))
     }
 

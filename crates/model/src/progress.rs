@@ -33,6 +33,11 @@ impl Breaker {
     /// Largest threshold. It bounds the state of a run.
     pub const MOST: u32 = 20;
 
+    /// Returns true if a detector compares the files.
+    pub fn compares_files(&self) -> bool {
+        self.still.is_some() || self.back.is_some()
+    }
+
     /// Returns the defaults for a cycle.
     pub fn usual(stages: Vec<StageId>) -> Self {
         Self { stages, still: Some(2), same: Some(3), back: Some(4), grow: Some(3), spend: Some(50) }
@@ -103,6 +108,9 @@ pub struct FindingMark {
     pub file: Option<String>,
     /// First characters of the text, on one line.
     pub text: String,
+    /// True if the reviewer lists it as accepted. It is not open then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waived: bool,
 }
 
 impl FindingMark {

@@ -189,12 +189,11 @@ impl Workflow {
     /// Returns true if a breaker compares the files after a turn: the turn may edit, and a detector needs them.
     pub fn compares_files_after(&self, stage: &StageId, place: RoundPosition) -> bool {
         let RoundPosition::Main(index) = place else { return false };
-        let needs = |(_, breaker): (usize, &Breaker)| breaker.still.is_some() || breaker.back.is_some();
         let may_edit = || {
             let turn = self.stage(stage).and_then(|stage| stage.turns().get(index));
             turn.is_some_and(|turn| turn.program.is_none() && turn.permission != Permission::ReadOnly)
         };
-        self.breaker_of(stage).is_some_and(needs) && may_edit()
+        self.breaker_of(stage).is_some_and(|(_, breaker)| breaker.compares_files()) && may_edit()
     }
 
     /// Returns true if the run ends with the report of a review.

@@ -8,6 +8,7 @@
 //! people and does no I/O. It decides nothing: it can also show a run that this version could not continue.
 
 mod bus_events;
+mod findings_ledger;
 mod results;
 mod run_view;
 mod transitions;
@@ -17,6 +18,7 @@ mod visible;
 mod tests;
 
 pub use bus_events::{BusEvent, BusEvents, EventFate, EventSource};
+pub use findings_ledger::{FindingOrigin, FindingState, FindingsLedger, LedgerFinding};
 pub use results::{ActionResult, IterationView, OpenGateView, ReportVersion, RunSpending, asked_of};
 pub use run_view::{
     AttemptResult, AttemptView, CallView, ExitView, PauseView, PerformedView, PersonNoteView, RoundView,

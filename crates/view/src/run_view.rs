@@ -6,8 +6,8 @@ use std::ops::Range;
 use saihai_model::{
     Answer, Budget, CallFailed, CallId, Cost, Decision, Destination, Ending, ExitStatus, FORKED, Fact,
     Failure, FileChangeCounts, Hold, Label, Millis, Moment, Outcome, PersonNote, ProviderName, Purpose,
-    Record, RecordEntry, Remark, Replied, RoundPosition, StageId, StallConsequence,
-    StallEvidence, Start, Text, Topic, Usage, Usd, Verdict,
+    Record, RecordEntry, Remark, Replied, RoundPosition, StageId, StallConsequence, StallEvidence, Start,
+    Text, Topic, Usage, Usd, Verdict,
 };
 
 /// A run, folded from its records. Its size grows with the number of calls, never with the size of texts.

@@ -7,6 +7,7 @@ mod agents;
 mod bad_input;
 mod budgets;
 mod command_line;
+mod convergence;
 mod crash;
 mod damage;
 mod drawings;

@@ -28,6 +28,7 @@ mod run;
 mod runs;
 mod scaffold;
 pub(crate) mod serve;
+mod show_findings;
 pub(crate) mod show_stage;
 mod top;
 mod trust;

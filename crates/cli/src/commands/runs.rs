@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::prune_runs::{RemoveRunsCommand, RunPruning, parse_age};
 use super::show_stage::{StagePartFlags, StageTarget, show_stage};
 use crate::commands::flags::RunAndStage;
+use crate::commands::show_findings::show_findings;
 use crate::driving::{Conclusion, ResultObject, is_late, show_result, state_style};
 use crate::error::{CommandError, write_file};
 use crate::page::{SavedPageOptions, saved_page};
@@ -228,6 +229,7 @@ Examples:
   saihai show
   saihai show last --html run.html
   saihai show review/tests --reply
+  saihai show --findings
   saihai show 20260206-0856 implement --visit 2 --prompt")]
 pub(crate) struct ShowCommand {
     #[command(flatten)]
@@ -244,6 +246,10 @@ pub(crate) struct ShowCommand {
     /// Print again whenever the run has changed, until it ends or stops
     #[arg(long, conflicts_with_all = ["html", "visit", "StagePartFlags"])]
     watch: bool,
+
+    /// Print the findings of the run's reviews, and what became of each
+    #[arg(long, conflicts_with_all = ["html", "visit", "watch", "StagePartFlags"])]
+    findings: bool,
 
     /// Save the run as a page in one HTML file, for a browser without a server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "visit", "StagePartFlags"])]
@@ -266,6 +272,9 @@ impl ShowCommand {
         if let Some(path) = &self.html {
             let options = SavedPageOptions { without_prompts: self.without_prompts };
             return save_page(&directory, stage, &project, path, options, streams);
+        }
+        if self.findings {
+            return show_findings(&directory, stage, self.json, streams);
         }
         if stage.is_some() || self.visit.is_some() || self.parts.is_given() {
             let run = LoadedRun::read(&directory)?;

@@ -3,6 +3,7 @@
 mod delivery_words;
 mod live;
 mod names;
+mod stall_words;
 mod transition_words;
 
 #[cfg(test)]
@@ -25,6 +26,7 @@ use crate::terminal::{Stream, style, visible_line, wrapped};
 pub(crate) use delivery_words::{delivery_hold_words, outside_words};
 pub(crate) use live::{FrameLine, LiveBoard, LiveFrame};
 pub(crate) use names::RunNames;
+pub(crate) use stall_words::{stall_lines, stall_words, tree_gap_words};
 pub(crate) use transition_words::{
     TransitionReason, destination_words, mechanism_words, reason_summary, tag_words, transition_head,
     transition_lines, transition_reasons, with_reasons,

@@ -2,7 +2,7 @@
 
 use saihai_model::{FindingMark, StageId, StallConsequence, StallEvidence, StallSignal, TreeGap};
 
-use crate::quantities::{count, money};
+use crate::quantities::count;
 use crate::terminal::visible_line;
 
 /// Length of a shown hash of files.
@@ -13,7 +13,7 @@ pub(crate) fn stall_words(evidence: &StallEvidence) -> String {
     let signals: Vec<String> = evidence.signals.iter().map(signal_words).collect();
     let spent = match evidence.spent.0 {
         0 => String::new(),
-        _ => format!("; {} since iteration {}", money(evidence.spent), evidence.since),
+        _ => format!("; {} since iteration {}", evidence.spent, evidence.since),
     };
     format!("no progress in {}: {}{spent}", cycle(&evidence.stages), signals.join("; "))
 }
@@ -35,7 +35,7 @@ pub(crate) fn stall_lines(evidence: &StallEvidence, then: StallConsequence) -> V
 }
 
 /// Describes a finding: `src/a.rs: The error is lost.`
-pub(crate) fn finding_words(finding: &FindingMark) -> String {
+fn finding_words(finding: &FindingMark) -> String {
     let file = finding.file.as_ref().map(|file| format!("{}: ", visible_line(file))).unwrap_or_default();
     format!("{file}{}", visible_line(&finding.text))
 }
@@ -77,7 +77,9 @@ pub(crate) fn tree_gap_words(gap: TreeGap) -> &'static str {
         TreeGap::NoRepository => "files not compared: there is no git repository",
         TreeGap::TooManyFiles => "files not compared: too many or too large files changed",
         TreeGap::TooSlow => "files not compared: git took too long",
-        TreeGap::EmbeddedRepository => "files not compared: there is a submodule or another repository inside",
+        TreeGap::EmbeddedRepository => {
+            "files not compared: there is a submodule or another repository inside"
+        }
         TreeGap::Git => "files not compared: git failed",
     }
 }
@@ -113,6 +115,7 @@ mod tests {
             severity: None,
             file: Some("src/a.rs".to_owned()),
             text: "the error is lost".to_owned(),
+            waived: false,
         };
         let evidence = StallEvidence {
             stages: vec!["fix".into(), "review".into()],

@@ -252,6 +252,10 @@ fn unmonitored(workflow: &Workflow, reached: &[bool]) -> Vec<WorkflowFinding> {
             watched[index] = true;
         }
     }
+    let broken = workflow.breakers.iter().flat_map(|breaker| &breaker.stages);
+    for index in broken.filter_map(|id| workflow.stages.get_index_of(id)) {
+        watched[index] = true;
+    }
     let graph = unattended(workflow, reached);
     let knots = graph.knots();
     let mut done: HashSet<usize> = (0..watched.len()).filter(|i| watched[*i]).map(|i| knots[i]).collect();
@@ -269,6 +273,23 @@ fn unmonitored(workflow: &Workflow, reached: &[bool]) -> Vec<WorkflowFinding> {
         );
     }
     findings
+}
+
+/// Returns the stages of each cycle that needs no person, in the workflow's order.
+pub(crate) fn unattended_cycles(workflow: &Workflow) -> Vec<Vec<StageId>> {
+    let graph = StageGraph::of(workflow);
+    let graph = unattended(workflow, &graph.reached_from(graph.roots.iter().copied()));
+    let knots = graph.knots();
+    let mut cycles: Vec<Vec<usize>> = Vec::new();
+    for stage in 0..workflow.stages.len() {
+        match cycles.iter_mut().find(|cycle| knots[cycle[0]] == knots[stage]) {
+            Some(cycle) => cycle.push(stage),
+            None => cycles.push(vec![stage]),
+        }
+    }
+    cycles.retain(|cycle| cycle.len() > 1 || graph.next[cycle[0]].contains(&cycle[0]));
+    let named = |index: usize| workflow.stages.get_index(index).map(|(id, _)| id.clone());
+    cycles.into_iter().map(|cycle| cycle.into_iter().filter_map(named).collect()).collect()
 }
 
 /// Returns the transitions that need neither a person nor a judge.

@@ -19,6 +19,7 @@ use saihai_model::{Label, ProgramExit, ProgramExitRange, StageId, TurnId, Workfl
 
 pub use self::cost::{Charge, Money, most_calls, most_money};
 use self::graph::StageGraph;
+pub(crate) use self::graph::unattended_cycles;
 pub use self::graph::unknown_stages;
 use crate::{Area, Diagnostic, quoted};
 

@@ -13,6 +13,7 @@ use super::check::GatePoint;
 use super::model::{BASE, HatsFile, TopicRoutes, takes};
 use super::prompt::{HatPrompt, HatWords};
 use super::read::{Hat, emits_elsewhere};
+use crate::breaker::add_breakers;
 use crate::lowering::ResolvedProvider;
 use crate::{Language, Options, Settings};
 
@@ -71,6 +72,10 @@ impl HatLowering<'_> {
             self.gates.iter().partition(|(point, _)| matches!(point, GatePoint::Topic(_)));
         for (point, mode) in topics.into_iter().chain(others) {
             put_gate(&mut workflow, point, *mode);
+        }
+        // All hats have the same permission, so a cycle gets a breaker only if the file asks for it.
+        if let Some(progress) = &self.written.bounds.progress {
+            add_breakers(&mut workflow, progress, self.language);
         }
         LoweredHats { workflow, added_tokens }
     }

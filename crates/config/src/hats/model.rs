@@ -7,6 +7,7 @@ use saihai_model::{
 
 use super::read::{DEFAULT, Hat};
 use crate::Located;
+use crate::breaker::ProgressSetting;
 use crate::delivery::Wishes;
 
 const KEYWORD: &str = "LOOP_COMPLETE";
@@ -69,6 +70,7 @@ pub(super) struct HatBounds {
     pub(super) idle: Option<Millis>,
     pub(super) runtime: Option<Millis>,
     pub(super) cost_usd: Option<f64>,
+    pub(super) progress: Option<ProgressSetting>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -167,7 +169,7 @@ impl HatFlow {
 
 impl HatBounds {
     fn over(self, below: Self) -> Self {
-        or_below!(self, below, max_iterations, failures, idle, runtime, cost_usd)
+        or_below!(self, below, max_iterations, failures, idle, runtime, cost_usd, progress)
     }
 
     pub(super) fn iterations(&self) -> u32 {

@@ -218,6 +218,7 @@ fn read_bounds(looping: &Fields<'_>) -> HatBounds {
         idle: seconds("idle_timeout_secs"),
         runtime: seconds("max_runtime_seconds"),
         cost_usd: looping.number("max_cost_usd").map(|cost| cost.value),
+        progress: None,
     }
 }
 

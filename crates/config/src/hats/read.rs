@@ -5,6 +5,7 @@ use saihai_model::{DirectiveExtraction, Millis};
 
 use super::model::{HatBounds, HatFlow, HatGates, HatsFile, TopicPrecision, is_topic};
 use super::tables;
+use crate::breaker::ProgressSetting;
 use crate::delivery::Wishes;
 use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, Value, list_of, quoted};
 
@@ -140,6 +141,7 @@ fn read_bounds(fields: &Fields<'_>, inner: &OrchObjects<'_>, diagnostics: &mut D
         idle: idle.map(|seconds| Millis::seconds(seconds.value.into())),
         runtime: fields.count("max_runtime_seconds").map(|seconds| Millis::seconds(seconds.value.into())),
         cost_usd: fields.number("max_cost_usd").map(|cost| cost.value),
+        progress: ProgressSetting::read(fields, diagnostics),
     }
 }
 

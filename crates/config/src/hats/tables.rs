@@ -1,5 +1,6 @@
 //! Keys of `orch.yml` (H-10, H-11, H-17, H-18), of `ralph.yml` and of hat collections (H-65 to H-71), as data.
 
+use crate::breaker::PROGRESS_FORMS;
 use crate::fields::PRIVATE_KEYS;
 use crate::{Field, Object, ValueKind};
 
@@ -61,6 +62,8 @@ pub static ORCH: Object = Object {
         Field::new("stall_after", FROM_ONE)
             .default("3")
             .about("replies in a row without an event before the run stops"),
+        Field::new("progress", PROGRESS_FORMS)
+            .about("thresholds for cycles without progress; absent or `off`: none"),
         Field::new("max_activations", FROM_ONE).about("maximum activations of each hat in one run"),
         Field::new("max_consecutive_failures", FROM_ONE)
             .default("5")

@@ -24,10 +24,12 @@ pub(super) fn no_match() -> Target {
 /// Returns the plain rules this run offers. Rules keep their numbers even if others are left out (P-47).
 pub(super) fn offered<'r>(rules: &'r [MovementRule], options: &Options) -> Vec<OfferedRule<'r>> {
     let plain = rules.iter().enumerate().filter(|(_, rule)| is_offered(rule, options));
+    let stalled = |rule: &&MovementRule| matches!(rule.condition, MovementCondition::Stalled(_));
+    let count = rules.len() - rules.iter().filter(stalled).count();
     plain
         .filter_map(|(number, rule)| match &rule.condition {
             MovementCondition::Plain(condition) => {
-                let asks = rule.asks || rules.len() > 1;
+                let asks = rule.asks || count > 1;
                 let appendix = rule.appendix.as_deref();
                 Some(OfferedRule { number, condition, asks, appendix })
             }
@@ -37,6 +39,7 @@ pub(super) fn offered<'r>(rules: &'r [MovementRule], options: &Options) -> Vec<O
             | MovementCondition::NoFindings(_)
             | MovementCondition::Exit(_)
             | MovementCondition::Always
+            | MovementCondition::Stalled(_)
             | MovementCondition::Json { .. } => None,
         })
         .collect()
@@ -66,6 +69,7 @@ pub(super) fn choice_by_findings(rules: &[MovementRule], options: &Options) -> O
                 | MovementCondition::Any(_)
                 | MovementCondition::Exit(_)
                 | MovementCondition::Always
+                | MovementCondition::Stalled(_)
                 | MovementCondition::Json { .. } => return None,
             };
             let label = Label::from(rule.condition.to_string().as_str());
@@ -157,6 +161,7 @@ fn holds(condition: &MovementCondition, parallel: bool) -> RuleCondition {
         MovementCondition::Always => RuleCondition::Always,
         MovementCondition::All(texts) => RuleCondition::All(labels(texts)),
         MovementCondition::Any(texts) => RuleCondition::Any(labels(texts)),
+        MovementCondition::Stalled(kinds) => RuleCondition::Stalled(kinds.clone()),
         MovementCondition::Findings(_)
         | MovementCondition::NoFindings(_)
         | MovementCondition::Exit(_)

@@ -12,6 +12,7 @@ use super::assignment::{SessionChoice, TurnAssignment};
 use super::prompt::{PiecePrompt, PieceWords};
 use super::read::{LoopMonitor, Movement, MovementWork, Piece};
 use super::{PieceReviewers, exit, prompt};
+use crate::breaker::add_breakers;
 use crate::check::Spot;
 use crate::diagnostic::list_of;
 use crate::lowering::{ProviderResolver, ResolvedProvider, Spots};
@@ -72,7 +73,7 @@ impl<'a> PieceLowering<'a> {
         let first = piece.movements.first().map(|movement| &movement.name);
         let entry = piece.initial.as_ref().or(first).map(|name| name.value.as_str()).unwrap_or_default();
         let limits = &self.settings.limits;
-        Workflow {
+        let mut workflow = Workflow {
             name: piece.name.clone(),
             entry: entry.into(),
             stages: std::mem::take(&mut self.stages),
@@ -97,7 +98,9 @@ impl<'a> PieceLowering<'a> {
                 // The word for a stage in messages, which are always English.
                 ("stage".to_owned(), "movement".to_owned()),
             ]),
-        }
+        };
+        add_breakers(&mut workflow, &piece.progress, self.reviewers.language);
+        workflow
     }
 
     fn movement(&mut self, movement: &Movement, plans: Vec<TurnPlan>, diagnostics: &mut Diagnostics) {

@@ -273,6 +273,7 @@ fn choice(rules: &[MovementRule], options: &Options) -> Option<Choice> {
             | MovementCondition::Any(_)
             | MovementCondition::Findings(_)
             | MovementCondition::NoFindings(_)
+            | MovementCondition::Stalled(_)
             | MovementCondition::Always => continue,
         }
         offers.push(Offer { number, label });

@@ -11,6 +11,7 @@ use super::tables;
 use super::takt_keys::{PieceDefaults, note_idle_keys};
 use super::template::{PieceTemplate, TemplateSpeaker};
 use super::texts::{Facet, PieceReader};
+use crate::breaker::ProgressSetting;
 use crate::{Cursor, Diagnostic, Diagnostics, Document, Fields, Located, Location, Severity, Value, quoted};
 
 const ITERATIONS: u32 = 10;
@@ -23,6 +24,7 @@ pub(super) struct Piece {
     /// Declared language: `ja` or `en`.
     pub(super) language: Option<String>,
     pub(super) max_iterations: u32,
+    pub(super) progress: ProgressSetting,
     /// Start of a run; `None` means the first movement.
     pub(super) initial: Option<Located<String>>,
     pub(super) movements: Vec<Movement>,
@@ -50,6 +52,7 @@ impl Piece {
             description: fields.text("description").map(|text| text.value),
             language: fields.text("language").map(|text| text.value),
             max_iterations: read_iterations(&fields, &mut reader.diagnostics),
+            progress: ProgressSetting::read(&fields, &mut reader.diagnostics).unwrap_or_default(),
             initial: fields.text("initial_movement"),
             movements: Movement::read_all(fields.list("movements"), MovementLevel::Top, reader),
             monitors: fields

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use saihai_model::{ProgramExitRange, Severity};
+use saihai_model::{ProgramExitRange, Severity, StallKind};
 
 use super::tables;
 use crate::diagnostic::{did_you_mean, list_of};
@@ -182,6 +182,15 @@ fn read_condition(
             diagnostics.push(text.error("bad-condition", message).hint(hint));
             None
         }
+        Ok(MovementCondition::Stalled(kinds)) if !owner.is_sub_movement() && owner != RuleOwner::Judge => {
+            Some(Located::new(MovementCondition::Stalled(kinds), text.at.clone()))
+        }
+        Ok(MovementCondition::Stalled(_)) => {
+            let message = format!("{} is about a cycle of movements", quoted(written));
+            let hint = "put it into a rule of a movement in the cycle";
+            diagnostics.push(text.error("bad-condition", message).hint(hint));
+            None
+        }
         Ok(condition)
             if condition.is_of_findings() != owner.has_findings()
                 && condition != MovementCondition::Always =>
@@ -222,6 +231,12 @@ fn refused(text: &Located<String>, error: &ConditionError) -> Diagnostic {
             let hint = hint.unwrap_or_else(|| format!("it is {}", list_of(known, "or")));
             text.error("bad-condition", error.to_string()).hint(hint)
         }
+        ConditionError::Malformed { reason: ConditionFault::Detector(name), .. } => {
+            let known = StallKind::ALL.map(StallKind::name);
+            let hint = did_you_mean(name, known);
+            let hint = hint.unwrap_or_else(|| format!("it is {}", list_of(known, "or")));
+            text.error("bad-condition", error.to_string()).hint(hint)
+        }
         ConditionError::Malformed { reason: ConditionFault::ExitCode(_), .. } => text
             .error("bad-condition", error.to_string())
             .hint("write `exit(0)`, `exit(1..)` or `exit(2..4)`; exit codes are 0 to 255"),
@@ -253,6 +268,8 @@ pub(crate) enum MovementCondition {
     Always,
     /// The JSON that the program printed has this word at this pointer.
     Json { pointer: String, word: String },
+    /// The run would stay in a cycle that one of these detectors calls stalled.
+    Stalled(Vec<StallKind>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -290,10 +307,12 @@ pub(crate) enum ConditionFault {
     /// The arguments are not a JSON pointer and a word.
     #[error("it takes a JSON pointer and a word")]
     Pointer,
+    #[error("`{0}` is not a detector")]
+    Detector(String),
 }
 
 /// Prefixes that make a condition a call instead of plain text.
-const CALLS: [&str; 6] = ["ai", "all", "any", "findings", "no_findings", "json"];
+const CALLS: [&str; 7] = ["ai", "all", "any", "findings", "no_findings", "json", "stalled"];
 
 impl MovementCondition {
     /// Parses a condition. Only text that starts like a call is one: `all tests pass` is plain text.
@@ -338,6 +357,13 @@ impl MovementCondition {
         match call {
             "all" => Ok(Self::All(arguments)),
             "any" => Ok(Self::Any(arguments)),
+            "stalled" => {
+                let kinds = arguments.into_iter().map(|name| {
+                    let reason = ConditionFault::Detector(name.clone());
+                    StallKind::named(&name).ok_or(ConditionError::Malformed { call, reason })
+                });
+                kinds.collect::<Result<_, _>>().map(Self::Stalled)
+            }
             "json" => match <[String; 2]>::try_from(arguments) {
                 Ok([pointer, word]) if pointer.starts_with('/') => Ok(Self::Json { pointer, word }),
                 _ => Err(ConditionError::Malformed { call, reason: ConditionFault::Pointer }),
@@ -359,6 +385,7 @@ impl MovementCondition {
             | Self::Findings(_)
             | Self::NoFindings(_)
             | Self::Exit(_)
+            | Self::Stalled(_)
             | Self::Json { .. } => false,
             Self::All(_) | Self::Any(_) => true,
         }
@@ -373,6 +400,7 @@ impl MovementCondition {
             | Self::All(_)
             | Self::Any(_)
             | Self::Exit(_)
+            | Self::Stalled(_)
             | Self::Json { .. } => false,
         }
     }
@@ -386,6 +414,7 @@ impl MovementCondition {
             | Self::All(_)
             | Self::Any(_)
             | Self::Findings(_)
+            | Self::Stalled(_)
             | Self::NoFindings(_) => false,
         }
     }
@@ -399,6 +428,7 @@ impl fmt::Display for MovementCondition {
             Self::Exit(exits) => return write!(f, "{exits}"),
             Self::All(arguments) => ("all", arguments.clone()),
             Self::Any(arguments) => ("any", arguments.clone()),
+            Self::Stalled(kinds) => ("stalled", kinds.iter().map(|kind| kind.name().to_owned()).collect()),
             Self::Json { pointer, word } => ("json", vec![pointer.clone(), word.clone()]),
             Self::Findings(severity) => return write!(f, "findings(\"{}\")", severity.name()),
             Self::NoFindings(severity) => return write!(f, "no_findings(\"{}\")", severity.name()),

@@ -1,6 +1,7 @@
 //! Keys of a piece, as data (P-10 to P-12). Newer spellings are aliases of the older ones. Newer features
 //! that Saihai lacks are refused by name.
 
+use crate::breaker::PROGRESS_FORMS;
 use crate::{Field, Object, ValueKind};
 
 pub(super) const ITERATIONS: ValueKind = ValueKind::Integer { min: 1, max: 100_000 };
@@ -19,6 +20,8 @@ pub static PIECE: Object = Object {
             .aliases(&["max_steps", "max_movements"])
             .default("10")
             .about("maximum movements in a run; `--max-iterations` overrides it"),
+        Field::new("progress", PROGRESS_FORMS)
+            .about("thresholds for cycles without progress, or `off`; absent: the defaults for cycles between an editing and a reviewing movement"),
         Field::new("initial_movement", ValueKind::Text).aliases(&["initial_step"]).about("first movement of a run; absent: the first one in the list"),
         Field::required("movements", ValueKind::Filled(&ValueKind::Object(&MOVEMENT)))
             .aliases(&["steps"])

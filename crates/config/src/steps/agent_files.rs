@@ -17,6 +17,7 @@ use super::prompt_files::{PromptLibrary, PromptReference};
 use super::prompt_texts::PromptPhrases;
 use super::registry::{AgentStep, PromptBase, StepRegistry};
 use super::variables::AgentVariables;
+use crate::breaker::{ProgressSetting, add_breakers};
 use crate::check::{self, FindingProblem};
 use crate::lowering::{ProviderResolver, Spots};
 use crate::{
@@ -100,7 +101,8 @@ impl AgentFiles {
             uses_task: false,
         };
         let (log, issue) = (meaning.log.clone(), meaning.values.issue.number());
-        let workflow = Workflow { log, issue, ..lowering.workflow(&mut diagnostics) };
+        let mut workflow = Workflow { log, issue, ..lowering.workflow(&mut diagnostics) };
+        add_breakers(&mut workflow, &ProgressSetting::Usual, meaning.language);
         let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
         let needs_default_provider = lowering.providers.needs_default_provider();
         if !diagnostics.has_errors() {

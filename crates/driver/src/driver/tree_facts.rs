@@ -27,11 +27,22 @@ impl TreeFacts {
     pub(super) fn add(&mut self, held: &HeldRun, place: RoundPosition, fact: &mut Fact) {
         let Fact::Replied(reply) = fact else { return };
         let is_last = held.run().busy().all(|call| *call == reply.call);
-        if !is_last || !held.workflow().compares_files_after(&reply.call.stage, place) {
+        let workflow = held.workflow();
+        let needs =
+            workflow.breaker_of(&reply.call.stage).is_some_and(|(_, breaker)| breaker.compares_files());
+        if !is_last || !needs {
             return;
         }
+        let compares = workflow.compares_files_after(&reply.call.stage, place);
         if matches!(self, Self::Unopened) {
             *self = Self::open(held);
+            // The next look then knows which paths have changed since the review.
+            if let (Self::Open(watch), false) = (&mut *self, compares) {
+                drop(watch.look());
+            }
+        }
+        if !compares {
+            return;
         }
         reply.tree = match self {
             Self::Unopened | Self::Rehearsal => None,

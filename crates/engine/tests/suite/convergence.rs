@@ -28,6 +28,7 @@ fn marks(names: &[u32]) -> Vec<FindingMark> {
         severity: Some(Severity::Important),
         file: Some("src/a.rs".to_owned()),
         text: format!("problem {name}"),
+        waived: false,
     };
     names.iter().map(mark).collect()
 }

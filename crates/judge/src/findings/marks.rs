@@ -35,6 +35,7 @@ pub(crate) fn mark(
         fingerprint: sha256(&identity).chars().take(PRINT).collect(),
         severity,
         file,
+        waived: false,
         text: crate::read::excerpt_head(
             &text.split_whitespace().collect::<Vec<_>>().join(" "),
             FindingMark::TEXT,

@@ -18,7 +18,9 @@ const CATEGORY: [&str; 5] = ["category", "kind", "type", "カテゴリ", "種別
 const SEVERITY: [&str; 4] = ["severity", "priority", "重大度", "深刻度"];
 const STATE: [&str; 3] = ["status", "state", "状態"];
 /// Words of headings and states under which findings are no longer open.
-const CLOSED: [&str; 7] = ["resolved", "fixed", "closed", "waived", "解消", "修正済", "解決"];
+const CLOSED: [&str; 6] = ["resolved", "fixed", "closed", "解消", "修正済", "解決"];
+/// States of findings that the reviewer accepts.
+const WAIVED: [&str; 6] = ["waived", "accepted", "wontfix", "won't fix", "許容", "対応不要"];
 
 /// Columns of a table of findings, by their index.
 #[derive(Debug)]
@@ -89,16 +91,18 @@ impl Columns {
     fn mark(&self, cells: &[&str]) -> Option<FindingMark> {
         let cell = |index: Option<usize>| cells.get(index?).copied().filter(|cell| is_filled(cell));
         let text = cell(Some(self.problem))?;
-        if cell(self.state).is_some_and(says_closed) {
+        let state = cell(self.state).map(str::to_lowercase).unwrap_or_default();
+        if says_closed(&state) {
             return None;
         }
+        let waived = WAIVED.iter().any(|word| state.contains(word));
         let severity = cell(self.severity).and_then(severity);
         let file = cell(Some(self.place));
         let marked = mark(cell(self.category).unwrap_or("issue"), file, text, severity);
         Some(match cell(self.id) {
             // The reviewer itself says that it is the same finding.
-            Some(id) => FindingMark { fingerprint: mark(id, None, "", None).fingerprint, ..marked },
-            None => marked,
+            Some(id) => FindingMark { fingerprint: mark(id, None, "", None).fingerprint, waived, ..marked },
+            None => FindingMark { waived, ..marked },
         })
     }
 }
@@ -161,6 +165,8 @@ mod tests {
             | Aspect | Score |\n|---|---|\n| speed | 3 |\n";
         let expected = (Some(Severity::Important), Some("src/a.rs".to_owned()), "off by one".to_owned());
         assert_eq!(read(report), Some(vec![expected]));
+        let waived = "| File | Problem | Status |\n|--|--|--|\n| a | b | Waived by the team |\n";
+        assert!(read_tables(waived, [0..waived.len()]).unwrap()[0].waived);
         assert_eq!(read("| 場所 | 問題 | 状態 |\n|--|--|--|\n| a | b | 解消 |\n"), Some(Vec::new()));
         assert_eq!(read("| Aspect | Score |\n|---|---|\n| speed | 3 |\n"), None);
         assert_eq!(read("no table"), None);

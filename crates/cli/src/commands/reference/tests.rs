@@ -3,9 +3,10 @@ use std::path::Path;
 
 use saihai_model::{
     Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Fact, Failure,
-    FailureClass, FileChangeCounts, Hold, Meter, Millis, Moment, Outcome, PersonNote, PublishedEvent,
-    Purpose, Raise, Reading, RecordEntry, Remark, Replied, ReportClue, ReportLocation, RoundPosition, Start,
-    Tag, Text, TextFile, TextSource, ToolUsed, TurnLimit, Usage, Usd, Verdict,
+    FailureClass, FileChangeCounts, FindingMark, Hold, Meter, Millis, Moment, Outcome, PersonNote,
+    PublishedEvent, Purpose, Raise, Reading, RecordEntry, Remark, Replied, ReportClue, ReportLocation,
+    RoundPosition, Severity, StallConsequence, StallEvidence, StallSignal, Start, Tag, Text, TextFile,
+    TextSource, ToolUsed, TreeFact, TreeState, TurnLimit, Usage, Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -183,6 +184,28 @@ fn started() -> Start {
     }
 }
 
+fn finding() -> FindingMark {
+    FindingMark {
+        fingerprint: "f".into(),
+        severity: Some(Severity::Important),
+        file: Some("src/a.rs".into()),
+        text: "t".into(),
+        waived: true,
+    }
+}
+
+fn evidence() -> StallEvidence {
+    let (stage, rounds) = (|| "fix".into(), || vec![1, 3]);
+    let signals = vec![
+        StallSignal::Still { stage: stage(), tree: "3f2a".into(), rounds: rounds() },
+        StallSignal::Back { stage: stage(), tree: "3f2a".into(), rounds: rounds() },
+        StallSignal::Same { stage: stage(), findings: vec![finding()], rounds: rounds() },
+        StallSignal::Grow { stage: stage(), open: vec![1, 2], rounds: rounds() },
+        StallSignal::Spend { percent: 50 },
+    ];
+    StallEvidence { stages: vec![stage()], signals, since: 1, spent: Usd(1) }
+}
+
 fn replied() -> Replied {
     let reading = Reading {
         quotation: "the tests fail".to_owned(),
@@ -196,6 +219,7 @@ fn replied() -> Replied {
         output: Some(json!([1])),
         violations: vec!["v".into()],
         reports: vec![found()],
+        listed_findings: Some(vec![finding()]),
         blocks: vec![saihai_model::ReplyBlock { kind: "k".into(), value: json!(1) }],
         keywords: vec!["k".into()],
         exit: Some(saihai_model::ProgramExit::Code(1)),
@@ -226,7 +250,11 @@ fn replied() -> Replied {
         revision: Some("r".into()),
         so_far: Some("all".into()),
         cached: false,
-        tree: None,
+        tree: Some(TreeFact::Seen(TreeState {
+            id: "3f2a".into(),
+            base: "b".into(),
+            changed: Some(vec!["src/a.rs".into()]),
+        })),
         reading,
     }
 }
@@ -306,6 +334,7 @@ fn decisions() -> Vec<Decision> {
         exited(Destination::Again),
         exited(Destination::Stage("review".into())),
         exited(Destination::End(Ending::Failed("abort".into()))),
+        Decision::Stalled { evidence: evidence(), then: StallConsequence::Nudged },
         Decision::Refused { missing: vec!["t".into()] },
         Decision::Remarked { topic: "t".into(), remark: Remark::Orphaned },
         Decision::Exhausted { stage: "s".into(), topic: "t".into(), instead: Some("o".into()) },
@@ -315,6 +344,7 @@ fn decisions() -> Vec<Decision> {
         parked(Hold::Provider(call(), FailureClass::Auth)),
         parked(Hold::Limit("max_iterations".into())),
         parked(Hold::Budget),
+        parked(Hold::NoProgress(Box::new(evidence()))),
         parked(Hold::Storage("p".into())),
         parked(Hold::Interrupted),
         finished(Ending::Completed("complete".into())),
@@ -371,6 +401,7 @@ fn decision_name(decision: &Decision) -> &'static str {
         Decision::Reports { .. } => "reports",
         Decision::Alarm { .. } => "alarm",
         Decision::Exited { .. } => "exited",
+        Decision::Stalled { .. } => "stalled",
         Decision::Refused { .. } => "refused",
         Decision::Remarked { .. } => "remarked",
         Decision::Exhausted { .. } => "exhausted",
