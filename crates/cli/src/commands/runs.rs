@@ -228,7 +228,6 @@ Otherwise it is a stage of the last run.
 Examples:
   saihai show
   saihai show last --html run.html
-  saihai show review/tests --reply
   saihai show --findings
   saihai show 20260206-0856 implement --visit 2 --prompt")]
 pub(crate) struct ShowCommand {

@@ -13,8 +13,9 @@ use saihai_config::{
 use crate::page::read;
 
 /// Keys with their own section in the manual.
-const SECTIONS: [(&str, &str); 12] = [
+const SECTIONS: [(&str, &str); 13] = [
     ("movements", "movements"),
+    ("progress", "progress"),
     ("loop_monitors", "loop-monitors"),
     ("instruction_template", "templates"),
     ("agent", "texts-and-files"),
@@ -89,6 +90,9 @@ fn words(kind: &ValueKind) -> String {
         ValueKind::Map(ValueKind::Object(_)) => "names with their values".to_owned(),
         ValueKind::Map(_) => "names with their texts or files".to_owned(),
         ValueKind::Either([ValueKind::Object(_), ..]) => "a mapping".to_owned(),
+        ValueKind::Either([ValueKind::OneOf(["off"]), ValueKind::Object(_)]) => {
+            "`off` or a mapping".to_owned()
+        }
         ValueKind::Either(kinds) if kinds.iter().any(|kind| kind.object().is_some()) => {
             "a file name, `{name, format}`, or a list".to_owned()
         }

@@ -1,7 +1,8 @@
-//! Tables of findings in the reports of a reply.
+//! Tables and lists of findings in the reports of a reply.
 //!
 //! A table counts if one column names a place and another one describes a problem. Reports that list fixed findings
-//! do so under a heading or in a column that says so; such rows are not open.
+//! do so under a heading or in a column that says so; such rows are not open. A list counts under a heading for open
+//! findings, and its items count if they name a file and a line.
 
 use std::ops::Range;
 
@@ -18,7 +19,19 @@ const CATEGORY: [&str; 5] = ["category", "kind", "type", "カテゴリ", "種別
 const SEVERITY: [&str; 4] = ["severity", "priority", "重大度", "深刻度"];
 const STATE: [&str; 3] = ["status", "state", "状態"];
 /// Words of headings and states under which findings are no longer open.
-const CLOSED: [&str; 6] = ["resolved", "fixed", "closed", "解消", "修正済", "解決"];
+const CLOSED: [&str; 7] = ["resolved", "fixed", "closed", "settled", "解消", "修正済", "解決"];
+/// First words of headings above lists of open findings.
+const OPEN: [&str; 9] = [
+    "to fix",
+    "must be fixed",
+    "faults",
+    "open findings",
+    "open issues",
+    "直すべき",
+    "指摘（",
+    "指摘事項",
+    "未解決の指摘",
+];
 /// States of findings that the reviewer accepts.
 const WAIVED: [&str; 6] = ["waived", "accepted", "wontfix", "won't fix", "許容", "対応不要"];
 
@@ -49,14 +62,20 @@ pub(super) fn read_tables(
 }
 
 fn read_report(report: &str, found: &mut Option<Vec<FindingMark>>) {
-    let mut is_closed = false;
+    let (mut is_closed, mut is_list) = (false, false);
     let mut columns: Option<Columns> = None;
     let mut lines = report.lines().peekable();
     while let Some(line) = lines.next() {
         let Some(cells) = cells(line) else {
             columns = None;
             if let Some(heading) = line.trim_start().strip_prefix('#') {
-                is_closed = says_closed(heading);
+                is_list = says_open(heading);
+                is_closed = !is_list && says_closed(heading);
+                if is_list {
+                    found.get_or_insert_default();
+                }
+            } else if let Some(item) = list_item(line).filter(|_| is_list) {
+                found.get_or_insert_default().extend(placed_item(item));
             }
             continue;
         };
@@ -105,6 +124,32 @@ impl Columns {
             None => FindingMark { waived, ..marked },
         })
     }
+}
+
+fn says_open(heading: &str) -> bool {
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    OPEN.iter().any(|word| heading.starts_with(word)) || matches!(heading.as_str(), "findings" | "issues")
+}
+
+/// Returns the text of an outer list item.
+fn list_item(line: &str) -> Option<&str> {
+    let numbered = || line.split_once(". ").filter(|(number, _)| number.parse::<u32>().is_ok());
+    let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+    item.or_else(|| numbered().map(|(_, item)| item)).map(str::trim)
+}
+
+/// Returns the mark of an item that names a file and a line, such as `src/a.rs:12: The error is lost.`
+fn placed_item(item: &str) -> Option<FindingMark> {
+    let is_place = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '/');
+        let (file, line) = word.split_once(':')?;
+        let has_line = line.starts_with(|c: char| c.is_ascii_digit());
+        (has_line && file.contains(['.', '/']) && !file.ends_with('/')).then(|| word.to_owned())
+    };
+    let place = item.split_whitespace().find_map(is_place)?;
+    let rest = item.trim_start_matches(['*', '`', '[']).strip_prefix(place.as_str());
+    let rest = rest.map(|rest| rest.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '`'));
+    Some(mark("issue", Some(&place), rest.filter(|rest| !rest.is_empty()).unwrap_or(item), None))
 }
 
 /// Returns the cells of a table's line.
@@ -170,6 +215,22 @@ mod tests {
         assert_eq!(read("| 場所 | 問題 | 状態 |\n|--|--|--|\n| a | b | 解消 |\n"), Some(Vec::new()));
         assert_eq!(read("| Aspect | Score |\n|---|---|\n| speed | 3 |\n"), None);
         assert_eq!(read("no table"), None);
+    }
+
+    // N-13: the form of the built-in pieces.
+    #[test]
+    fn open_findings_are_the_items_of_lists_that_name_a_place() {
+        let report = "# Review\n## To fix, with file and line\n- `src/a.rs:3`: off by one\n  - a detail\n\
+            - In src/b.rs:12-14 the error is lost.\n- Tidy up.\n## Settled since the last review\n- src/c.rs:1: gone\n";
+        let expected = [("src/a.rs", "off by one"), ("src/b.rs", "In src/b.rs:12-14 the error is lost.")];
+        let expected = expected.map(|(file, text)| (None, Some(file.to_owned()), text.to_owned()));
+        assert_eq!(read(report), Some(expected.to_vec()));
+        assert_eq!(
+            read("## 直すべきこと（ファイルと行）\n1. src/a.rs:3 境界が1つずれる\n").unwrap().len(),
+            1
+        );
+        assert_eq!(read("## To fix\nNothing.\n"), Some(Vec::new()));
+        assert_eq!(read("## Findings left alone, and why\n- src/a.rs:3: no\n"), None);
     }
 
     #[test]

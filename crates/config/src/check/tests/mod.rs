@@ -132,6 +132,7 @@ fn the_most_calls_are_the_limit_times_the_dearest_stage() {
 fn holds(when: &RuleCondition, labels: &[String]) -> bool {
     match when {
         RuleCondition::Always | RuleCondition::Answered(_) => true,
+        RuleCondition::Stalled(_) => false,
         RuleCondition::Is(label) => labels == [label.to_string()],
         RuleCondition::All(wanted) if wanted.len() == 1 => {
             labels.iter().all(|label| *label == wanted[0].as_str())

@@ -82,6 +82,7 @@ fn exit_shape(stage: &Stage) -> Vec<String> {
         RuleCondition::Answered(label) => format!("answered {:?}", number(label)),
         RuleCondition::All(labels) => format!("all {:?}", labels.iter().map(number).collect::<Vec<_>>()),
         RuleCondition::Any(labels) => format!("any {:?}", labels.iter().map(number).collect::<Vec<_>>()),
+        RuleCondition::Stalled(_) => when.stalled_text(),
     };
     let mut lines: Vec<String> =
         rules.iter().map(|rule| format!("{} -> {:?}", condition(&rule.when), rule.then)).collect();
@@ -147,4 +148,26 @@ fn prompts_of_what_is_built_in_are_lean() {
             }
         }
     }
+}
+
+// N-12
+#[test]
+fn built_in_cycles_between_an_editing_and_a_reviewing_stage_have_a_breaker() {
+    let broken = |built_in: &BuiltInDefinition| {
+        let breakers = lowered(built_in.name, Language::English).breakers;
+        let cycles =
+            breakers.iter().map(|breaker| breaker.stages.iter().map(|id| id.as_str()).collect::<Vec<_>>());
+        (!breakers.is_empty()).then(|| format!("{}: {:?}", built_in.name, cycles.collect::<Vec<_>>()))
+    };
+    let found: Vec<String> = BuiltInDefinition::all().iter().filter_map(broken).collect();
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    default: [["plan", "implement"], ["review", "fix", "supervise"]]
+    minimal: [["review", "fix"]]
+    test-first: [["write-tests", "implement", "review"]]
+    debug: [["diagnose", "fix", "verify"]]
+    review-fix: [["review", "fix"]]
+    specialists: [["review", "fix"]]
+    docs: [["review", "revise"]]
+    iterator: [["understand", "work", "verify"]]
+    "#);
 }

@@ -248,3 +248,14 @@ fn every_stage_that_is_named_exists() {
         }
     }
 }
+
+// N-12: all hats have the same permission, so nothing says which of them reviews.
+#[test]
+fn hats_have_a_breaker_only_if_the_file_has_progress() {
+    let breakers = |more: &str| Project::new(&format!("{more}\n{RING}")).workflow().breakers;
+    assert_eq!(breakers(""), []);
+    assert_eq!(breakers("progress: off"), []);
+    let stages = ["tester", "coder", "closer", "(base)"].map(Into::into).to_vec();
+    let expected = saihai_model::Breaker { still: Some(5), ..saihai_model::Breaker::usual(stages) };
+    assert_eq!(breakers("progress: {still: 5}"), [expected]);
+}

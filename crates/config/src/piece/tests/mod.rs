@@ -4,6 +4,7 @@ mod examples;
 mod format;
 mod lowering;
 mod programs;
+mod progress;
 mod prompts;
 mod properties;
 mod reviewers;
