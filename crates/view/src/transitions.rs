@@ -150,7 +150,7 @@ pub enum Evidence {
         #[serde(flatten)]
         evidence: StallEvidence,
     },
-    /// Detectors that need the files are silent. Only the first exit says so.
+    /// Detectors that need the files are silent. Only one exit says so.
     FilesNotCompared {
         reason: TreeGap,
     },
@@ -325,15 +325,15 @@ fn attach(note: &NoteView, workflow: &Workflow, told: &mut [Transition], pending
     }
 }
 
-/// Keeps the first mention of each reason why files are not compared.
+/// Keeps the second mention of each reason why files are not compared: the first files have nothing to compare with.
 fn say_gaps_once(told: &mut [Transition]) {
-    let mut said = Vec::new();
+    let mut times: BTreeMap<&'static str, u32> = BTreeMap::new();
     for transition in told {
         transition.evidence.retain(|evidence| match evidence {
-            Evidence::FilesNotCompared { reason } if said.contains(reason) => false,
             Evidence::FilesNotCompared { reason } => {
-                said.push(*reason);
-                true
+                let times = times.entry(reason.code()).or_default();
+                *times += 1;
+                *times == 2
             }
             _ => true,
         });

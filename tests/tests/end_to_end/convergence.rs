@@ -143,3 +143,39 @@ fn check_names_cycles_without_a_breaker() {
     project.write(".saihai/pieces/loop.yaml", piece(""));
     assert_eq!(note(&project), Vec::<Value>::new());
 }
+
+// N-13
+#[test]
+fn the_ledger_says_what_became_of_each_finding() {
+    let project = project("", &["a", "b"]);
+    let reviews =
+        ["| src/a.txt:1 | wrong value |\\n| src/b.txt:9 | no test |", "| src/a.txt:7 | another value |"];
+    let tables = reviews.map(|rows| REVIEW.replace("| src/a.txt:1 | wrong value |", rows));
+    let mut text = script(&["a", "b"]);
+    for table in &tables {
+        text = text.replacen(REVIEW, table, 1);
+    }
+    project.write("script.yaml", text);
+    in_git(&project);
+    project.saihai(RUN).run().exits(4);
+    let found = project.saihai(["show", "--findings", "--json"]).run().exits(0).json();
+    let brief: Vec<String> = found[0]["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            format!("{} {} {} {} {}", one["text"], one["state"], one["origin"], one["first"], one["last"])
+        })
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            r#""wrong value" "resolved" null 2 2"#,
+            r#""no test" "unconfirmed" null 2 2"#,
+            r#""another value" "new" "introduced" 4 4"#,
+        ]
+    );
+    let shown = project.saihai(["show", "--findings"]).run().exits(0);
+    assert!(shown.stdout.contains("src/b.txt: no test"), "{shown}");
+    project.saihai(["show", "last", "review", "--findings"]).run().exits(2);
+}

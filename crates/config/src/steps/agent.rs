@@ -9,6 +9,7 @@ use super::completion::AgentCompletion;
 use super::parameters::Parameter;
 use super::shape::{FileSection, checked, checked_except, checked_part};
 use super::tables;
+use crate::breaker::ProgressSetting;
 use crate::delivery::Wishes;
 use crate::{Cursor, Diagnostics, Document, Located, Location, list_of, quoted};
 
@@ -37,6 +38,7 @@ pub(super) struct StepAgent {
     pub(super) logging: Option<AgentLogging>,
     pub(super) closure: Option<IssueClosure>,
     pub(super) wishes: Wishes,
+    pub(super) progress: ProgressSetting,
 }
 
 /// Additional log of the run.
@@ -104,6 +106,7 @@ impl StepAgent {
             schemas: parts.schemas,
             actions: BlockActions::read(&parts.actions, parts.github.is_on("enabled"), diagnostics),
             closure: parts.closure,
+            progress: agent.progress(),
             wishes: Wishes {
                 worktree: overrides.worktree.or(worktree.flag("enabled").map(|flag| flag.value)),
                 worktree_root: overrides.worktree_root.or(worktree.word("root")),

@@ -17,7 +17,7 @@ use super::prompt_files::{PromptLibrary, PromptReference};
 use super::prompt_texts::PromptPhrases;
 use super::registry::{AgentStep, PromptBase, StepRegistry};
 use super::variables::AgentVariables;
-use crate::breaker::{ProgressSetting, add_breakers};
+use crate::breaker::add_breakers;
 use crate::check::{self, FindingProblem};
 use crate::lowering::{ProviderResolver, Spots};
 use crate::{
@@ -102,7 +102,7 @@ impl AgentFiles {
         };
         let (log, issue) = (meaning.log.clone(), meaning.values.issue.number());
         let mut workflow = Workflow { log, issue, ..lowering.workflow(&mut diagnostics) };
-        add_breakers(&mut workflow, &ProgressSetting::Usual, meaning.language);
+        add_breakers(&mut workflow, &meaning.agent.progress, meaning.language);
         let rehearsal = lowering.providers.rehearsal(&mut diagnostics);
         let needs_default_provider = lowering.providers.needs_default_provider();
         if !diagnostics.has_errors() {

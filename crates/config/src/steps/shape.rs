@@ -3,6 +3,7 @@
 //! The check reports unknown, missing and wrong keys of all generations of the format in the file's own words.
 //! Readers then get valid values or none, so they report only what a table cannot say.
 
+use crate::breaker::ProgressSetting;
 use crate::{Cursor, Diagnostics, Document, Fields, Located, Location, Object, Value, ValueKind};
 
 /// Checks a whole file, and returns its root. Returns `None` if it is not a mapping.
@@ -41,6 +42,13 @@ fn check(value: &Cursor<'_>, table: &'static Object, skipped: &[&str], diagnosti
         let Some(inner) = table_in(&field.kind) else { continue };
         if matches!(field.kind, ValueKind::Object(_)) {
             check(&value, inner, &[], diagnostics);
+            continue;
+        }
+        // A word, or a mapping with known keys.
+        if matches!(field.kind, ValueKind::Either([ValueKind::OneOf(_), ValueKind::Object(_)])) {
+            if matches!(value.node().value, Value::Map(_)) {
+                check(&value, inner, &[], diagnostics);
+            }
             continue;
         }
         // One of these two is empty. Other alternatives of an entry, such as a text, are already checked.
@@ -91,6 +99,12 @@ impl<'d> FileSection<'d> {
 
     pub(super) fn present(self) -> Option<Self> {
         self.is_present().then_some(self)
+    }
+
+    /// Reads the key `progress`; the default if it is absent or invalid, which is already reported.
+    pub(super) fn progress(&self) -> ProgressSetting {
+        let fields = self.fields.as_ref();
+        fields.and_then(|fields| ProgressSetting::read(fields, &mut Diagnostics::new())).unwrap_or_default()
     }
 
     /// Returns true if a key is present, valid or not.

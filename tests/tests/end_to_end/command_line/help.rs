@@ -404,10 +404,11 @@ fn commands_that_tell_of_a_run_explain_themselves() {
       [STAGE[/TURN]]  Stage, and one of its turns
 
     Options:
-          --watch    Print again whenever the run has changed, until it ends or stops
-          --json     Print JSON, one object per line
-      -h, --help     Print help
-      -V, --version  Print version
+          --watch     Print again whenever the run has changed, until it ends or stops
+          --findings  Print the findings of the run's reviews, and what became of each
+          --json      Print JSON, one object per line
+      -h, --help      Print help
+      -V, --version   Print version
 
     Parts of a stage:
           --visit <N>  Number of the visit to the stage [default: the last]
@@ -434,7 +435,7 @@ fn commands_that_tell_of_a_run_explain_themselves() {
     Examples:
       saihai show
       saihai show last --html run.html
-      saihai show review/tests --reply
+      saihai show --findings
       saihai show 20260206-0856 implement --visit 2 --prompt
 
     $ saihai log --help

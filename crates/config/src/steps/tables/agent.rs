@@ -1,6 +1,7 @@
 //! Tables of `agent.json` and `config.json` (S-7, S-14, S-18, S-60).
 
 use super::{PERMISSIONS, SCHEMA, field, flag, object, path, required, text, texts};
+use crate::breaker::PROGRESS_FORMS;
 use crate::{Field, Object, ValueKind};
 
 pub static AGENT: Object = Object {
@@ -23,6 +24,8 @@ pub static AGENT: Object = Object {
         object("github", &GITHUB, "access of its actions to GitHub; absent: none"),
         object("worktree", &WORKTREE, "use a separate worktree for a run"),
         object("logging", &LOGGING, "additional log file of a run"),
+        Field::new("progress", PROGRESS_FORMS)
+            .about("thresholds for cycles without progress, or `off`; absent: the defaults for cycles between an editing and a read-only step"),
         object("runner", &RUNNER, "later format: contains the keys from `behavior` to `logging`"),
     ],
 };

@@ -120,3 +120,19 @@ fn an_input_is_needed_or_has_a_default_or_is_left_out() {
     insta::assert_snapshot!(inputs(json!({"onMissing": "skip"})), @r#"[] {"value":[{"output":{"stage":"measure","key":"height"}},"plain"]}"#);
     insta::assert_snapshot!(inputs(json!({"required": false})), @r#"[] {"value":[{"output":{"stage":"measure","key":"height"}},"plain"]}"#);
 }
+
+// N-12
+#[test]
+fn steps_that_edit_and_steps_that_read_have_a_breaker_unless_the_agent_says_otherwise() {
+    let agent = || {
+        let edits = Project::tailor().registry("/steps/measure/permissionMode", json!("acceptEdits"));
+        let priority = json!({"complete": false, "fallback": "measure", "retry": true});
+        edits.registry("/steps/quote/check/onFail", priority)
+    };
+    let stages = vec!["measure".into(), "quote".into()];
+    assert_eq!(agent().workflow().breakers, [saihai_model::Breaker::usual(stages.clone())]);
+    assert_eq!(agent().agent("/progress", json!("off")).workflow().breakers, []);
+    let given = agent().agent("/progress", json!({"still": 6})).workflow().breakers;
+    let expected = saihai_model::Breaker { still: Some(6), ..saihai_model::Breaker::usual(stages) };
+    assert_eq!(given, [expected]);
+}
