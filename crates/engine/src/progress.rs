@@ -11,9 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use saihai_model::{
-    Breaker, CallId, Decision, Destination, Draft, Effect, FindingMark, Hold, Join, Permission,
-    RoundPosition, Splice, Stage, StageId, StallConsequence, StallEvidence, StallSignal, Target, Text,
-    TreeFact, Usd, ValueForm, Workflow,
+    Breaker, By, CallId, Decision, Destination, Draft, Effect, Exit, FindingMark, Hold, Join, Permission,
+    RoundPosition, RuleCondition, Splice, Stage, StageId, StallConsequence, StallEvidence, StallKind,
+    StallSignal, Target, Text, TreeFact, Usd, ValueForm, Workflow,
 };
 use serde::{Deserialize, Serialize};
 
@@ -362,43 +362,37 @@ impl Run {
         }
     }
 
-    /// Returns the ruling of the first rule about a stalled cycle, if the run would stay in the cycle.
+    /// Returns the ruling of the first rule about a stalled cycle, or of its judge, if the run would stay in the cycle.
     pub(crate) fn routed_by_stall(
-        &self,
+        &mut self,
         workflow: &Workflow,
         stage: &Stage,
         ruling: &Ruling,
     ) -> Option<Ruling> {
-        let saihai_model::Exit::Rules { rules, .. } = &stage.exit else { return None };
-        let kinds = |when: &saihai_model::RuleCondition| match when {
-            saihai_model::RuleCondition::Stalled(kinds) => Some(kinds.clone()),
-            saihai_model::RuleCondition::Always
-            | saihai_model::RuleCondition::Is(_)
-            | saihai_model::RuleCondition::Answered(_)
-            | saihai_model::RuleCondition::All(_)
-            | saihai_model::RuleCondition::Any(_) => None,
+        let (_, breaker) = workflow.breaker_of(&self.visit.as_ref()?.stage)?;
+        let rules = match &stage.exit {
+            Exit::Rules { rules, .. } => rules.as_slice(),
+            Exit::Topics { .. } => &[],
         };
-        if !rules.iter().any(|rule| kinds(&rule.when).is_some()) {
+        if breaker.judges.is_empty() && !rules.iter().any(|rule| detectors(&rule.when).is_some()) {
             return None;
         }
-        let after = self.cycle_after_round(workflow, stage).filter(|after| !after.signals.is_empty())?;
-        let breaker = workflow.breakers.get(after.index)?;
+        let signals = self.cycle_after_round(workflow, stage)?.signals;
         let (to, _, _) = self.destination(workflow, stage, &ruling.target);
-        if !stays_in(workflow, breaker, &to) {
+        if signals.is_empty() || !stays_in(workflow, breaker, &to) {
             return None;
         }
-        let fires = |wanted: &[saihai_model::StallKind]| {
-            wanted.is_empty() || after.signals.iter().any(|signal| wanted.contains(&signal.kind()))
-        };
-        let index = rules.iter().position(|rule| kinds(&rule.when).is_some_and(|kinds| fires(&kinds)))?;
-        let target: Target = rules.get(index)?.then.clone();
+        let fires = |wanted: &[StallKind]| signals.iter().any(|signal| wanted.contains(&signal.kind()));
         let labels = ruling.labels.clone();
-        Some(Ruling {
-            labels,
-            rule: Some(index),
-            stalled: true,
-            ..Ruling::new(saihai_model::By::Stalled, target)
-        })
+        let by_rule = rules.iter().position(|rule| detectors(&rule.when).is_some_and(fires));
+        if let Some((index, rule)) = by_rule.and_then(|index| Some((index, rules.get(index)?))) {
+            let by_rule = Ruling::new(By::Stalled, rule.then.clone());
+            return Some(Ruling { labels, rule: Some(index), stalled: true, ..by_rule });
+        }
+        let judge = breaker.judges.iter().find(|judge| fires(&judge.kinds))?;
+        self.carry.cycles = signals.iter().map(StallSignal::times).max().unwrap_or(1);
+        let by_judge = Ruling::new(By::Stalled, Target::Stage(judge.stage.clone()));
+        Some(Ruling { labels, stalled: true, ..by_judge })
     }
 
     /// Adds the evidence to the prompts of an editing turn, once.
@@ -420,6 +414,18 @@ impl Run {
         if let Some(evidence) = &visit.round.nudge {
             draft.sections.push(nudge(workflow, evidence, draft.join));
         }
+    }
+}
+
+/// Returns the detectors that a condition names.
+fn detectors(when: &RuleCondition) -> Option<&[StallKind]> {
+    match when {
+        RuleCondition::Stalled(kinds) => Some(kinds),
+        RuleCondition::Always
+        | RuleCondition::Is(_)
+        | RuleCondition::Answered(_)
+        | RuleCondition::All(_)
+        | RuleCondition::Any(_) => None,
     }
 }
 

@@ -58,7 +58,7 @@ pub enum RuleCondition {
     All(Vec<Label>),
     /// Some turn has one of these labels. An empty list marks a rule that is not offered in this run; it never holds.
     Any(Vec<Label>),
-    /// The round would stay in a cycle that one of these detectors calls stalled. Empty: any detector.
+    /// The round would stay in a cycle that one of these detectors calls stalled.
     Stalled(Vec<StallKind>),
 }
 

@@ -63,8 +63,8 @@ pub use issue::{Issue, IssueNumber, IssueSource, IssueState, NoIssueNumber};
 pub use money::{Budget, Cost, Limits, Retry, ToolUse, Usage, Usd};
 pub use program::{ProgramCommand, ProgramExit, ProgramExitRange, typed_command};
 pub use progress::{
-    Breaker, FindingMark, StallConsequence, StallEvidence, StallKind, StallSignal, TreeFact, TreeGap,
-    TreeState,
+    Breaker, FindingMark, StallConsequence, StallEvidence, StallJudge, StallKind, StallSignal, TreeFact,
+    TreeGap, TreeState,
 };
 pub use prompt::{
     Changes, Draft, Join, Prompt, PromptPart, PromptSection, SectionCondition, Splice, ValueForm, Variable,

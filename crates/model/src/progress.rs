@@ -27,6 +27,17 @@ pub struct Breaker {
     /// Share of the money budget since the last progress, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<u32>,
+    /// Judges that decide instead of the nudge and the hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<StallJudge>,
+}
+
+/// A stage that decides about a stalled cycle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StallJudge {
+    /// Detectors that lead to it.
+    pub kinds: Vec<StallKind>,
+    pub stage: StageId,
 }
 
 impl Breaker {
@@ -40,7 +51,8 @@ impl Breaker {
 
     /// Returns the defaults for a cycle.
     pub fn usual(stages: Vec<StageId>) -> Self {
-        Self { stages, still: Some(2), same: Some(3), back: Some(4), grow: Some(3), spend: Some(50) }
+        let judges = Vec::new();
+        Self { stages, still: Some(2), same: Some(3), back: Some(4), grow: Some(3), spend: Some(50), judges }
     }
 }
 
@@ -156,6 +168,17 @@ impl StallSignal {
             Self::Same { .. } => StallKind::Same,
             Self::Grow { .. } => StallKind::Grow,
             Self::Spend { .. } => StallKind::Spend,
+        }
+    }
+
+    /// Returns how many rounds it is about.
+    pub fn times(&self) -> u32 {
+        match self {
+            Self::Still { rounds, .. }
+            | Self::Back { rounds, .. }
+            | Self::Same { rounds, .. }
+            | Self::Grow { rounds, .. } => u32::try_from(rounds.len()).unwrap_or(u32::MAX),
+            Self::Spend { .. } => 1,
         }
     }
 }

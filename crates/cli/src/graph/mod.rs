@@ -383,6 +383,15 @@ fn monitors(graph: &mut WorkflowGraph, workflow: &Workflow) {
         let rounds = if *times == 1 { "round" } else { "rounds" };
         lead(graph, from, target, format!("after {times} {rounds}"), EdgeKind::Monitor);
     }
+    for breaker in &workflow.breakers {
+        let Some(from) = breaker.stages.last().and_then(|stage| graph.index(stage.as_str())) else {
+            continue;
+        };
+        for judge in &breaker.judges {
+            let label = RuleCondition::Stalled(judge.kinds.clone()).stalled_text();
+            lead(graph, from, &Target::Stage(judge.stage.clone()), label, EdgeKind::Monitor);
+        }
+    }
 }
 
 /// Returns the reason for leaving a stage, as the label of an edge that no rule draws.

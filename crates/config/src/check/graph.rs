@@ -40,6 +40,14 @@ impl StageGraph {
                 leads(target, &mut |leads| graph.add(workflow, from, &leads));
             }
         }
+        for breaker in &workflow.breakers {
+            let stages = breaker.stages.iter().filter_map(|id| workflow.stages.get_index_of(id));
+            for from in stages {
+                for judge in &breaker.judges {
+                    graph.add(workflow, from, &StageTarget::To(&judge.stage));
+                }
+            }
+        }
         let roots = [Some(&workflow.entry), workflow.afterwards.as_ref()];
         graph.roots.extend(roots.into_iter().flatten().filter_map(|id| workflow.stages.get_index_of(id)));
         graph

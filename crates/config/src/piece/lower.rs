@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Completion, Exit, Limits, Monitor, OnFailure, Permission, Prompt, Reads, Report, Rounds,
-    SessionKey, SessionPolicy, Stage, StageId, Target, Text, Turn, TurnId, Watch, Workflow,
+    Activity, Alarm, Breaker, Completion, Exit, Limits, Monitor, OnFailure, Permission, Prompt, Reads,
+    Report, Rounds, SessionKey, SessionPolicy, Stage, StageId, StallJudge, Target, Text, Turn, TurnId, Watch,
+    Workflow,
 };
 
 use super::assignment::{SessionChoice, TurnAssignment};
@@ -69,7 +70,15 @@ impl<'a> PieceLowering<'a> {
         for (movement, plans) in piece.movements.iter().zip(plans) {
             self.movement(movement, plans, diagnostics);
         }
-        let monitors = piece.monitors.iter().map(|monitor| self.monitor(monitor, diagnostics)).collect();
+        let mut monitors = Vec::new();
+        let mut judges = Vec::new();
+        for monitor in &piece.monitors {
+            let judge = self.judge_stage(monitor, diagnostics);
+            match &monitor.detectors {
+                Some(kinds) => judges.push((monitor, StallJudge { kinds: kinds.clone(), stage: judge })),
+                None => monitors.push(self.monitor(monitor, judge)),
+            }
+        }
         let first = piece.movements.first().map(|movement| &movement.name);
         let entry = piece.initial.as_ref().or(first).map(|name| name.value.as_str()).unwrap_or_default();
         let limits = &self.settings.limits;
@@ -100,6 +109,9 @@ impl<'a> PieceLowering<'a> {
             ]),
         };
         add_breakers(&mut workflow, &piece.progress, self.reviewers.language);
+        for (monitor, judge) in judges {
+            add_stall_judge(&mut workflow, monitor, judge, diagnostics);
+        }
         workflow
     }
 
@@ -225,8 +237,8 @@ impl<'a> PieceLowering<'a> {
         turn
     }
 
-    /// P-51, P-52: builds the monitor of a cycle, and its judge as a stage outside the normal flow.
-    fn monitor(&mut self, monitor: &LoopMonitor, diagnostics: &mut Diagnostics) -> Monitor {
+    /// P-51, P-52: builds the judge of a cycle as a stage outside the normal flow.
+    fn judge_stage(&mut self, monitor: &LoopMonitor, diagnostics: &mut Diagnostics) -> StageId {
         let judge = &monitor.judge;
         let cycle: Vec<&str> = monitor.cycle.iter().map(|name| name.value.as_str()).collect();
         let name = monitor.name();
@@ -266,13 +278,18 @@ impl<'a> PieceLowering<'a> {
         };
         let exit = exit::of_judge(&judge.rules);
         self.stages.insert(id.clone(), Stage { exit, aside: true, ..stage(&name, does) });
+        id
+    }
+
+    /// P-51: builds the monitor of a cycle that counts its repetitions.
+    fn monitor(&self, monitor: &LoopMonitor, judge: StageId) -> Monitor {
         Monitor {
             watches: Watch::Cycle {
-                stages: cycle.into_iter().map(StageId::from).collect(),
+                stages: monitor.cycle.iter().map(|name| name.value.as_str().into()).collect(),
                 times: monitor.threshold,
                 returning: self.piece.newer,
             },
-            then: Alarm::Go(Target::Stage(id)),
+            then: Alarm::Go(Target::Stage(judge)),
         }
     }
 
@@ -320,6 +337,26 @@ impl<'a> PieceLowering<'a> {
             if !self.stages.contains_key(id.as_str()) {
                 return StageId::from(id);
             }
+        }
+    }
+}
+
+/// Lets a judge decide about a stalled cycle.
+fn add_stall_judge(
+    workflow: &mut Workflow,
+    monitor: &LoopMonitor,
+    judge: StallJudge,
+    diagnostics: &mut Diagnostics,
+) {
+    let watches = |breaker: &&mut Breaker| {
+        monitor.cycle.iter().all(|name| breaker.stages.iter().any(|stage| stage.as_str() == name.value))
+    };
+    match workflow.breakers.iter_mut().find(watches) {
+        Some(breaker) => breaker.judges.push(judge),
+        None => {
+            let message = "`condition` has no effect: no breaker watches this cycle";
+            let hint = "a cycle with a movement that may edit and one that may not has one, unless `progress` is `off`";
+            diagnostics.push(monitor.at.error("no-effect", message).hint(hint));
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use saihai_model::Permission;
+use saihai_model::{Permission, StallKind};
 
 use super::assignment::{ReportContract, TurnAssignment, read_template, refuse_duplicates};
 use super::program::{ProgramAssignment, refuse_without_program};
-use super::rule::{MovementRule, RuleOwner};
+use super::rule::{MovementRule, RuleOwner, read_stalled};
 use super::tables;
 use super::takt_keys::{PieceDefaults, note_idle_keys};
 use super::template::{PieceTemplate, TemplateSpeaker};
@@ -424,6 +424,8 @@ pub(super) struct LoopMonitor {
     pub(super) cycle: Vec<Located<String>>,
     /// Number of consecutive repetitions that triggers the judge.
     pub(super) threshold: u32,
+    /// Detectors that trigger the judge instead of a number of repetitions.
+    pub(super) detectors: Option<Vec<StallKind>>,
     pub(super) judge: LoopJudge,
     pub(super) at: Location,
 }
@@ -446,6 +448,7 @@ impl LoopMonitor {
         Some(Self {
             cycle: fields.texts("cycle")?,
             threshold: fields.count("threshold").map_or(THRESHOLD, |count| count.value),
+            detectors: read_detectors(&fields, &mut reader.diagnostics),
             judge: judge?,
             at: fields.location(),
         })
@@ -456,6 +459,15 @@ impl LoopMonitor {
         let cycle: Vec<&str> = self.cycle.iter().map(|name| name.value.as_str()).collect();
         format!("judge({})", cycle.join(", "))
     }
+}
+
+fn read_detectors(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Vec<StallKind>> {
+    let detectors = read_stalled(&fields.text("condition")?, diagnostics);
+    if let Some(key) = fields.key("threshold") {
+        let message = "`threshold` has no effect next to `condition`";
+        diagnostics.push(key.warning("no-effect", message).label("remove it"));
+    }
+    detectors
 }
 
 impl LoopJudge {

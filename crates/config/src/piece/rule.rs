@@ -220,6 +220,19 @@ fn read_condition(
     }
 }
 
+/// Reads the condition of a loop monitor.
+pub(super) fn read_stalled(text: &Located<String>, diagnostics: &mut Diagnostics) -> Option<Vec<StallKind>> {
+    match MovementCondition::parse(&text.value) {
+        Ok(MovementCondition::Stalled(kinds)) => return Some(kinds),
+        Ok(_) => {
+            let message = format!("{} is not a condition of a loop monitor", quoted(&text.value));
+            diagnostics.push(text.error("bad-condition", message).hint("write `stalled(\"back\")`"));
+        }
+        Err(error) => diagnostics.push(refused(text, &error)),
+    }
+    None
+}
+
 fn refused(text: &Located<String>, error: &ConditionError) -> Diagnostic {
     match error {
         ConditionError::NotSupported(_) => text

@@ -223,6 +223,8 @@ pub(super) static MONITOR: Object = Object {
         Field::new("threshold", ValueKind::Integer { min: 1, max: 100_000 })
             .default("3")
             .about("number of complete cycles in a row"),
+        Field::new("condition", ValueKind::Text)
+            .about("`stalled(\"back\")`: ask the judge when this detector fires, instead of after a number of cycles"),
         Field::required("judge", ValueKind::Object(&JUDGE)).about("agent that decides how to continue"),
         Field::refused("ignore_steps"),
     ],

@@ -262,6 +262,30 @@ fn a_rule_takes_the_place_of_nudge_and_hold() {
     assert_eq!(sim.path().last().unwrap(), "fix -(stalled)-> rethink");
 }
 
+// N-12
+#[test]
+fn a_judge_decides_instead_of_nudge_and_hold() {
+    let mut workflow = flow(
+        "fix: done -> review; review: ok -> COMPLETE, more -> fix; judge: go -> fix, stop -> ABORT; max 50",
+    );
+    watched(&mut workflow, &["fix", "review"]);
+    workflow.stages["judge"].aside = true;
+    workflow.breakers[0].judges = vec![StallJudge { kinds: vec![StallKind::Back], stage: "judge".into() }];
+    let trees = ["a", "b", "a"].map(|tree| (tree, None));
+    let (_, mut sim) = drive_until(workflow, &trees, "judge");
+    assert_eq!((stalls(&sim), sim.run.carry().cycles), (vec!["routed back".to_owned()], 2));
+    // The window starts again.
+    sim.tag("judge", Some(0));
+    for tree in ["b", "a"] {
+        edit(&mut sim, "fix", tree);
+        sim.tag("review", Some(1));
+    }
+    edit(&mut sim, "fix", "b");
+    sim.tag("judge", Some(1));
+    assert_eq!((sim.outcome().as_str(), stalls(&sim).len()), ("failed: abort", 2));
+    sim.prove_replay();
+}
+
 fn drive_until(workflow: Workflow, script: &[(&str, Option<&[u32]>)], stage: &str) -> (usize, Sim) {
     let mut sim = Sim::started(workflow);
     for (index, (tree, findings)) in script.iter().enumerate() {

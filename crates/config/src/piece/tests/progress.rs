@@ -1,6 +1,6 @@
 //! The key `progress`, breakers of cycles, and rules about them.
 
-use saihai_model::{Breaker, Exit, RuleCondition, StallKind, Workflow};
+use saihai_model::{Breaker, Exit, RuleCondition, StallJudge, StallKind, Workflow};
 
 use super::Project;
 
@@ -73,4 +73,26 @@ fn a_rule_names_detectors() {
         said.contains("is about a cycle of movements (put it into a rule of a movement in the cycle)"),
         "{said}"
     );
+}
+
+// N-12
+#[test]
+fn a_loop_monitor_asks_its_judge_when_the_cycle_is_stalled() {
+    let monitor = |more: &str| {
+        format!(
+            "{}loop_monitors:\n  - {{cycle: [fix, review], {more}judge: {{rules: [{{condition: go on, next: fix}}, \
+             {{condition: stop, next: ABORT}}]}}}}\n",
+            piece("")
+        )
+    };
+    let workflow = Project::new(&monitor("condition: 'stalled(\"back\", \"same\")', ")).workflow();
+    let [breaker] = &workflow.breakers[..] else { panic!("{:?}", workflow.breakers) };
+    let judge =
+        StallJudge { kinds: vec![StallKind::Back, StallKind::Same], stage: "judge(fix, review)".into() };
+    assert_eq!((&breaker.judges[..], &workflow.monitors[..]), (&[judge][..], &[][..]));
+    let said = |more: &str| Project::new(&monitor(more)).said();
+    assert!(said("condition: often, ").contains("`often` is not a condition of a loop monitor"));
+    let off = monitor("condition: 'stalled(\"back\")', ").replace("name: t\n", "name: t\nprogress: off\n");
+    let said = Project::new(&off).said();
+    assert!(said.contains("no breaker watches this cycle"), "{said}");
 }
