@@ -325,7 +325,7 @@ fn attach(note: &NoteView, workflow: &Workflow, told: &mut [Transition], pending
     }
 }
 
-/// Keeps the second mention of each reason why files are not compared: the first files have nothing to compare with.
+/// Keeps the third mention of each reason why files are not compared: no detector could have fired before.
 fn say_gaps_once(told: &mut [Transition]) {
     let mut times: BTreeMap<&'static str, u32> = BTreeMap::new();
     for transition in told {
@@ -333,7 +333,7 @@ fn say_gaps_once(told: &mut [Transition]) {
             Evidence::FilesNotCompared { reason } => {
                 let times = times.entry(reason.code()).or_default();
                 *times += 1;
-                *times == 2
+                *times == 3
             }
             _ => true,
         });

@@ -59,7 +59,7 @@ fn offered(rules: &[ExitRule]) -> (Vec<Label>, Vec<Label>) {
     let (mut labels, mut asked) = (Vec::new(), Vec::new());
     for rule in rules {
         match &rule.when {
-            RuleCondition::Always => {}
+            RuleCondition::Always | RuleCondition::Stalled(_) => {}
             RuleCondition::Is(label) => labels.push(label.clone()),
             RuleCondition::Answered(label) => asked.push(label.clone()),
             RuleCondition::All(some) | RuleCondition::Any(some) => labels.extend(some.iter().cloned()),

@@ -36,6 +36,7 @@ fn path(decisions: &[Decision]) -> String {
         | Decision::Repeated { .. }
         | Decision::Noted { .. }
         | Decision::Reports { .. }
+        | Decision::Stalled { .. }
         | Decision::Refused { .. }
         | Decision::Remarked { .. }
         | Decision::Exhausted { .. }
