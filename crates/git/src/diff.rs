@@ -308,7 +308,7 @@ mod tests {
     fn new_files_count_and_saihais_own_do_not() {
         let repository = Repository::new();
         repository.write("kept", "a\n").write("gone", "a\nb\n").commit("one");
-        repository.write("kept", "b\nc\n").write("new", "1\n2\n3\n").write("binary", "1\0\n");
+        repository.write("kept", "b\nc\n").write("new", "1\n2\n3").write("binary", "1\0\n");
         repository.write(".saihai/runs/x/journal.ndjson", "{}\n");
         std::fs::remove_file(repository.root().join("gone")).unwrap();
         let git = crate::Git::open(repository.root()).unwrap().unwrap();

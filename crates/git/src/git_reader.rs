@@ -56,7 +56,8 @@ fn lines_of(file: &Path) -> u64 {
     let is_text = |about: &fs::Metadata| about.is_file() && about.len() <= LARGEST_COUNTED;
     let text = fs::symlink_metadata(file).ok().filter(is_text).and_then(|_| fs::read(file).ok());
     let text = text.filter(|text| !text.contains(&0)).unwrap_or_default();
-    memchr::memchr_iter(b'\n', &text).count() as u64
+    let has_unended_line = text.last().is_some_and(|last| *last != b'\n');
+    memchr::memchr_iter(b'\n', &text).count() as u64 + u64::from(has_unended_line)
 }
 
 /// Returns true if a path from the root belongs to Saihai.
