@@ -5,8 +5,9 @@ use std::path::Path;
 
 use saihai_model::Permission;
 
+use super::capabilities::{Capabilities, ProviderTools};
 use super::tables;
-use super::takt_keys::{read_provider_options, read_quality_gates};
+use super::takt_keys::read_quality_gates;
 use super::template::{PieceTemplate, TemplateRemarkKind, TemplateSpeaker};
 use super::texts::{Facet, PiecePassage, PieceReader};
 use crate::{Cursor, Diagnostic, Diagnostics, Fields, Located, Location, Value, ValueKind, quoted};
@@ -30,7 +31,11 @@ pub(super) struct TurnAssignment {
     pub(super) policy: Vec<String>,
     pub(super) reports: Vec<ReportContract>,
     pub(super) permission: Permission,
+    /// True if the movement says nothing about its permission.
+    pub(super) permission_is_usual: bool,
     pub(super) tools: Option<Vec<String>>,
+    /// Tools by provider, from `capabilities` and `provider_options`.
+    pub(super) provider_tools: ProviderTools,
     /// Conditions of good work, for the prompt.
     pub(super) quality_gates: Vec<String>,
     /// Text that the piece adds to every prompt.
@@ -57,9 +62,14 @@ impl TurnAssignment {
         let agent = fields.text("agent");
         let persona = agent.as_ref().and_then(|agent| reader.resolve(Facet::Persona, agent));
         let template = read_template(fields, TemplateSpeaker::Movement, reader);
-        let permission = read_permission(fields, &mut reader.diagnostics);
+        let permission_is_usual = !fields.has("edit") && !fields.has("permission_mode");
+        let capabilities = Capabilities::read(fields, reader).unwrap_or_default();
+        let permission = match permission_is_usual && capabilities.edits {
+            true => Permission::Edit { commands: true },
+            false => read_permission(fields, &mut reader.diagnostics),
+        };
         let options = fields.any("provider_options");
-        let tools = options.and_then(|options| read_provider_options(&options, name, reader));
+        let options = options.map(|options| reader.provider_options(&options, name));
         Self {
             reviewer: fields.text("reviewer"),
             role: role(fields, agent.as_ref(), name),
@@ -71,7 +81,9 @@ impl TurnAssignment {
             policy: read_facets(fields, Facet::Policy, reader),
             reports: read_reports(fields, reader),
             permission,
-            tools: read_tools(fields, permission, &mut reader.diagnostics).or(tools),
+            permission_is_usual,
+            tools: read_tools(fields, permission, &mut reader.diagnostics),
+            provider_tools: ProviderTools::merged([Some(capabilities.tools), options]),
             quality_gates: read_quality_gates(fields, reader),
             rules_of_all: None,
             forbids_edits: fields.bool("edit").is_some_and(|edit| !edit.value),

@@ -197,7 +197,9 @@ impl<'a> PieceLowering<'a> {
             permission,
             asked_permission: (permission != assignment.permission).then_some(assignment.permission),
             sandbox_required: movement.sandbox_required,
-            tools: assignment.tools.clone().or_else(|| plan.answerer.tools.clone()),
+            tools: (assignment.tools.clone())
+                .or_else(|| assignment.provider_tools.of(plan.answerer.provider.as_str()))
+                .or_else(|| plan.answerer.tools.clone()),
             session: plan.session,
             reads: Reads {
                 // Rules over findings remain here only if the review agent is unknown, which is already

@@ -5,6 +5,7 @@
 //! analyses the workflow, and each finding gets its location in the piece.
 
 mod assignment;
+mod capabilities;
 mod exit;
 mod lower;
 mod partials;

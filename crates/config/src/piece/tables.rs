@@ -37,7 +37,8 @@ pub static PIECE: Object = Object {
         Field::new("piece_config", ValueKind::Object(&PIECE_CONFIG)).aliases(&["workflow_config"]).about("options of providers for all movements"),
         Field::new("all_steps", ValueKind::Object(&ALL_STEPS)).about("text for every prompt"),
         Field::new("interactive_mode", ValueKind::Text).about("accepted without effect"),
-        Field::refused_all(&["facet_pools", "subworkflow", "capabilities", "schemas", "vars", "params", "mcp", "mcp_servers", "auto_routing", "runtime", "rate_limit_fallback"]),
+        Field::new("capabilities", ValueKind::TEXTS).about("presets of tools for all movements"),
+        Field::refused_all(&["facet_pools", "subworkflow", "schemas", "vars", "params", "mcp", "mcp_servers", "auto_routing", "runtime", "rate_limit_fallback"]),
     ],
 };
 
@@ -52,7 +53,8 @@ pub(super) static PIECE_CONFIG: Object = Object {
 
 pub(super) static ALL_STEPS: Object = Object {
     title: "`all_steps`",
-    fields: &[Field::new("rules", ValueKind::Text).about("text or file that every prompt contains")],
+    fields: &[Field::new("rules", ValueKind::Either(&[ValueKind::Text, ValueKind::Filled(&ValueKind::Any)]))
+        .about("text or file that every prompt contains, or names of files in `rules/` next to the piece")],
 };
 
 const TEXTS_BY_NAME: ValueKind = ValueKind::Map(&ValueKind::Text);
@@ -123,7 +125,9 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("cwd", ValueKind::Path)
             .about("directory of the program below the working directory; absent: the working directory"),
         Field::new("provider_options", ValueKind::Any)
-            .about("options by provider; only `allowed_tools` has an effect"),
+            .about("options by provider, or `extends` with a preset; only `allowed_tools` has an effect"),
+        Field::new("capabilities", ValueKind::TEXTS)
+            .about("presets of tools: `readonly`, `edit`, or files in `.takt/provider-options/`"),
         Field::new("quality_gates", ValueKind::List(&ValueKind::Any))
             .form(ValueKind::List(&ValueKind::Text))
             .about("conditions of good work, added to the prompt"),
@@ -148,7 +152,6 @@ pub(super) static MOVEMENT: Object = Object {
             "allow_git_commit",
             "promotion",
             "concurrency",
-            "capabilities",
             "mcp",
             "mcp_servers",
         ]),

@@ -3,10 +3,13 @@
 
 use indexmap::IndexMap;
 
+use saihai_model::Permission;
+
 use super::assignment::TurnAssignment;
+use super::capabilities::{Capabilities, ProviderTools};
 use super::tables;
 use super::texts::{Facet, PieceReader};
-use crate::{Cursor, Fields, Value, ValueKind, quoted};
+use crate::{Fields, Value, quoted};
 
 /// Keys that Saihai accepts and does not use, each with the movements that have it.
 #[derive(Debug, Default)]
@@ -38,8 +41,10 @@ impl IdleTaktKeys {
 /// Settings of the whole piece that every movement inherits.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct PieceDefaults {
-    /// Tools of movements that name none.
-    tools: Option<Vec<String>>,
+    /// Tools by provider that movements may replace.
+    tools: ProviderTools,
+    /// True if the piece names the preset `edit`.
+    edits: bool,
     /// Text of `all_steps.rules`, for every prompt.
     pub(super) rules: Option<String>,
 }
@@ -53,48 +58,48 @@ impl PieceDefaults {
         let config = fields.object("piece_config", &tables::PIECE_CONFIG, &mut reader.diagnostics);
         let options = config.as_ref().and_then(|config| config.any("provider_options"));
         let all = fields.object("all_steps", &tables::ALL_STEPS, &mut reader.diagnostics);
-        let rules = all.and_then(|all| all.text("rules"));
+        let capabilities = Capabilities::read(fields, reader);
+        let options = options.map(|options| reader.provider_options(&options, ""));
         Self {
-            tools: options.and_then(|options| read_provider_options(&options, "", reader)),
-            rules: rules
-                .and_then(|rules| reader.resolve(Facet::Instruction, &rules))
-                .map(|passage| passage.text.trim().to_owned()),
+            edits: capabilities.as_ref().is_some_and(|capabilities| capabilities.edits),
+            tools: ProviderTools::merged([capabilities.map(|capabilities| capabilities.tools), options]),
+            rules: all.and_then(|all| read_rules_of_all(&all, reader)),
         }
     }
 
     /// Completes a movement with the defaults of the piece.
     pub(super) fn apply(&self, assignment: &mut TurnAssignment) {
-        assignment.tools = assignment.tools.take().or_else(|| self.tools.clone());
+        let own = std::mem::take(&mut assignment.provider_tools);
+        assignment.provider_tools = ProviderTools::merged([Some(self.tools.clone()), Some(own)]);
+        if self.edits && assignment.permission_is_usual {
+            assignment.permission = Permission::Edit { commands: true };
+        }
         assignment.rules_of_all.clone_from(&self.rules);
     }
 }
 
-const IN_SETTINGS: &str = "the settings of the provider decide it";
-
-/// Reads `provider_options`: `PROVIDER: {allowed_tools: […], …}`. Returns the tools, and notes every other option.
-pub(super) fn read_provider_options(
-    options: &Cursor<'_>,
-    movement: &str,
-    reader: &mut PieceReader<'_>,
-) -> Option<Vec<String>> {
-    let mut tools = None;
-    options.must_be(&ValueKind::Map(&ValueKind::Any), &mut reader.diagnostics);
-    for (provider, values) in options.entries() {
-        if !values.must_be(&ValueKind::Map(&ValueKind::Any), &mut reader.diagnostics) {
-            continue;
-        }
-        for (key, value) in values.entries() {
-            if key.value != "allowed_tools" {
-                let path = format!("provider_options.{}.{}", provider.value, key.value);
-                reader.idle.add(path, IN_SETTINGS, movement);
-            } else if value.must_be(&ValueKind::List(&ValueKind::Text), &mut reader.diagnostics) {
-                let named = value.items().filter_map(|item| item.text()).map(|tool| tool.value);
-                tools.get_or_insert_with(|| named.collect());
-            }
-        }
+/// reads `all_steps.rules`: a text or a file, or a list of files in a folder `rules` next to the workflow.
+fn read_rules_of_all(all: &Fields<'_>, reader: &mut PieceReader<'_>) -> Option<String> {
+    let value = all.any("rules")?;
+    if value.node().as_list().is_none() {
+        let passage = reader.resolve(Facet::Instruction, &value.text()?)?;
+        return Some(passage.text.trim().to_owned());
     }
-    tools
+    let texts = value.items().filter_map(|item| {
+        let name = item.text().or_else(|| item.get("ref")?.text());
+        let Some(name) = name else {
+            let message = "a rule of `all_steps` must be a name or `{ref: NAME}`";
+            reader.diagnostics.push(item.error("bad-type", message));
+            return None;
+        };
+        let passage = reader.rule_of_all(&name)?;
+        Some(passage.text.trim().to_owned())
+    });
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
+
+pub(super) const IN_SETTINGS: &str = "the settings of the provider decide it";
 
 /// Notes the keys of a movement that Saihai accepts without effect.
 pub(super) fn note_idle_keys(fields: &Fields<'_>, movement: &str, reader: &mut PieceReader<'_>) {

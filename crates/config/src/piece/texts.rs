@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 
 use super::takt_keys::IdleTaktKeys;
 use crate::{
-    Area, Diagnostic, Diagnostics, LARGEST_FILE, Located, Location, ProjectPaths, ReadError, Source,
-    SourceFile, Span, quoted, quoted_path,
+    Area, Diagnostic, Diagnostics, Document, Format, LARGEST_FILE, Located, Location, ProjectPaths,
+    ReadError, Source, SourceFile, Span, quoted, quoted_path,
 };
 
 /// Maximum bytes of all texts. A text counts once per use, because every prompt holds its own copy.
@@ -186,12 +186,7 @@ impl<'a> PieceReader<'a> {
     }
 
     fn file(&mut self, value: &Located<String>) -> Option<PiecePassage> {
-        let written = value.value.trim_end();
-        let Some(path) = self.places.resolve(self.directory.as_deref(), written) else {
-            let message = format!("{} cannot be found: the home directory is unknown", quoted(written));
-            self.diagnostics.push(value.error("missing-file", message));
-            return None;
-        };
+        let path = self.resolve_path(value)?;
         self.read(&path, value)
     }
 
@@ -229,6 +224,54 @@ impl<'a> PieceReader<'a> {
         // releases 0.9 to 0.21 kept facets next to the pieces.
         let below = |root: &PathBuf| [".takt/facets", ".takt"].map(|parent| root.join(parent).join(kind));
         roots.into_iter().flatten().flat_map(below).collect()
+    }
+
+    /// Returns a directory of the project's and of the user's TAKT files.
+    pub(super) fn below_takt(&self, kind: &str) -> Vec<PathBuf> {
+        let own = self.places.home.as_ref().filter(|home| **home != self.places.root);
+        let roots = [Some(&self.places.root), own];
+        roots.into_iter().flatten().map(|root| root.join(".takt").join(kind)).collect()
+    }
+
+    /// Returns the path that a value names, relative to the file in which it is written.
+    pub(super) fn resolve_path(&mut self, value: &Located<String>) -> Option<PathBuf> {
+        let written = value.value.trim_end();
+        let path = self.places.resolve(self.directory.as_deref(), written);
+        if path.is_none() {
+            let message = format!("{} cannot be found: the home directory is unknown", quoted(written));
+            self.diagnostics.push(value.error("missing-file", message));
+        }
+        path
+    }
+
+    /// returns a rule of `all_steps` from a folder `rules` next to the workflow, of the project or of the user.
+    pub(super) fn rule_of_all(&mut self, name: &Located<String>) -> Option<PiecePassage> {
+        let own = self.directory.iter().map(|directory| directory.join("rules"));
+        let folders: Vec<PathBuf> = own.chain(self.below_takt("workflows/rules")).collect();
+        let mut paths = folders.iter().map(|folder| folder.join(format!("{}.md", name.value)));
+        if let Some(path) = paths.find(|path| is_word(&name.value) && self.source.is_file(path)) {
+            return self.read(&path, name);
+        }
+        let message = format!("no rule for all steps is named {}", quoted(&name.value));
+        let looked: Vec<String> = folders.iter().map(|path| quoted_path(&self.places.shown(path))).collect();
+        let hint = format!("put `{}.md` into {}", name.value, looked.join(" or "));
+        self.diagnostics.push(name.error("missing-file", message).hint(hint));
+        None
+    }
+
+    /// Reads a YAML file that the value names.
+    pub(super) fn document(&mut self, path: &Path, value: &Located<String>) -> Option<Document> {
+        let name = self.places.shown(path);
+        let bytes = match self.source.read(path, LARGEST_FILE) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.diagnostics.push(BadTextFile::Unread(error).diagnostic(value, &name));
+                return None;
+            }
+        };
+        let document = Document::parse(&bytes, Format::of(path), &name, Area::Piece, &mut self.diagnostics)?;
+        self.files.insert(path.to_owned(), Ok(Arc::clone(&document.file)));
+        Some(document)
     }
 
     /// Returns a warning about one word of text that is probably meant as the name of a facet.

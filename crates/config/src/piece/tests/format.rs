@@ -148,7 +148,7 @@ fn an_answer_agent_is_refused_with_its_reason() {
 // P-12
 #[test]
 fn newer_keys_are_refused_by_name() {
-    let top = "facet_pools subworkflow capabilities schemas vars params mcp mcp_servers auto_routing runtime \
+    let top = "facet_pools subworkflow schemas vars params mcp mcp_servers auto_routing runtime \
                rate_limit_fallback";
     for key in top.split_whitespace() {
         check(
@@ -158,7 +158,7 @@ fn newer_keys_are_refused_by_name() {
     }
     let inner = "uses with kind call args overrides team_leader arpeggio dynamic_facets mode effects \
                  system_inputs structured_output completion_retry delay_before_ms allow_git_commit promotion \
-                 concurrency capabilities mcp mcp_servers";
+                 concurrency mcp mcp_servers";
     for key in inner.split_whitespace() {
         check(
             &with_rule(&format!("{key}: 1")),

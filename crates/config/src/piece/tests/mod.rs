@@ -10,6 +10,7 @@ mod properties;
 mod reviewers;
 mod rules;
 mod takt;
+mod takt_head;
 mod texts;
 
 use std::path::PathBuf;
