@@ -347,18 +347,24 @@ impl Run {
 
     /// Returns the actual result of a failed proof.
     fn found(&self, index: usize) -> String {
-        let output =
-            self.round().done(RoundPosition::Proof(index)).and_then(|done| done.output.get("output"));
-        output.and_then(Json::as_str).unwrap_or_default().to_owned()
+        let done = self.round().done(RoundPosition::Proof(index));
+        let said = |key: &str| done.and_then(|done| done.output.get(key)).and_then(Json::as_str);
+        let output = said("output").filter(|output| !output.is_empty());
+        // A program that prints nothing still ended in some way.
+        output.or_else(|| said("end")).unwrap_or_default().to_owned()
     }
 }
 
 /// Returns the proofs of a ruling, each with its index in the stage.
 fn proofs<'s>(stage: &'s Stage, ruling: &Ruling) -> impl Iterator<Item = (usize, &'s Proof)> + use<'s> {
     let labels = ruling.labels.clone();
-    let by_rule = ruling.rule.is_some();
+    let rule = ruling.rule;
     let all = stage.proofs().enumerate();
-    all.filter(move |(_, proof)| by_rule && labels.iter().flatten().any(|label| *label == proof.of))
+    all.filter(move |(_, proof)| match rule {
+        Some(rule) if !proof.rules.is_empty() => proof.rules.contains(&rule),
+        Some(_) => labels.iter().flatten().any(|label| *label == proof.of),
+        None => false,
+    })
 }
 
 impl Run {

@@ -122,6 +122,9 @@ pub enum MissingFieldPolicy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
     pub of: Label,
+    /// Exit rules that need it, whatever the label. Empty: those with the label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<usize>,
     pub name: String,
     /// Action that proves it with the label `ok`.
     pub by: ActionSpec,

@@ -274,3 +274,30 @@ replies:
     let path = project.journal();
     assert_eq!(path.path_taken(), ["plan", "implement", "checks", "repair", "checks", "review"]);
 }
+
+// X-22
+#[test]
+fn a_step_is_repeated_with_the_output_of_its_gate_until_the_command_succeeds() {
+    let project = Project::new(PROGRAM);
+    project.write(
+        ".takt/workflows/gated.yaml",
+        "name: gated\nsteps:\n  - name: work\n    edit: true\n    instruction: Do it.\n    quality_gates: [{type: command, name: tests, command: sh test.sh}]\n    rules: [{condition: Done, next: COMPLETE}, {condition: Stuck, next: ABORT}]\n",
+    );
+    project.write("test.sh", TEST);
+    project.write(
+        "script.yaml",
+        "script: 1\nreplies:\n  - {for: work, text: 'done [STEP:0]', writes: [{path: state, content: bad}]}\n  - {for: work, text: 'done [STEP:0]', prompt: 'failed: the state is bad', writes: [{path: state, content: good}]}\n",
+    );
+    let arguments = ["run", "gated", "T", "--provider", "script", "--script", "script.yaml"];
+    let refused = project.saihai(arguments).run().exits(2);
+    assert!(refused.stderr.contains("`sh test.sh`"), "{refused}");
+    project.saihai(arguments.into_iter().chain(["--trust-project"])).run().exits(0);
+    assert_snapshot!(story(&project.journal()), @"
+    enter work
+    leave work by result [Done] -> again
+    leave work by tag rule 0 [Done] -> complete
+    finished: completed complete
+    ");
+    let told = project.saihai(["explain", "last"]).run().exits(0).stdout;
+    assert!(told.contains("failed: the state is bad"), "{told}");
+}

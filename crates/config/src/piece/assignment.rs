@@ -6,6 +6,7 @@ use std::path::Path;
 use saihai_model::Permission;
 
 use super::capabilities::{Capabilities, ProviderTools};
+use super::command_gate::CommandGate;
 use super::tables;
 use super::takt_keys::read_quality_gates;
 use super::template::{PieceTemplate, TemplateRemarkKind, TemplateSpeaker};
@@ -38,6 +39,8 @@ pub(super) struct TurnAssignment {
     pub(super) provider_tools: ProviderTools,
     /// Conditions of good work, for the prompt.
     pub(super) quality_gates: Vec<String>,
+    /// Commands that must succeed after the work.
+    pub(super) command_gates: Vec<CommandGate>,
     /// Text that the piece adds to every prompt.
     pub(super) rules_of_all: Option<String>,
     /// True for a written `edit: false`.
@@ -68,6 +71,7 @@ impl TurnAssignment {
             true => Permission::Edit { commands: true },
             false => read_permission(fields, &mut reader.diagnostics),
         };
+        let (quality_gates, command_gates) = read_quality_gates(fields, reader);
         let options = fields.any("provider_options");
         let options = options.map(|options| reader.provider_options(&options, name));
         Self {
@@ -84,7 +88,8 @@ impl TurnAssignment {
             permission_is_usual,
             tools: read_tools(fields, permission, &mut reader.diagnostics),
             provider_tools: ProviderTools::merged([Some(capabilities.tools), options]),
-            quality_gates: read_quality_gates(fields, reader),
+            quality_gates,
+            command_gates,
             rules_of_all: None,
             forbids_edits: fields.bool("edit").is_some_and(|edit| !edit.value),
             session: read_session(fields, &mut reader.diagnostics),

@@ -180,6 +180,7 @@ impl<'a> PieceLowering<'a> {
             policy: &assignment.policy,
             rules_of_all: assignment.rules_of_all.as_deref(),
             quality_gates: &assignment.quality_gates,
+            command_gates: &assignment.command_gates,
             names_report_directory: self.piece.names_report_directory,
             forbids_edits: assignment.forbids_edits,
             template: assignment.template.as_ref().map(|template| &template.value),
@@ -207,6 +208,9 @@ impl<'a> PieceLowering<'a> {
                 choice: exit::choice(self.words, &offered, self.settings)
                     .or_else(|| exit::choice_by_findings(&movement.rules, self.options)),
                 reports: assignment.reports.iter().map(report).collect(),
+                proofs: (assignment.command_gates.iter())
+                    .map(|gate| gate.proof(movement, self.options, self.definition))
+                    .collect(),
                 ..Reads::default()
             },
             ..self.bare_turn(name, &speech, plan.answerer)
@@ -261,6 +265,7 @@ impl<'a> PieceLowering<'a> {
             policy: &[],
             rules_of_all: None,
             quality_gates: &[],
+            command_gates: &[],
             names_report_directory: self.piece.names_report_directory,
             forbids_edits: false,
             template: Some(judge.template.as_ref().map_or(&usual, |template| &template.value)),

@@ -6,6 +6,7 @@
 
 mod assignment;
 mod capabilities;
+mod command_gate;
 mod exit;
 mod lower;
 mod partials;

@@ -185,7 +185,7 @@ fn read_env(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> BTreeMap<Stri
 }
 
 /// Accepts only a directory inside the working directory.
-fn inside(path: &Located<String>, diagnostics: &mut Diagnostics) -> Option<String> {
+pub(super) fn inside(path: &Located<String>, diagnostics: &mut Diagnostics) -> Option<String> {
     let written = path.value.as_str();
     if written.is_empty() || written.starts_with(['/', '~']) || written.split('/').any(|part| part == "..") {
         let message = format!("{} is not a directory below the working directory", quoted(written));

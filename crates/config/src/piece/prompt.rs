@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use saihai_model::{Join, Prompt, PromptPart, PromptSection, SectionCondition, ValueForm, Variable};
 
 use super::assignment::ReportContract;
+use super::command_gate::CommandGate;
 use super::template::PieceTemplate;
 use crate::Language;
 use crate::lowering::{fixed_section, fixed_tokens, section, text_part, value_part};
@@ -22,6 +23,7 @@ pub(super) struct PiecePrompt<'a> {
     /// Text that the piece adds to every prompt.
     pub(super) rules_of_all: Option<&'a str>,
     pub(super) quality_gates: &'a [String],
+    pub(super) command_gates: &'a [CommandGate],
     /// True if the context names the report directory, and says that a read-only movement changes nothing.
     pub(super) names_report_directory: bool,
     pub(super) forbids_edits: bool,
@@ -74,6 +76,8 @@ impl PiecePrompt<'_> {
             let gates: Vec<String> = self.quality_gates.iter().map(|gate| format!("- {gate}")).collect();
             sections.push(fixed_section(format!("{}\n{}", self.words.quality_gates, gates.join("\n"))));
         }
+        let failed = self.command_gates.iter().enumerate();
+        sections.extend(failed.map(|(number, gate)| gate.section(number, self.words)));
         if !self.reports.is_empty() {
             sections.push(fixed_section(report_block(self.words, self.reports)));
         }
@@ -251,6 +255,8 @@ pub(super) struct PieceWords {
     pub(super) report_directory: &'static str,
     pub(super) no_edits: &'static str,
     pub(super) quality_gates: &'static str,
+    /// Before and after the command of a gate that failed
+    pub(super) failed_gate: (&'static str, &'static str),
     pub(super) task: &'static str,
     pub(super) previous: &'static str,
     pub(super) inputs: &'static str,
@@ -290,6 +296,10 @@ static JAPANESE: PieceWords = PieceWords {
     report_directory: "- レポートディレクトリ: ",
     no_edits: "- 編集: この movement では禁止です。ファイルを作成・変更・削除しないでください。",
     quality_gates: "## 品質ゲート\n完了する前に、次の条件をすべて満たしてください。",
+    failed_gate: (
+        "## 失敗したチェック\n作業の後に実行したコマンド `",
+        "` が失敗しました。原因を取り除いてください。",
+    ),
     task: "## ユーザーのタスク",
     previous: "## 前の movement の出力",
     inputs: "## 追加のユーザー入力",
@@ -329,6 +339,7 @@ static ENGLISH: PieceWords = PieceWords {
     report_directory: "- Report Directory: ",
     no_edits: "- Editing: disabled in this movement. Do not create, change or delete files.",
     quality_gates: "## Quality Gates\nMeet all of these conditions before you finish.",
+    failed_gate: ("## Failed Check\nAfter your work, the command `", "` failed. Remove the cause."),
     task: "## User Task",
     previous: "## Previous Movement Output",
     inputs: "## Additional User Inputs",

@@ -288,7 +288,13 @@ impl Movement {
             if !fields.has("reviewer") {
                 refuse_without_program(&fields, &mut reader.diagnostics);
             }
-            MovementWork::One(Box::new(TurnAssignment::read(&fields, shown, reader)))
+            let assignment = TurnAssignment::read(&fields, shown, reader);
+            if let Some(gate) = assignment.command_gates.first().filter(|_| level == MovementLevel::Sub) {
+                let message = "a command gate in a sub-movement is not supported";
+                let hint = "add a movement with `shell:` behind the parallel one, and rules on `exit(0)`";
+                reader.diagnostics.push(gate.at.error("not-supported", message).hint(hint));
+            }
+            MovementWork::One(Box::new(assignment))
         };
         if let MovementWork::Parallel(subs) = &mut work {
             subs.iter_mut().for_each(|sub| sub.sandbox_required |= sandbox_required);

@@ -129,8 +129,8 @@ pub(super) static MOVEMENT: Object = Object {
         Field::new("capabilities", ValueKind::TEXTS)
             .about("presets of tools: `readonly`, `edit`, or files in `.takt/provider-options/`"),
         Field::new("quality_gates", ValueKind::List(&ValueKind::Any))
-            .form(ValueKind::List(&ValueKind::Text))
-            .about("conditions of good work, added to the prompt"),
+            .form(ValueKind::List(&ValueKind::Either(&[ValueKind::Text, ValueKind::Object(&COMMAND_GATE)])))
+            .about("conditions of good work: texts for the prompt, and commands that must succeed"),
         Field::new("tags", ValueKind::List(&ValueKind::Text)).about("accepted without effect"),
         Field::new("companion", ValueKind::Any).about("accepted without effect"),
         Field::refused_all(&[
@@ -155,6 +155,19 @@ pub(super) static MOVEMENT: Object = Object {
             "mcp",
             "mcp_servers",
         ]),
+    ],
+};
+
+pub(super) static COMMAND_GATE: Object = Object {
+    title: "a command gate",
+    fields: &[
+        Field::required("type", ValueKind::OneOf(&["command"])).about("always `command`"),
+        Field::required("command", ValueKind::Text).about("line for `sh`; exit code 0 means success"),
+        Field::new("name", ValueKind::Text).about("name for people; absent: the command"),
+        Field::new("cwd", ValueKind::Path).about("directory below the working directory"),
+        Field::new("timeout_ms", ValueKind::Integer { min: 1, max: 86_400_000 })
+            .default("1800000")
+            .about("time limit in milliseconds"),
     ],
 };
 

@@ -7,6 +7,7 @@ use saihai_model::Permission;
 
 use super::assignment::TurnAssignment;
 use super::capabilities::{Capabilities, ProviderTools};
+use super::command_gate::CommandGate;
 use super::tables;
 use super::texts::{Facet, PieceReader};
 use crate::{Fields, Value, quoted};
@@ -114,25 +115,27 @@ pub(super) fn note_idle_keys(fields: &Fields<'_>, movement: &str, reader: &mut P
     }
 }
 
-/// reads `quality_gates`. Texts become lines of the prompt; a command is refused by name.
-pub(super) fn read_quality_gates(fields: &Fields<'_>, reader: &mut PieceReader<'_>) -> Vec<String> {
-    let Some(value) = fields.any("quality_gates") else { return Vec::new() };
-    let mut gates = Vec::new();
+/// reads `quality_gates`. Texts become lines of the prompt, commands run after the work.
+pub(super) fn read_quality_gates(
+    fields: &Fields<'_>,
+    reader: &mut PieceReader<'_>,
+) -> (Vec<String>, Vec<CommandGate>) {
+    let (mut gates, mut commands) = (Vec::new(), Vec::new());
+    let Some(value) = fields.any("quality_gates") else { return (gates, commands) };
     for item in value.items() {
         match &item.node().value {
             Value::Text(text) => gates.push(text.trim().to_owned()),
             Value::Map(_)
                 if item.get("type").is_some_and(|kind| kind.node().as_text() == Some("command")) =>
             {
-                let message = "a quality gate of `type: command` is not supported";
-                let hint = "add a movement with `shell:`, and rules on `exit(0)` and `exit(1..)`";
-                reader.diagnostics.push(item.error("not-supported", message).hint(hint));
+                commands.extend(CommandGate::read(&item, reader));
             }
             other => {
-                let message = format!("a quality gate must be text, not {}", other.kind());
+                let message =
+                    format!("a quality gate must be text or `{{type: command}}`, not {}", other.kind());
                 reader.diagnostics.push(item.error("bad-type", message).label(other.kind()));
             }
         }
     }
-    gates
+    (gates, commands)
 }

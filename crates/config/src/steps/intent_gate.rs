@@ -509,6 +509,7 @@ pub(super) fn closing_proofs(step: &AgentStep, written: &str, closure: Option<&I
     let Some(gate) = step.gate().filter(|gate| gate.completes()) else { return Vec::new() };
     let proof = |name: &str, does, once, refuted| Proof {
         of: Intent::Closing.name().into(),
+        rules: Vec::new(),
         name: name.to_owned(),
         by: ActionSpec { does, inputs: Vec::new(), once, poll: None },
         refuted,

@@ -12,6 +12,7 @@ fn closing(refuted: &RefutedProofPolicy) -> Workflow {
     let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!() };
     let proof = |name: &str| Proof {
         of: "closing".into(),
+        rules: Vec::new(),
         name: name.to_owned(),
         by: ActionSpec { does: Action::Log, inputs: Vec::new(), once: Once::ReadOnly, poll: None },
         refuted: refuted.clone(),
@@ -70,6 +71,24 @@ fn what_is_refuted_is_made_again_with_what_was_found_and_only_so_often() {
     sim.tag("close", Some(0));
     sim.perform("failed");
     assert_eq!(sim.outcome(), "failed: retries_exhausted close 2");
+    sim.prove_replay();
+}
+
+//
+#[test]
+fn a_proof_can_belong_to_rules_instead_of_a_label() {
+    let mut workflow = closing(&again(2));
+    let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!() };
+    turns[0].reads.proofs.truncate(1);
+    turns[0].reads.proofs[0].rules = vec![1];
+    let mut sim = Sim::started(workflow.clone());
+    sim.tag("close", Some(1));
+    let call = sim.performs.remove(0).call;
+    let output = [("output".to_owned(), json!("")), ("end".to_owned(), json!("exited with 3"))].into();
+    sim.fact(Fact::Performed { call, outcome: Outcome::Done { label: Some("failed".into()), output } });
+    assert_eq!(sim.run.carry_after_round(&workflow).refuted, Some((0, "exited with 3".to_owned())));
+    sim.tag("close", Some(0));
+    assert_eq!((sim.performs.len(), sim.outcome().as_str()), (0, "completed: complete"));
     sim.prove_replay();
 }
 

@@ -144,7 +144,7 @@ pub(super) fn render(prompt: &Prompt, values: &[(&str, &str)]) -> String {
     }
 }
 
-fn render_section(section: &PromptSection, values: &[(&str, &str)]) -> Option<String> {
+pub(super) fn render_section(section: &PromptSection, values: &[(&str, &str)]) -> Option<String> {
     let value = |variable: &Variable| {
         let name = format!("{variable:?}");
         values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)

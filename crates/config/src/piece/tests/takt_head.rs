@@ -1,8 +1,9 @@
 //! Tests of the features of TAKT's newest releases.
 
-use saihai_model::Permission;
+use insta::assert_snapshot;
+use saihai_model::{Permission, SectionCondition};
 
-use super::{Project, VALUES, render, turn};
+use super::{Project, VALUES, render, render_section, turn};
 
 const RULES: &str = "rules: [{condition: done, next: COMPLETE}, {condition: stuck, next: ABORT}]";
 const EDIT: Permission = Permission::Edit { commands: true };
@@ -84,5 +85,50 @@ fn rules_of_all_steps_can_be_names_of_files() {
     assert_eq!(
         Project::new(&workflow("all_steps: {rules: [../x]}", "")).said(),
         "error piece/missing-file 2:21 no rule for all steps is named `../x` (put `../x.md` into `.takt/pieces/rules` or `.takt/workflows/rules` or `~/.takt/workflows/rules`)"
+    );
+}
+
+// X-22
+#[test]
+fn a_command_gate_is_a_proof_of_every_rule_that_does_not_give_up() {
+    let project = Project::new(&workflow(
+        "",
+        "quality_gates: [Tests pass, {type: command, command: npm test, cwd: web, timeout_ms: 9000}, {type: command, name: lint, command: npm run lint}]",
+    ));
+    let workflow = project.workflow();
+    let turn = turn(&workflow, "m");
+    assert_snapshot!(serde_json::to_string(&turn.reads.proofs).unwrap(), @r#"[{"of":"","rules":[0],"name":"npm test","by":{"does":{"command":{"argv":["/bin/sh","-c","cd \"$0\" && eval \"$1\"","web","npm test"],"timeout":9000,"told":"by_exit_code","written":"/p/.takt/pieces/t.yaml"}},"once":"read_only"},"refuted":{"again":{"at_most":5,"exhausted":{"end":{"failed":"validation_failed m npm test"}}}}},{"of":"","rules":[0],"name":"lint","by":{"does":{"command":{"argv":["/bin/sh","-c","npm run lint"],"timeout":1800000,"told":"by_exit_code","written":"/p/.takt/pieces/t.yaml"}},"once":"read_only"},"refuted":{"again":{"at_most":5,"exhausted":{"end":{"failed":"validation_failed m lint"}}}}}]"#);
+    let failed: Vec<String> = (turn.prompt.sections.iter())
+        .filter(|section| matches!(section.when, SectionCondition::Refuted(_)))
+        .filter_map(|section| render_section(section, &[("Refutation", "2 failed")]))
+        .collect();
+    assert_eq!(
+        failed,
+        [
+            "## Failed Check\nAfter your work, the command `npm test` failed. Remove the cause.\n\n```\n2 failed\n```",
+            "## Failed Check\nAfter your work, the command `npm run lint` failed. Remove the cause.\n\n```\n2 failed\n```",
+        ]
+    );
+    assert_eq!(workflow.commands().len(), 2, "the gates ask for trust");
+}
+
+// X-22
+#[test]
+fn mistakes_of_gates_are_errors() {
+    let said = |gate: &str| Project::new(&workflow("", &format!("quality_gates: [{gate}]"))).said();
+    assert_eq!(said("{type: command}"), "error piece/missing-key 5:21 a command gate needs `command`");
+    assert_eq!(
+        said("{type: command, command: ' '}"),
+        "error piece/bad-value 5:46 `command` must be a line for the shell"
+    );
+    assert!(said("{type: command, command: x, cwd: ../y}").contains("is not a directory below"));
+    assert_eq!(
+        said("3"),
+        "error piece/bad-type 5:21 a quality gate must be text or `{type: command}`, not a whole number"
+    );
+    let parallel = "name: t\nmovements:\n  - name: m\n    parallel: [{name: a, quality_gates: [{type: command, command: x}], rules: [{condition: ok}]}]\n    rules: [{condition: all(ok), next: COMPLETE}]";
+    assert_eq!(
+        Project::new(parallel).said(),
+        "error piece/not-supported 4:42 a command gate in a sub-movement is not supported (add a movement with `shell:` behind the parallel one, and rules on `exit(0)`)"
     );
 }
