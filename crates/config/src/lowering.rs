@@ -17,6 +17,11 @@ const SCRIPT: &str = "script";
 const TAKT_PROVIDERS: [(&str, &str); 3] =
     [("mock", SCRIPT), ("claude-sdk", "claude"), ("claude-terminal", "claude")];
 
+/// Returns our name of a provider of TAKT.
+pub(crate) fn provider_of_takt(name: &str) -> &str {
+    TAKT_PROVIDERS.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| ours)
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResolvedProvider {
     pub(crate) provider: ProviderName,

@@ -10,6 +10,7 @@ mod pyproject;
 mod review;
 mod sandbox;
 mod tables;
+mod takt;
 mod trust;
 mod values;
 mod work;

@@ -9,6 +9,7 @@ use super::providers::{check_providers, configured_providers, kind_of, read_prov
 use super::pyproject::{PYPROJECT, as_settings};
 use super::sandbox::{adds_sandbox, check_sandbox, sandbox_choice, sandbox_network};
 use super::tables::SETTINGS;
+use super::takt::takt_layer;
 use super::trust::{Trust, needs_trust};
 use super::values::{
     Layer, Setting, SettingOrigin, SettingValues, SettingsSection, key_of_words, layer_of_file, layer_of_text,
@@ -55,7 +56,8 @@ impl Settings {
     /// Reads all layers. Reports all errors at once and leaves invalid values out.
     pub fn load(source: &dyn Source, from: &SettingsFrom<'_>, diagnostics: &mut Diagnostics) -> Self {
         let mut loading = SettingsLoader { source, from, diagnostics };
-        let user = loading.user_layer();
+        let mut user = loading.takt_layer();
+        user.extend(loading.user_layer());
         let (project, trusted) = loading.project_layer();
         let mut said: SettingValues = user.iter().chain(&project).cloned().collect();
         let texts = loading.texts(&said);
@@ -91,6 +93,13 @@ struct SettingsLoader<'a, 'd> {
 }
 
 impl SettingsLoader<'_, '_> {
+    /// Returns TAKT's settings, which every other layer replaces.
+    fn takt_layer(&mut self) -> Layer {
+        let SettingsFrom { root, current, variables, .. } = *self.from;
+        let home = variables.home();
+        takt_layer(self.source, (root, home.as_deref(), current), self.diagnostics)
+    }
+
     fn user_layer(&mut self) -> Layer {
         let Some(path) = self.from.user.map(|directory| directory.join(USER_FILE)) else {
             return Layer::new();

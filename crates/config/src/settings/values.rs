@@ -338,7 +338,7 @@ pub(super) fn layer_of_text(
         ValueKind::Integer { .. } | ValueKind::Number { .. } => Node { value: number_of(text), span },
         _ => Node { value: Value::Text(text.into()), span },
     };
-    let document = Document { file, root };
+    let document = Document { file, root, others: Vec::new() };
     let cursor = Cursor::at(&document, key.clone());
     let right = cursor.must_be(kind, diagnostics);
     right.then(|| (key, Setting { node: document.root.clone(), at: cursor.location(), origin }))

@@ -6,6 +6,7 @@ mod layers;
 mod listing;
 mod providers;
 mod pyproject;
+mod takt;
 mod trust;
 mod work;
 mod wrong;
