@@ -48,6 +48,9 @@ impl Format {
 pub struct Document {
     pub file: Arc<SourceFile>,
     pub root: Node,
+    /// Other files that parts of the tree come from, each with the start of its spans. The starts grow, and all lie
+    /// behind the end of `file`.
+    pub(crate) others: Vec<(usize, Arc<SourceFile>)>,
 }
 
 impl Document {
@@ -98,12 +101,20 @@ impl Document {
         for problem in problems {
             diagnostics.push(problem.diagnostic(&file));
         }
-        root.map(|root| Self { file, root })
+        root.map(|root| Self { file, root, others: Vec::new() })
     }
 
     /// Returns the root cursor for readers.
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor::new(self)
+    }
+
+    /// Returns the file of a span and the span inside that file.
+    pub(crate) fn source_of(&self, span: Span) -> (&Arc<SourceFile>, Span) {
+        match self.others.iter().rfind(|(start, _)| *start <= span.start) {
+            Some((start, file)) => (file, Span::new(span.start - start, span.end.saturating_sub(*start))),
+            None => (&self.file, span),
+        }
     }
 
     /// Returns all texts, to detect the language. Comments and keys do not count.
@@ -137,7 +148,8 @@ impl Document {
             node = next;
             span = node.span;
         }
-        Location { file: Arc::clone(&self.file), span: Some(span), path: path.clone() }
+        let (file, span) = self.source_of(span);
+        Location { file: Arc::clone(file), span: Some(span), path: path.clone() }
     }
 }
 

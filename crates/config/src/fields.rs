@@ -117,6 +117,10 @@ impl<'d> Fields<'d> {
         self.given(name).map(|given| &given.key)
     }
 
+    pub(crate) fn document(&self) -> &'d crate::Document {
+        self.cursor.document()
+    }
+
     pub fn table(&self) -> &'static Object {
         self.object
     }

@@ -214,12 +214,12 @@ impl Run {
     /// Reads a turn's label from its reply, or from the question about that reply.
     pub(crate) fn labelled(&self, stage: &Stage, index: usize) -> LabelOutcome {
         let Some(done) = self.round().done(RoundPosition::Main(index)) else { return LabelOutcome::Missing };
-        let Some(choice) = stage.turns().get(index).and_then(|turn| turn.reads.choice.as_ref()) else {
-            return LabelOutcome::Missing;
-        };
+        let Some(turn) = stage.turns().get(index) else { return LabelOutcome::Missing };
         if done.failure.is_some() {
-            return LabelOutcome::Missing;
+            let failed = turn.reads.failed.clone();
+            return failed.map_or(LabelOutcome::Missing, |label| LabelOutcome::Found(label, By::Result));
         }
+        let Some(choice) = &turn.reads.choice else { return LabelOutcome::Missing };
         let answer = self.round().done(RoundPosition::Check(index)).map(|done| &done.label);
         saihai_judge::label(choice, &done.reading, answer)
     }

@@ -2,7 +2,7 @@
 
 use saihai_model::{
     Activity, CallFailed, CallId, Cost, Decision, Effect, ExpectedReply, Failure, FailureClass, Hold, Millis,
-    Moment, OnFailure, Permission, ProviderName, QuestionSession, Retry, RoundPosition, SessionPolicy,
+    Moment, OnFailure, Permission, ProviderName, QuestionSession, Retry, RoundPosition, SessionPolicy, Stage,
     Workflow,
 };
 
@@ -117,7 +117,10 @@ impl Run {
             taken.call.provider = Some(other);
             return self.retry(taken, None, out);
         }
-        if keeps_going(workflow, &taken) || matches!(taken.place, RoundPosition::Block(_)) {
+        if keeps_going(workflow, &taken)
+            || has_failure_label(workflow, &taken)
+            || matches!(taken.place, RoundPosition::Block(_))
+        {
             let done = CallResult { failure: Some(failure.clone()), ..CallResult::default() };
             return self.put(taken.place, Slot::Done(Box::new(done)));
         }
@@ -212,11 +215,17 @@ fn permission_at(workflow: &Workflow, taken: &BusyCall) -> Option<Permission> {
 }
 
 fn keeps_going(workflow: &Workflow, taken: &BusyCall) -> bool {
-    let going = |id: &CallId| {
-        let stage = workflow.stage(&id.stage)?;
-        Some(matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. }))
-    };
-    matches!(taken.place, RoundPosition::Main(_)) && going(&taken.call.id) == Some(true)
+    let stage = workflow.stage(&taken.call.id.stage);
+    let going =
+        |stage: &Stage| matches!(stage.does, Activity::Turns { on_failure: OnFailure::KeepGoing, .. });
+    matches!(taken.place, RoundPosition::Main(_)) && stage.is_some_and(going)
+}
+
+/// Returns true if the failure of a turn is a label that rules can name.
+fn has_failure_label(workflow: &Workflow, taken: &BusyCall) -> bool {
+    let RoundPosition::Main(index) = taken.place else { return false };
+    let turn = workflow.stage(&taken.call.id.stage).and_then(|stage| stage.turns().get(index));
+    turn.is_some_and(|turn| turn.reads.failed.is_some())
 }
 
 /// Next step after a failed attempt.

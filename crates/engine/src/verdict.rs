@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use saihai_judge::{LabelOutcome, RuleOutcome, TurnLabels};
 use saihai_model::{
     Activity, Again, Alarm, By, Decision, Destination, Directives, Effect, EndWord, Ending, Exit,
-    FailureReason, Hold, InvalidOutputPolicy, Json, Label, NearMiss, Proof, PublishedEvent, Reading,
-    RefutedProofPolicy, Remark, RoundPosition, Stage, StageId, Target, Topic, Watch, Workflow,
+    FailureReason, Hold, InvalidOutputPolicy, Json, Label, NearMiss, PassedStages, Proof, PublishedEvent,
+    Reading, RefutedProofPolicy, Remark, RoundPosition, Stage, StageId, Target, Topic, Watch, Workflow,
 };
 
 use crate::advance::AdvanceStep;
@@ -381,8 +381,8 @@ impl Run {
         let surplus = self.counts.history.len().saturating_sub(keep);
         self.counts.history.drain(..surplus);
         for (index, monitor) in workflow.monitors.iter().enumerate() {
-            let Watch::Cycle { stages, times, returning: false } = &monitor.watches else { continue };
-            let count = repeats(&self.counts.history, stages);
+            let Watch::Cycle { stages, times, returning: false, passed } = &monitor.watches else { continue };
+            let count = repeats(&counted(&self.counts.history, passed), stages);
             if count >= (*times).max(1) {
                 self.counts.history.clear();
                 self.carry.cycles = count;
@@ -411,9 +411,16 @@ impl Run {
             return ruling;
         }
         for (index, monitor) in workflow.monitors.iter().enumerate() {
-            let Watch::Cycle { stages, times, returning: true } = &monitor.watches else { continue };
+            let Watch::Cycle { stages, times, returning: true, passed } = &monitor.watches else { continue };
             let Alarm::Go(target) = &monitor.then else { continue };
-            let count = repeats(&self.counts.history, stages);
+            // Inside a group nothing leads back into the cycle.
+            let group = passed.group(next);
+            let here = self.visit.as_ref().map(|visit| &visit.stage);
+            if group.is_some() && here.and_then(|here| passed.group(here)) == group {
+                continue;
+            }
+            let next = group.and_then(<[StageId]>::first).unwrap_or(next);
+            let count = repeats(&counted(&self.counts.history, passed), stages);
             if count >= (*times).max(1) && stages.contains(next) {
                 self.counts.history.clear();
                 self.carry.cycles = count;
@@ -487,9 +494,29 @@ impl Run {
 
 fn longest(watch: &Watch) -> usize {
     match watch {
-        Watch::Cycle { stages, times, .. } => stages.len().saturating_mul((*times).max(1) as usize),
+        Watch::Cycle { stages, times, passed, .. } => {
+            let passed = if passed.is_none() { 1 } else { PASSED };
+            stages.len().saturating_mul((*times).max(1) as usize).saturating_mul(passed)
+        }
         Watch::Silent { .. } | Watch::Same { .. } | Watch::SelfEntries { .. } => 0,
     }
+}
+
+/// Maximum number of stages of the history for each stage of a cycle that may pass others.
+const PASSED: usize = 16;
+
+/// Returns the history as a monitor counts it: without ignored stages, and groups as one stage.
+fn counted(history: &[StageId], passed: &PassedStages) -> Vec<StageId> {
+    let mut counted: Vec<StageId> = Vec::with_capacity(history.len());
+    let mut last: Option<&[StageId]> = None;
+    for stage in history.iter().filter(|stage| !passed.ignored.contains(stage)) {
+        let group = passed.group(stage);
+        if group.is_none() || group != last {
+            counted.push(group.and_then(<[StageId]>::first).unwrap_or(stage).clone());
+        }
+        last = group;
+    }
+    counted
 }
 
 /// Returns how many times in a row the history ends with a cycle.

@@ -94,5 +94,5 @@ pub use work_outcome::{
 };
 pub use workflow::{
     Activity, Alarm, ExpectedReply, Gate, GateMode, LogFiles, LogFormat, Monitor, OnFailure, OwnCommand,
-    Permission, Rounds, SessionPolicy, Stage, Turn, VisitLimit, Wants, Watch, Workflow,
+    PassedStages, Permission, Rounds, SessionPolicy, Stage, Turn, VisitLimit, Wants, Watch, Workflow,
 };

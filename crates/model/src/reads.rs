@@ -15,6 +15,9 @@ use crate::{ActionSpec, Json, ProgramExitRange, Prompt, Severity, Target};
 pub struct Reads {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
+    /// Label of the turn if it finally fails. Absent: as the stage says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Label>,
     /// Published events and closing words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directives: Option<Directives>,

@@ -458,6 +458,28 @@ pub enum Alarm {
     Hold(LimitReason),
 }
 
+/// Stages of the history that do not interrupt a watched cycle.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedStages {
+    /// Stages that do not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<StageId>,
+    /// Stages that count as one while they follow each other. The first one stands for them in the cycle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Vec<StageId>>,
+}
+
+impl PassedStages {
+    pub fn is_none(&self) -> bool {
+        self.ignored.is_empty() && self.groups.is_empty()
+    }
+
+    /// Returns the group of a stage.
+    pub fn group(&self, stage: &StageId) -> Option<&[StageId]> {
+        self.groups.iter().find(|group| group.contains(stage)).map(Vec::as_slice)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
@@ -468,6 +490,8 @@ pub enum Watch {
         /// True to fire only if the exit leads back into the cycle. Otherwise the monitor decides before the exit.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         returning: bool,
+        #[serde(default, skip_serializing_if = "PassedStages::is_none")]
+        passed: PassedStages,
     },
     /// This many rounds in a row published nothing.
     Silent { times: u32 },

@@ -162,7 +162,8 @@ fn meant<'a>(label: &Label, known: impl Iterator<Item = &'a Label>) -> Option<La
 }
 
 fn labels(turn: &Turn) -> impl Iterator<Item = &Label> {
-    turn.reads.choice.iter().flat_map(|choice| &choice.options).map(|offer| &offer.label)
+    let offered = turn.reads.choice.iter().flat_map(|choice| &choice.options).map(|offer| &offer.label);
+    offered.chain(&turn.reads.failed)
 }
 
 /// Returns a combination of turn results that no rule covers.

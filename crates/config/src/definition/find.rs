@@ -183,6 +183,14 @@ pub(super) fn piece_directories(places: &ProjectPaths) -> Vec<(Origin, PathBuf)>
     directories
 }
 
+/// Returns the files that can hold the piece of a name, in order.
+pub(crate) fn piece_files(places: &ProjectPaths, name: &str) -> Vec<PathBuf> {
+    let directories = piece_directories(places).into_iter();
+    directories
+        .flat_map(|(_, directory)| ["yaml", "yml"].map(|end| directory.join(format!("{name}.{end}"))))
+        .collect()
+}
+
 fn piece(
     source: &dyn Source,
     places: &ProjectPaths,

@@ -10,8 +10,8 @@ use saihai_model::{
 };
 
 pub(crate) use self::builtin::BuiltInDefinition;
-pub(crate) use self::find::ignored_hats;
 pub use self::find::{DefinitionStanding, ListedDefinition, find, list};
+pub(crate) use self::find::{ignored_hats, piece_files};
 use crate::delivery::Wishes;
 use crate::steps::parameters::parameter_flags;
 use crate::{Area, Diagnostic, Diagnostics, Document, Language, Settings, Source, plain, quoted};

@@ -41,8 +41,8 @@ impl<'d> Cursor<'d> {
     }
 
     pub fn location(&self) -> Location {
-        let file = Arc::clone(&self.document.file);
-        Location { file, span: Some(self.node.span), path: self.path.clone() }
+        let (file, span) = self.document.source_of(self.node.span);
+        Location { file: Arc::clone(file), span: Some(span), path: self.path.clone() }
     }
 
     /// Attaches this location to a value.
@@ -71,8 +71,8 @@ impl<'d> Cursor<'d> {
         let (document, path) = (self.document, self.path.clone());
         entries.iter().map(move |entry| {
             let path = path.key(Arc::clone(&entry.key));
-            let file = Arc::clone(&document.file);
-            let at = Location { file, span: Some(entry.key_span), path: path.clone() };
+            let (file, span) = document.source_of(entry.key_span);
+            let at = Location { file: Arc::clone(file), span: Some(span), path: path.clone() };
             (Located::new(entry.key.to_string(), at), Cursor { document, node: &entry.value, path })
         })
     }
@@ -266,7 +266,7 @@ impl<'d> Cursor<'d> {
     }
 
     fn type_hint(&self, kind: &ValueKind) -> Option<String> {
-        let written = &self.document.file.text()[self.node.span.start..self.node.span.end];
+        let written = self.written();
         match (kind, &self.node.value) {
             (ValueKind::Bool, Value::Text(text)) => match text.to_lowercase().as_str() {
                 "yes" | "on" | "y" | "true" => Some("write `true`".to_owned()),
@@ -310,8 +310,14 @@ impl<'d> Cursor<'d> {
         }
     }
 
+    /// Returns the value as its file has it.
+    fn written(&self) -> &'d str {
+        let (file, span) = self.document.source_of(self.node.span);
+        &file.text()[span.start..span.end]
+    }
+
     fn shown(&self) -> String {
-        let written = &self.document.file.text()[self.node.span.start..self.node.span.end];
+        let written = self.written();
         if written.is_empty() { "nothing".to_owned() } else { quoted(written) }
     }
 }

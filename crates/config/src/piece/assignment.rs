@@ -107,22 +107,33 @@ pub(super) fn read_template(
     reader: &mut PieceReader<'_>,
 ) -> Option<Located<PieceTemplate>> {
     let value = fields.any("instruction_template")?;
-    if let Value::List(_) = value.node().value {
-        let spelling = fields.spelling("instruction_template").unwrap_or("instruction_template");
-        let message = format!("a list as `{spelling}` is not supported");
-        reader.diagnostics.push(value.error("not-supported", message).hint("write one text"));
+    if !value.must_be(&ValueKind::TEXTS, &mut reader.diagnostics) {
         return None;
     }
-    if !value.must_be(&ValueKind::Text, &mut reader.diagnostics) {
-        return None;
+    let texts = match value.node().value {
+        Value::List(_) => value.items().filter_map(|item| item.text()).collect(),
+        _ => vec![value.text()?],
+    };
+    let has_vars = speaker == TemplateSpeaker::Movement;
+    let vars = if has_vars { fields.map("vars") } else { Vec::new() };
+    let mut whole: Option<Located<PieceTemplate>> = None;
+    for text in texts {
+        let Some(mut passage) = reader.resolve(Facet::Instruction, &text) else { continue };
+        for (name, value) in &vars {
+            let Some(value) = value.text() else { continue };
+            passage.text = passage.text.replace(&format!("{{{}}}", name.value), &value.value);
+        }
+        let template = PieceTemplate::parse(&passage.text, speaker);
+        for remark in &template.remarks {
+            let diagnostic = remarked(&passage, &remark.kind, &remark.written, remark.at);
+            reader.diagnostics.push(diagnostic);
+        }
+        match &mut whole {
+            Some(whole) => whole.value.append(template),
+            None => whole = Some(Located::new(template, passage.at)),
+        }
     }
-    let passage = reader.resolve(Facet::Instruction, &value.text()?)?;
-    let template = PieceTemplate::parse(&passage.text, speaker);
-    for remark in &template.remarks {
-        let diagnostic = remarked(&passage, &remark.kind, &remark.written, remark.at);
-        reader.diagnostics.push(diagnostic);
-    }
-    Some(Located::new(template, passage.at))
+    whole
 }
 
 fn remarked(passage: &PiecePassage, kind: &TemplateRemarkKind, written: &str, at: usize) -> Diagnostic {

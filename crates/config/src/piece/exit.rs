@@ -2,7 +2,7 @@
 
 use saihai_model::{
     Activity, AnswerForm, Choice, Exit, ExitRule, FailureReason, Gate, GateMode, Label, Method, Offer,
-    Prompt, Question, QuestionSession, RuleCondition, Stage, StageId, Target, Threshold, Wants,
+    Prompt, Question, QuestionSession, Reads, RuleCondition, Stage, StageId, Target, Threshold, Wants,
 };
 
 use super::lower::{PieceLowering, stage};
@@ -114,6 +114,20 @@ pub(super) fn of_movement(
 pub(super) fn of_judge(rules: &[MovementRule]) -> Exit {
     let rule = |rule: &MovementRule| ExitRule { when: holds(&rule.condition, false), then: target(rule) };
     Exit::Rules { rules: rules.iter().map(rule).collect(), question: None, otherwise: no_match() }
+}
+
+/// returns the label of a failed sub-movement, if a rule of its parent names it. Without such a rule the run waits.
+pub(super) fn failure_label(movement: &Movement, reads: &Reads) -> Option<Label> {
+    const FAILED: &str = "error";
+    let names = |rule: &MovementRule| match &rule.condition {
+        MovementCondition::All(labels) | MovementCondition::Any(labels) => {
+            labels.iter().any(|label| label == FAILED)
+        }
+        _ => false,
+    };
+    let is_own =
+        reads.choice.iter().flat_map(|choice| &choice.options).any(|own| own.label.as_str() == FAILED);
+    (movement.rules.iter().any(names) && !is_own).then(|| Label::from(FAILED))
 }
 
 /// P-43: one question over the combined output decides the plain conditions of a parent. The run's default

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 use saihai_model::{
-    Activity, Alarm, Breaker, Completion, Exit, Limits, Monitor, OnFailure, Permission, Prompt, Reads,
-    Report, Rounds, SessionKey, SessionPolicy, Stage, StageId, StallJudge, Target, Text, Turn, TurnId, Watch,
-    Workflow,
+    Activity, Alarm, Breaker, Completion, Exit, Limits, Monitor, OnFailure, PassedStages, Permission, Prompt,
+    Reads, Report, Rounds, SessionKey, SessionPolicy, Stage, StageId, StallJudge, Target, Text, Turn, TurnId,
+    Watch, Workflow,
 };
 
 use super::assignment::{SessionChoice, TurnAssignment};
@@ -143,9 +143,11 @@ impl<'a> PieceLowering<'a> {
                     self.program(part, assignment)
                 }
                 // A sub-movement with sub-movements is refused.
-                MovementWork::Parallel(_) => continue,
+                MovementWork::Parallel(_) | MovementWork::Call(_) => continue,
             };
-            turns.push(Turn { heading, ..turn });
+            let mut turn = Turn { heading, ..turn };
+            turn.reads.failed = exit::failure_label(movement, &turn.reads);
+            turns.push(turn);
         }
         let does = Activity::Turns {
             turns,
@@ -246,7 +248,7 @@ impl<'a> PieceLowering<'a> {
     /// P-51, P-52: builds the judge of a cycle as a stage outside the normal flow.
     fn judge_stage(&mut self, monitor: &LoopMonitor, diagnostics: &mut Diagnostics) -> StageId {
         let judge = &monitor.judge;
-        let cycle: Vec<&str> = monitor.cycle.iter().map(|name| name.value.as_str()).collect();
+        let cycle: Vec<&str> = monitor.title.iter().map(String::as_str).collect();
         let name = monitor.name();
         let id = self.unused_id(&name);
         let at = &monitor.at;
@@ -295,6 +297,12 @@ impl<'a> PieceLowering<'a> {
                 stages: monitor.cycle.iter().map(|name| name.value.as_str().into()).collect(),
                 times: monitor.threshold,
                 returning: self.piece.newer,
+                passed: PassedStages {
+                    ignored: monitor.ignored.iter().map(|name| name.value.as_str().into()).collect(),
+                    groups: (monitor.groups.iter())
+                        .map(|group| group.iter().map(|name| name.as_str().into()).collect())
+                        .collect(),
+                },
             },
             then: Alarm::Go(Target::Stage(judge)),
         }

@@ -5,9 +5,11 @@
 //! analyses the workflow, and each finding gets its location in the piece.
 
 mod assignment;
+mod call;
 mod capabilities;
 mod command_gate;
 mod exit;
+mod expand;
 mod lower;
 mod partials;
 mod program;
@@ -32,8 +34,8 @@ use crate::check::FindingProblem;
 use crate::lowering::Spots;
 use crate::review::{LoadResult, Reviewer};
 use crate::{
-    Definition, Diagnostics, Document, DocumentPath, Language, LoadedDefinition, Located, Options, Origin,
-    ProjectPaths, Settings, Source, check, quoted, review,
+    Definition, Diagnostics, Document, Language, LoadedDefinition, Located, Options, Origin, ProjectPaths,
+    Settings, Source, check, quoted, review,
 };
 
 /// Reads a piece and the files it names, and lowers it to a workflow.
@@ -48,12 +50,13 @@ pub(crate) fn load(
     let Some(document) = definition.open(source, places, settings.language, &mut diagnostics) else {
         return LoadedDefinition::refused(diagnostics);
     };
-    let parameters = read::refuse_parameters(&document.cursor(), &mut diagnostics);
     let directory = definition.path.as_deref().and_then(Path::parent);
     let mut reader = PieceReader::new(source, places, directory, diagnostics);
+    let document = expand::expand(document, directory, None, &mut reader);
     let piece = Piece::read(&document, &mut reader);
-    let mut diagnostics = without_echoes(std::mem::take(&mut reader.diagnostics), &parameters);
-    let Some(mut piece) = piece else { return LoadedDefinition::refused(diagnostics) };
+    let Some(mut piece) = piece else { return LoadedDefinition::refused(reader.diagnostics) };
+    piece.inline_calls(&mut reader);
+    let mut diagnostics = std::mem::take(&mut reader.diagnostics);
     piece.names_report_directory = mentions_report_directory(&document, &reader);
 
     piece.leave_out_checks(settings, &mut diagnostics);
@@ -110,20 +113,6 @@ fn mentions_report_directory(document: &Document, reader: &PieceReader<'_>) -> b
         text.contains("レポートディレクトリ") || text.to_ascii_lowercase().contains("report directory")
     };
     document.texts().into_iter().any(mentions) || reader.files().any(|(_, file)| mentions(file.text()))
-}
-
-/// Removes diagnostics about parameter values. The parameter itself is already reported as unsupported.
-fn without_echoes(diagnostics: Diagnostics, parameters: &[DocumentPath]) -> Diagnostics {
-    if parameters.is_empty() {
-        return diagnostics;
-    }
-    let echo =
-        |path: &DocumentPath| parameters.iter().any(|parameter| path.steps().starts_with(parameter.steps()));
-    let kept = diagnostics.into_iter().filter(|diagnostic| {
-        let path = diagnostic.location.as_ref().map(|location| &location.path);
-        diagnostic.code.slug == "not-supported" || !path.is_some_and(echo)
-    });
-    kept.collect()
 }
 
 /// Adds the findings about the workflow; after errors, only those that cannot be their consequence.

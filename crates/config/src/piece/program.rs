@@ -340,6 +340,8 @@ impl Piece {
         self.monitors.retain_mut(|monitor| {
             let before = monitor.cycle.len();
             monitor.cycle.retain(|name| !names.contains(&name.value));
+            monitor.ignored.retain(|name| !names.contains(&name.value));
+            monitor.title.retain(|name| !names.contains(name));
             // One movement alone does not form a cycle.
             monitor.cycle.len() == before || monitor.cycle.len() > 1
         });

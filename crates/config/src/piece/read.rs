@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use saihai_model::{Permission, StallKind};
 
 use super::assignment::{ReportContract, TurnAssignment, read_template, refuse_duplicates};
+use super::call::{check_rules, read_call};
 use super::program::{ProgramAssignment, refuse_without_program};
 use super::rule::{MovementRule, RuleOwner, read_stalled};
 use super::tables;
@@ -12,7 +13,9 @@ use super::takt_keys::{PieceDefaults, note_idle_keys};
 use super::template::{PieceTemplate, TemplateSpeaker};
 use super::texts::{Facet, PieceReader};
 use crate::breaker::ProgressSetting;
-use crate::{Cursor, Diagnostic, Diagnostics, Document, Fields, Located, Location, Severity, Value, quoted};
+use crate::{
+    Cursor, Diagnostic, Diagnostics, Document, Fields, Located, Location, Severity, Value, ValueKind, quoted,
+};
 
 const ITERATIONS: u32 = 10;
 
@@ -45,6 +48,9 @@ impl Piece {
                     reader.define(facet, name, text);
                 }
             }
+        }
+        if let Some(subworkflow) = fields.any("subworkflow") {
+            Fields::read(&subworkflow, &tables::SUBWORKFLOW, &mut reader.diagnostics);
         }
         let defaults = PieceDefaults::read(&fields, reader);
         let mut piece = Self {
@@ -79,7 +85,7 @@ impl Piece {
         let judged = self.monitors.iter().flat_map(|monitor| &monitor.judge.rules);
         let nexts: Vec<&Located<String>> =
             rules.chain(judged).filter_map(|rule: &MovementRule| rule.next.as_ref()).collect();
-        let watched = self.monitors.iter().flat_map(|monitor| &monitor.cycle);
+        let watched = self.monitors.iter().flat_map(|monitor| monitor.cycle.iter().chain(&monitor.ignored));
         let starts = self.initial.iter().chain(watched);
         let names: HashSet<&str> =
             self.movements.iter().map(|movement| movement.name.value.as_str()).collect();
@@ -144,27 +150,6 @@ fn read_iterations(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> u32 {
     value.integer().and_then(|number| u32::try_from(number).ok()).unwrap_or(ITERATIONS)
 }
 
-/// Reports every `{ $param: … }` and returns their paths, where other errors do not matter (P-12).
-pub(super) fn refuse_parameters(
-    root: &Cursor<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Vec<crate::DocumentPath> {
-    let mut found = Vec::new();
-    let mut open = vec![root.clone()];
-    while let Some(value) = open.pop() {
-        match &value.node().value {
-            Value::Map(_) if value.get("$param").is_some() => {
-                diagnostics.push(value.error("not-supported", "`$param` is not supported"));
-                found.push(value.path().clone());
-            }
-            Value::Map(_) => open.extend(value.entries().map(|(_, value)| value)),
-            Value::List(_) => open.extend(value.items()),
-            _ => {}
-        }
-    }
-    found
-}
-
 const LONGEST_NAME: usize = 80;
 
 /// Targets that end the run. Movements cannot have these names.
@@ -199,6 +184,8 @@ pub(super) enum MovementWork {
     /// A program runs, and no agent is asked.
     Program(Box<ProgramAssignment>),
     Parallel(Vec<Movement>),
+    /// A call of another workflow, if it could be read. Its steps replace the call before the lowering.
+    Call(Option<Box<Piece>>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +218,7 @@ impl Movement {
     pub(super) fn assignments_mut(&mut self) -> Vec<(&Located<String>, &mut TurnAssignment)> {
         match &mut self.work {
             MovementWork::One(assignment) => vec![(&self.name, assignment.as_mut())],
-            MovementWork::Program(_) => Vec::new(),
+            MovementWork::Program(_) | MovementWork::Call(_) => Vec::new(),
             MovementWork::Parallel(subs) => subs.iter_mut().flat_map(Self::assignments_mut).collect(),
         }
     }
@@ -241,6 +228,7 @@ impl Movement {
         match &self.work {
             MovementWork::One(_) | MovementWork::Program(_) => vec![self],
             MovementWork::Parallel(subs) => subs.iter().collect(),
+            MovementWork::Call(_) => Vec::new(),
         }
     }
 
@@ -248,7 +236,7 @@ impl Movement {
     pub(super) fn assignments(&self) -> Vec<(&Self, &TurnAssignment)> {
         match &self.work {
             MovementWork::One(assignment) => vec![(self, assignment.as_ref())],
-            MovementWork::Program(_) => Vec::new(),
+            MovementWork::Program(_) | MovementWork::Call(_) => Vec::new(),
             MovementWork::Parallel(subs) => subs.iter().flat_map(Self::assignments).collect(),
         }
     }
@@ -257,7 +245,7 @@ impl Movement {
         match &self.work {
             MovementWork::One(assignment) => &assignment.reports,
             MovementWork::Program(program) => program.report.as_slice(),
-            MovementWork::Parallel(_) => &[],
+            MovementWork::Parallel(_) | MovementWork::Call(_) => &[],
         }
     }
 
@@ -268,7 +256,9 @@ impl Movement {
         let shown = name.as_ref().map_or("", |name| name.value.as_str());
         let runs_program =
             !fields.has("reviewer") && !fields.has("parallel") && (fields.has("run") || fields.has("shell"));
+        let calls = is_call(&fields, level, &mut reader.diagnostics);
         let owner = match (level, fields.has("parallel"), fields.has("reviewer")) {
+            _ if calls => RuleOwner::Call,
             (MovementLevel::Sub, _, _) if runs_program => RuleOwner::SubProgram,
             (MovementLevel::Top, _, _) if runs_program => RuleOwner::Program,
             (MovementLevel::Sub, _, true) => RuleOwner::SubReviewer,
@@ -279,7 +269,9 @@ impl Movement {
         };
         let sandbox_required = fields.text("sandbox").is_some();
         note_idle_keys(&fields, shown, reader);
-        let mut work = if fields.has("parallel") {
+        let mut work = if calls {
+            MovementWork::Call(read_call(&fields, reader).map(Box::new))
+        } else if fields.has("parallel") {
             MovementWork::Parallel(read_parallel(&fields, level, reader))
         } else if runs_program {
             MovementWork::Program(Box::new(ProgramAssignment::read(&fields, reader)))
@@ -309,6 +301,9 @@ impl Movement {
             reader.diagnostics.push(place.error("missing-rules", message).hint("add at least one rule"));
         }
         let rules = MovementRule::read_all(&rules, owner, &mut reader.diagnostics);
+        if calls {
+            check_rules(&rules, reader);
+        }
         let description = fields.text("description").map(|text| text.value);
         Some(Self {
             name: name?,
@@ -325,6 +320,36 @@ impl Movement {
 fn is_sound_since(diagnostics: &Diagnostics, before: usize) -> bool {
     let mut since = diagnostics.iter().skip(before);
     diagnostics.left_off() == 0 && !since.any(|diagnostic| diagnostic.severity == Severity::Error)
+}
+
+/// Returns true for a movement that calls another workflow.
+fn is_call(fields: &Fields<'_>, level: MovementLevel, diagnostics: &mut Diagnostics) -> bool {
+    let kind = fields.any("kind");
+    let calls = match kind.as_ref().and_then(|kind| kind.node().as_text()) {
+        Some("workflow_call") => true,
+        Some("system") => {
+            let place = kind.map_or_else(|| fields.location(), |kind| kind.location());
+            diagnostics.push(place.error("not-supported", "`kind: system` is not supported"));
+            false
+        }
+        _ => {
+            if let Some(kind) = kind {
+                kind.must_be(&ValueKind::OneOf(&["agent", "workflow_call"]), diagnostics);
+            }
+            false
+        }
+    };
+    if calls && level == MovementLevel::Sub {
+        diagnostics
+            .push(fields.location().error("not-supported", "a call in a sub-movement is not supported"));
+    }
+    for name in ["call", "args"].into_iter().filter(|_| !calls) {
+        if let Some(key) = fields.key(name) {
+            let message = format!("`{name}` has no effect without `kind: workflow_call`");
+            diagnostics.push(key.error("no-effect", message));
+        }
+    }
+    calls
 }
 
 fn read_movement_name(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Located<String>> {
@@ -428,6 +453,12 @@ const THRESHOLD: u32 = 3;
 pub(super) struct LoopMonitor {
     /// Movements of the cycle, in order.
     pub(super) cycle: Vec<Located<String>>,
+    /// The cycle for people and judges. A call has its own name there.
+    pub(super) title: Vec<String>,
+    /// Movements that the cycle may pass.
+    pub(super) ignored: Vec<Located<String>>,
+    /// Movements of each call in the cycle, the one in `cycle` first.
+    pub(super) groups: Vec<Vec<String>>,
     /// Number of consecutive repetitions that triggers the judge.
     pub(super) threshold: u32,
     /// Detectors that trigger the judge instead of a number of repetitions.
@@ -451,8 +482,12 @@ impl LoopMonitor {
         let fields = Fields::read(item, &tables::MONITOR, &mut reader.diagnostics)?;
         let judge = fields.object("judge", &tables::JUDGE, &mut reader.diagnostics);
         let judge = judge.map(|judge| LoopJudge::read(&judge, reader));
+        let cycle = fields.texts("cycle")?;
         Some(Self {
-            cycle: fields.texts("cycle")?,
+            title: cycle.iter().map(|name| name.value.clone()).collect(),
+            ignored: fields.texts("ignore_steps").unwrap_or_default(),
+            groups: Vec::new(),
+            cycle,
             threshold: fields.count("threshold").map_or(THRESHOLD, |count| count.value),
             detectors: read_detectors(&fields, &mut reader.diagnostics),
             judge: judge?,
@@ -462,8 +497,7 @@ impl LoopMonitor {
 
     /// Returns the name of the judge's stage.
     pub(super) fn name(&self) -> String {
-        let cycle: Vec<&str> = self.cycle.iter().map(|name| name.value.as_str()).collect();
-        format!("judge({})", cycle.join(", "))
+        format!("judge({})", self.title.join(", "))
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct MovementRule {
     pub(super) asks: bool,
     /// Target; `None` for a sub-movement.
     pub(super) next: Option<Located<String>>,
+    /// Result for the workflow that calls this one.
+    pub(super) returns: Option<Located<String>>,
     /// True if a person must answer before the run follows the rule.
     pub(super) requires_user_input: bool,
     /// True if the rule is offered only in interactive runs.
@@ -40,6 +42,8 @@ pub(super) enum RuleOwner {
     Program,
     /// A sub-movement with a program.
     SubProgram,
+    /// A movement that calls another workflow.
+    Call,
     Judge,
 }
 
@@ -52,6 +56,7 @@ impl RuleOwner {
             | Self::SubMovement
             | Self::Program
             | Self::SubProgram
+            | Self::Call
             | Self::Judge => false,
         }
     }
@@ -59,7 +64,9 @@ impl RuleOwner {
     fn is_sub_movement(self) -> bool {
         match self {
             Self::SubMovement | Self::SubReviewer | Self::SubProgram => true,
-            Self::Movement | Self::Parallel | Self::Reviewer | Self::Program | Self::Judge => false,
+            Self::Movement | Self::Parallel | Self::Reviewer | Self::Program | Self::Call | Self::Judge => {
+                false
+            }
         }
     }
 
@@ -71,6 +78,7 @@ impl RuleOwner {
             | Self::SubMovement
             | Self::Reviewer
             | Self::SubReviewer
+            | Self::Call
             | Self::Judge => false,
         }
     }
@@ -102,6 +110,7 @@ impl MovementRule {
         let table = if owner == RuleOwner::Judge { &tables::JUDGE_RULE } else { &tables::RULE };
         let fields = Fields::read(item, table, diagnostics)?;
         let next = fields.text("next");
+        let returns = (owner != RuleOwner::Judge).then(|| fields.text("return")).flatten();
         let flag = |name| owner != RuleOwner::Judge && fields.bool(name).is_some_and(|flag| flag.value);
         let appendix = (owner != RuleOwner::Judge).then(|| fields.text("appendix")).flatten();
         match owner {
@@ -109,9 +118,16 @@ impl MovementRule {
             RuleOwner::SubMovement | RuleOwner::SubReviewer | RuleOwner::SubProgram => {
                 no_effect_in_sub_movement(&fields, diagnostics)
             }
-            RuleOwner::Movement | RuleOwner::Parallel | RuleOwner::Reviewer | RuleOwner::Program => {
-                // `return` is already refused by name.
-                if fields.is_missing("next") && item.get("return").is_none() {
+            RuleOwner::Movement
+            | RuleOwner::Parallel
+            | RuleOwner::Reviewer
+            | RuleOwner::Program
+            | RuleOwner::Call => {
+                if let Some(both) = fields.key("return").filter(|_| fields.has("next")) {
+                    let message = "`next` and `return` both say what follows";
+                    diagnostics.push(both.error("bad-value", message).hint("keep one of them"));
+                }
+                if fields.is_missing("next") && fields.is_missing("return") {
                     let missing = fields.location().error("missing-key", "a rule needs `next`");
                     diagnostics.push(missing.label("`next` is missing here"));
                 }
@@ -123,6 +139,7 @@ impl MovementRule {
         Some(Self {
             condition: condition.value,
             asks: written.value.trim_start().starts_with("ai("),
+            returns: returns.filter(|_| next.is_none()),
             next,
             requires_user_input: flag("requires_user_input"),
             interactive_only: flag("interactive_only"),
@@ -136,7 +153,11 @@ fn no_effect_of_appendix(fields: &Fields<'_>, owner: RuleOwner, diagnostics: &mu
     let hint = match owner {
         RuleOwner::Movement | RuleOwner::SubMovement | RuleOwner::Judge => return,
         RuleOwner::Parallel => Some("put it into a sub-movement's rule"),
-        RuleOwner::Reviewer | RuleOwner::SubReviewer | RuleOwner::Program | RuleOwner::SubProgram => None,
+        RuleOwner::Reviewer
+        | RuleOwner::SubReviewer
+        | RuleOwner::Program
+        | RuleOwner::SubProgram
+        | RuleOwner::Call => None,
     };
     if let Some(key) = fields.key("appendix") {
         let message = "`appendix` has no effect here: no agent chooses among these rules";
@@ -149,7 +170,7 @@ fn no_effect_in_sub_movement(fields: &Fields<'_>, diagnostics: &mut Diagnostics)
         let message = "`next` has no effect in a sub-movement: the rules of its parent decide what follows";
         diagnostics.push(key.warning("no-effect", message).label("remove it"));
     }
-    for name in ["requires_user_input", "interactive_only"] {
+    for name in ["requires_user_input", "interactive_only", "return"] {
         if let Some(key) = fields.key(name) {
             let message = format!("`{name}` has no effect in a sub-movement");
             diagnostics.push(key.error("no-effect", message).hint("put it into a rule of the parent"));

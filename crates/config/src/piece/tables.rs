@@ -36,9 +36,11 @@ pub static PIECE: Object = Object {
         Field::refused_because("answer_agent", "is read but never used by TAKT; remove it"),
         Field::new("piece_config", ValueKind::Object(&PIECE_CONFIG)).aliases(&["workflow_config"]).about("options of providers for all movements"),
         Field::new("all_steps", ValueKind::Object(&ALL_STEPS)).about("text for every prompt"),
+        Field::new("subworkflow", ValueKind::Object(&SUBWORKFLOW))
+            .about("parameters and results, if other workflows call this one"),
         Field::new("interactive_mode", ValueKind::Text).about("accepted without effect"),
         Field::new("capabilities", ValueKind::TEXTS).about("presets of tools for all movements"),
-        Field::refused_all(&["facet_pools", "subworkflow", "schemas", "vars", "params", "mcp", "mcp_servers", "auto_routing", "runtime", "rate_limit_fallback"]),
+        Field::refused_all(&["facet_pools", "schemas", "vars", "params", "mcp", "mcp_servers", "auto_routing", "runtime", "rate_limit_fallback"]),
     ],
 };
 
@@ -133,12 +135,19 @@ pub(super) static MOVEMENT: Object = Object {
             .about("conditions of good work: texts for the prompt, and commands that must succeed"),
         Field::new("tags", ValueKind::List(&ValueKind::Text)).about("accepted without effect"),
         Field::new("companion", ValueKind::Any).about("accepted without effect"),
+        Field::new("vars", ValueKind::Map(&ValueKind::Text))
+            .about("texts by name, which replace `{NAME}` in the instruction"),
+        // Replaced before the movement is read.
+        Field::new("uses", ValueKind::Text).about("step fragment: a file of `.takt/steps/`; own keys win"),
+        Field::new("with", ValueKind::Map(&ValueKind::Any)).about("values of the fragment's parameters"),
+        // The reader checks the value itself, because newer versions have `system`.
+        Field::new("kind", ValueKind::Any)
+            .form(ValueKind::OneOf(&["agent", "workflow_call"]))
+            .default("\"agent\"")
+            .about("`workflow_call` runs the steps of another workflow"),
+        Field::new("call", ValueKind::Text).about("workflow to call: a name or a file"),
+        Field::new("args", ValueKind::Map(&ValueKind::Any)).about("values of the workflow's parameters"),
         Field::refused_all(&[
-            "uses",
-            "with",
-            "kind",
-            "call",
-            "args",
             "overrides",
             "team_leader",
             "arpeggio",
@@ -170,6 +179,44 @@ pub(super) static COMMAND_GATE: Object = Object {
             .about("time limit in milliseconds"),
     ],
 };
+
+pub(super) static SUBWORKFLOW: Object = Object {
+    title: "`subworkflow`",
+    fields: &[
+        Field::new("callable", ValueKind::Bool)
+            .about("accepted without effect: every workflow can be called"),
+        Field::new("visibility", ValueKind::OneOf(&["internal"])).about("accepted without effect"),
+        Field::new("returns", ValueKind::List(&ValueKind::Text)).about("results in addition to the two ends"),
+        Field::new("params", ValueKind::Map(&ValueKind::Object(&PARAMETER))).about("parameters by name"),
+    ],
+};
+
+pub(super) static PARAMETER: Object = Object {
+    title: "a parameter",
+    fields: &[
+        Field::required(
+            "type",
+            ValueKind::OneOf(&[
+                "facet_ref",
+                "facet_ref[]",
+                "workflow_ref",
+                "facet_pool_ref",
+                "companion_ref[]",
+            ]),
+        )
+        .about("kind of the value; `[]` stands for a list"),
+        Field::new(
+            "facet_kind",
+            ValueKind::OneOf(&["policy", "knowledge", "instruction", "persona", "report_format"]),
+        )
+        .about("kind of the facet; the key that uses the parameter decides"),
+        Field::new("default", ValueKind::TEXTS).about("value without an argument"),
+    ],
+};
+
+/// Keys of a movement that calls a workflow.
+pub(super) const CALL_KEYS: [&str; 8] =
+    ["name", "description", "kind", "call", "args", "rules", "tags", "companion"];
 
 /// Keys of a movement with a review agent (P-61).
 pub(super) const REVIEWER_KEYS: [&str; 6] = ["name", "description", "reviewer", "provider", "model", "rules"];
@@ -228,7 +275,8 @@ pub(super) static RULE: Object = Object {
             .about("offer the rule only if a person can answer; rule numbers stay the same"),
         Field::new("appendix", ValueKind::Text)
             .about("additional output required from the agent if it chooses this rule"),
-        Field::refused("return"),
+        Field::new("return", ValueKind::Text)
+            .about("result for the workflow that calls this one, instead of `next`"),
     ],
 };
 
@@ -242,7 +290,8 @@ pub(super) static MONITOR: Object = Object {
         Field::new("condition", ValueKind::Text)
             .about("`stalled(\"back\")`: ask the judge when this detector fires, instead of after a number of cycles"),
         Field::required("judge", ValueKind::Object(&JUDGE)).about("agent that decides how to continue"),
-        Field::refused("ignore_steps"),
+        Field::new("ignore_steps", ValueKind::List(&ValueKind::Text))
+            .about("movements that the cycle may pass"),
     ],
 };
 

@@ -111,6 +111,13 @@ impl PieceTemplate {
         template
     }
 
+    /// Appends another template as a paragraph.
+    pub(super) fn append(&mut self, other: Self) {
+        self.push_fixed(&mut "\n\n".to_owned());
+        self.parts.extend(other.parts);
+        self.remarks.extend(other.remarks);
+    }
+
     /// Returns true if the template uses the variable.
     pub(super) fn shows(&self, wanted: &Variable) -> bool {
         self.parts.iter().any(|part| match part {

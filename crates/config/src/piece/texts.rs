@@ -48,6 +48,10 @@ pub(super) struct PieceReader<'a> {
     places: &'a ProjectPaths,
     /// Directory of the piece file; `None` for a built-in.
     directory: Option<PathBuf>,
+    /// Directories of other files of the piece, by the name of the file.
+    directories: HashMap<String, PathBuf>,
+    /// Names of the workflows that call the one being read.
+    pub(super) calls: Vec<String>,
     maps: HashMap<Facet, IndexMap<String, FacetEntry>>,
     used: HashSet<(Facet, String)>,
     files: BTreeMap<PathBuf, Result<Arc<SourceFile>, BadTextFile>>,
@@ -81,6 +85,8 @@ impl<'a> PieceReader<'a> {
             source,
             places,
             directory: directory.map(Path::to_owned),
+            directories: HashMap::new(),
+            calls: Vec::new(),
             maps: HashMap::new(),
             used: HashSet::new(),
             files: BTreeMap::new(),
@@ -88,6 +94,33 @@ impl<'a> PieceReader<'a> {
             diagnostics,
             idle: IdleTaktKeys::default(),
         }
+    }
+
+    /// Reads a workflow that another one calls: it has its own facets and directory.
+    pub(super) fn in_child<T>(
+        &mut self,
+        name: &str,
+        directory: Option<PathBuf>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let maps = std::mem::take(&mut self.maps);
+        let used = std::mem::take(&mut self.used);
+        let outer = std::mem::replace(&mut self.directory, directory);
+        self.calls.push(name.to_owned());
+        let result = read(self);
+        self.calls.pop();
+        (self.maps, self.used, self.directory) = (maps, used, outer);
+        result
+    }
+
+    pub(super) fn places(&self) -> &'a ProjectPaths {
+        self.places
+    }
+
+    /// Returns the directory of the file in which a value is written.
+    fn directory_of(&self, value: &Located<String>) -> Option<&Path> {
+        let other = self.directories.get(value.at.file.name()).map(PathBuf::as_path);
+        other.or(self.directory.as_deref())
     }
 
     /// Registers an entry of one of the piece's maps.
@@ -116,7 +149,7 @@ impl<'a> PieceReader<'a> {
             self.used.insert((facet, value.value.clone()));
             return self.entry(facet, &entry.text);
         }
-        if self.is_file(facet, &value.value) {
+        if self.is_file(facet, value) {
             return self.file(value);
         }
         if is_word(&value.value) {
@@ -163,7 +196,7 @@ impl<'a> PieceReader<'a> {
 
     /// Returns the text of a map entry: inline, or from its file (P-7).
     fn entry(&mut self, facet: Facet, entry: &Located<String>) -> Option<PiecePassage> {
-        if self.is_file(Facet::Instruction, &entry.value) {
+        if self.is_file(Facet::Instruction, entry) {
             return self.file(entry);
         }
         if entry.value.trim().is_empty() {
@@ -175,13 +208,13 @@ impl<'a> PieceReader<'a> {
     }
 
     /// returns true if a value names a file: it looks like a path, or it ends in `.md` and the file exists.
-    fn is_file(&self, facet: Facet, value: &str) -> bool {
-        let written = value.trim_end();
+    fn is_file(&self, facet: Facet, value: &Located<String>) -> bool {
+        let written = value.value.trim_end();
         if facet.is_path(written) {
             return true;
         }
         let one_line = !written.contains('\n') && written.ends_with(".md");
-        let path = one_line.then(|| self.places.resolve(self.directory.as_deref(), written)).flatten();
+        let path = one_line.then(|| self.places.resolve(self.directory_of(value), written)).flatten();
         path.is_some_and(|path| self.source.is_file(&path))
     }
 
@@ -236,7 +269,7 @@ impl<'a> PieceReader<'a> {
     /// Returns the path that a value names, relative to the file in which it is written.
     pub(super) fn resolve_path(&mut self, value: &Located<String>) -> Option<PathBuf> {
         let written = value.value.trim_end();
-        let path = self.places.resolve(self.directory.as_deref(), written);
+        let path = self.places.resolve(self.directory_of(value), written);
         if path.is_none() {
             let message = format!("{} cannot be found: the home directory is unknown", quoted(written));
             self.diagnostics.push(value.error("missing-file", message));
@@ -271,6 +304,7 @@ impl<'a> PieceReader<'a> {
         };
         let document = Document::parse(&bytes, Format::of(path), &name, Area::Piece, &mut self.diagnostics)?;
         self.files.insert(path.to_owned(), Ok(Arc::clone(&document.file)));
+        self.directories.extend(path.parent().map(|parent| (name, parent.to_owned())));
         Some(document)
     }
 

@@ -40,6 +40,13 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
           "minItems": 1,
           "type": "array"
         },
+        "ignore_steps": {
+          "description": "movements that the cycle may pass",
+          "items": {
+            "type": "string"
+          },
+          "type": "array"
+        },
         "judge": {
           "$ref": "#/$defs/judge",
           "description": "agent that decides how to continue"

@@ -57,7 +57,10 @@ fn every_example_of_the_reference_loads_without_errors_or_warnings() {
     let blocks = blocks(&read("docs/reference/piece.md"));
     let files: Vec<(&str, &str)> = blocks
         .iter()
-        .filter_map(|block| Some((block.info.strip_prefix("markdown ")?, block.text.as_str())))
+        .filter_map(|block| {
+            let path = block.info.strip_prefix("markdown ").or(block.info.strip_prefix("yaml "))?;
+            Some((path, block.text.as_str()))
+        })
         .collect();
     let pieces: Vec<&Block> = blocks.iter().filter(|block| block.info == "yaml").collect();
     assert!(pieces.len() >= 5, "only {} examples", pieces.len());

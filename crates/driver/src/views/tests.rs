@@ -2,8 +2,8 @@ mod iterations;
 mod runs;
 
 use saihai_model::{
-    Alarm, AnswerForm, Destination, Join, Method, Monitor, Prompt, Question, QuestionSession, Script,
-    ScriptReply, Target, Usage, Usd, Variable, Wants, Watch, Workflow,
+    Alarm, AnswerForm, Destination, Join, Method, Monitor, PassedStages, Prompt, Question, QuestionSession,
+    Script, ScriptReply, Target, Usage, Usd, Variable, Wants, Watch, Workflow,
 };
 
 use crate::testing::{
@@ -96,7 +96,7 @@ async fn a_monitor_tells_its_cycle_its_count_and_what_it_overrode() {
     let mut workflow = plan_and_review();
     let stages = vec!["plan".into(), "review".into()];
     workflow.monitors.push(Monitor {
-        watches: Watch::Cycle { stages, times: 2, returning: false },
+        watches: Watch::Cycle { stages, times: 2, returning: false, passed: PassedStages::default() },
         then: Alarm::Go(Target::failed("loop")),
     });
     let texts = ["p", "[STEP:1]", "p", "[STEP:1]"];

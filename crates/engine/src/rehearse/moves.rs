@@ -270,7 +270,8 @@ fn named(when: &RuleCondition) -> Vec<Label> {
 /// Returns the possible labels of a turn, none last. An unreadable reply counts as none.
 fn of_turn(turn: &Turn) -> Vec<Option<Label>> {
     let labels = turn.reads.choice.as_ref().map_or_else(|| vec![None], answers);
-    labels.into_iter().filter(|label| replies::can_say(turn, label.as_ref())).collect()
+    let said = labels.into_iter().filter(|label| replies::can_say(turn, label.as_ref()));
+    said.chain(turn.reads.failed.clone().map(Some)).collect()
 }
 
 /// Returns the possible results of a choice, none last.

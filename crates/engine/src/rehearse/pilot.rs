@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::run::Run;
 use saihai_model::{
-    Action, By, CallId, CommandVerdict, Completion, Decision, Destination, ExpectedReply, Label, OpenGate,
-    Performance, Request, RoundPosition, ScriptFailure, StageId, Verdict, Workflow,
+    Action, By, CallId, CommandVerdict, Completion, Decision, Destination, ExpectedReply, FailureClass,
+    Label, OpenGate, Performance, Request, RoundPosition, ScriptFailure, StageId, Verdict, Workflow,
 };
 
 use crate::rehearse::replies;
@@ -246,6 +246,14 @@ impl Cast for Pilot<'_> {
             | RoundPosition::Outside(_) => None,
         };
         let turn = |index| self.workflow.stage(stage).and_then(|stage| stage.turns().get(index));
+        if let RoundPosition::Main(index) = place
+            && let Some(failed) = turn(index).and_then(|turn| turn.reads.failed.as_ref())
+            && saying.labels.get(index).and_then(Option::as_ref) == Some(failed)
+        {
+            let message = "rehearsed failure".to_owned();
+            let class = FailureClass::Refused;
+            return Err(ScriptFailure { class, message, retry_after: None, until: None });
+        }
         Ok(match (place, self.workflow.wanted(stage, place)) {
             (RoundPosition::Main(index), Some(ExpectedReply::Work(_))) => turn(index)
                 .map(|turn| {

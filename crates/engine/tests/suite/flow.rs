@@ -418,7 +418,12 @@ fn watched(times: u32, max: u32) -> Workflow {
     ));
     workflow.stages[3].aside = true;
     workflow.monitors = vec![Monitor {
-        watches: Watch::Cycle { stages: vec!["a".into(), "b".into()], times, returning: false },
+        watches: Watch::Cycle {
+            stages: vec!["a".into(), "b".into()],
+            times,
+            returning: false,
+            passed: PassedStages::default(),
+        },
         then: Alarm::Go(Target::Stage("judge".into())),
     }];
     workflow
@@ -451,8 +456,12 @@ fn a_monitor_overrides_the_exit_and_needs_a_full_threshold_again() {
 fn a_monitor_of_returning_exits_lets_the_run_complete() {
     //
     let mut workflow = watched(2, 20);
-    workflow.monitors[0].watches =
-        Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 2, returning: true };
+    workflow.monitors[0].watches = Watch::Cycle {
+        stages: vec!["a".into(), "b".into()],
+        times: 2,
+        returning: true,
+        passed: PassedStages::default(),
+    };
     let mut sim = Sim::started(workflow.clone());
     for name in ["a", "b", "a", "b"] {
         sim.tag(name, Some(0));
@@ -472,6 +481,50 @@ fn a_monitor_of_returning_exits_lets_the_run_complete() {
     sim.tag("b", Some(1));
     assert_eq!(sim.outcome(), "completed: complete");
     assert!(!sim.log.iter().any(|asked| asked.starts_with("judge")));
+    sim.prove_replay();
+}
+
+/// Watches `plan`, `x`, which `y` may follow, with these stages passed.
+fn passing(passed: PassedStages) -> Workflow {
+    let mut workflow = flow(
+        "max 40; plan: planned -> x; x: on -> y, out -> plan; y: back -> x, done -> COMPLETE, out -> plan; judge: no -> ABORT",
+    );
+    workflow.stages[3].aside = true;
+    let watches = Watch::Cycle { stages: vec!["plan".into(), "x".into()], times: 2, returning: true, passed };
+    workflow.monitors = vec![Monitor { watches, then: Alarm::Go(Target::Stage("judge".into())) }];
+    workflow
+}
+
+//
+#[test]
+fn a_cycle_passes_stages_that_its_monitor_ignores() {
+    let mut sim = Sim::started(passing(PassedStages { ignored: vec!["y".into()], groups: Vec::new() }));
+    for (name, tag) in [("plan", 0), ("x", 0), ("y", 2), ("plan", 0), ("x", 0), ("y", 2)] {
+        sim.tag(name, Some(tag));
+    }
+    assert_eq!(sim.log.last().map(String::as_str), Some("judge/judge"));
+    sim.prove_replay();
+    let mut sim = Sim::started(passing(PassedStages::default()));
+    for (name, tag) in [("plan", 0), ("x", 0), ("y", 2), ("plan", 0), ("x", 0), ("y", 2)] {
+        sim.tag(name, Some(tag));
+    }
+    assert!(!sim.log.iter().any(|asked| asked.starts_with("judge")));
+}
+
+//
+#[test]
+fn stages_of_a_group_count_as_one_and_only_leaving_the_group_can_alarm() {
+    let groups = vec![vec!["x".into(), "y".into()]];
+    let mut sim = Sim::started(passing(PassedStages { ignored: Vec::new(), groups }));
+    let path = [("plan", 0), ("x", 0), ("y", 0), ("x", 1), ("plan", 0), ("x", 0), ("y", 0), ("x", 0)];
+    for (name, tag) in path {
+        sim.tag(name, Some(tag));
+    }
+    assert!(!sim.log.iter().any(|asked| asked.starts_with("judge")), "still inside the group");
+    sim.tag("y", Some(2));
+    assert_eq!(sim.log.last().map(String::as_str), Some("judge/judge"));
+    let alarm = sim.decisions().into_iter().find(|decision| matches!(decision, Decision::Alarm { .. }));
+    assert_eq!(alarm, Some(&Decision::Alarm { monitor: 0, count: 2, overrode: Some("out".into()) }));
     sim.prove_replay();
 }
 

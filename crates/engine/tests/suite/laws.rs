@@ -106,7 +106,12 @@ fn workflows() -> impl Strategy<Value = Workflow> {
             workflow.limits.budget.turns = turns.map(|turns| turns + 4);
             if watch {
                 workflow.monitors = vec![Monitor {
-                    watches: Watch::Cycle { stages: vec!["a".into()], times: 2, returning: false },
+                    watches: Watch::Cycle {
+                        stages: vec!["a".into()],
+                        times: 2,
+                        returning: false,
+                        passed: PassedStages::default(),
+                    },
                     then: Alarm::Go(Target::Stage("gate".into())),
                 }];
             }
@@ -313,11 +318,20 @@ fn the_size_of_a_run_does_not_depend_on_its_length() {
     // Invariant 6
     let mut workflow = flow("a: ok -> b; b: ok -> a; max 100000");
     workflow.monitors = vec![Monitor {
-        watches: Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 40, returning: false },
+        watches: Watch::Cycle {
+            stages: vec!["a".into(), "b".into()],
+            times: 40,
+            returning: false,
+            passed: PassedStages::default(),
+        },
         then: Alarm::Hold("cycle".into()),
     }];
-    workflow.monitors[0].watches =
-        Watch::Cycle { stages: vec!["b".into(), "b".into()], times: 3, returning: false };
+    workflow.monitors[0].watches = Watch::Cycle {
+        stages: vec!["b".into(), "b".into()],
+        times: 3,
+        returning: false,
+        passed: PassedStages::default(),
+    };
     let mut sim = Sim::started(workflow);
     let mut sizes = Vec::new();
     for round in 0..1_000_usize {

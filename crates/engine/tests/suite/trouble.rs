@@ -14,6 +14,24 @@ fn raise(budget: Budget) -> Fact {
     Fact::Resumed(Raise { budget, ..go_on() })
 }
 
+//
+#[test]
+fn a_final_failure_is_a_label_if_a_rule_names_it() {
+    let mut workflow = flow("review[a b]: any(error) -> mend, all(ok) -> COMPLETE; mend: done -> COMPLETE");
+    let mut parked = Sim::started(workflow.clone());
+    parked.fail("a", FailureClass::Refused);
+    parked.tag("b", Some(1));
+    assert!(parked.run.hold().is_some(), "without the label the run waits");
+    let Activity::Turns { turns, .. } = &mut workflow.stages[0].does else { unreachable!() };
+    turns.iter_mut().for_each(|turn| turn.reads.failed = Some("error".into()));
+    let mut sim = Sim::started(workflow);
+    sim.fail("a", FailureClass::Refused);
+    assert!(sim.run.hold().is_none());
+    sim.tag("b", Some(1));
+    assert_eq!(sim.log.last().map(String::as_str), Some("mend/mend"));
+    sim.prove_replay();
+}
+
 #[test]
 fn a_retry_continues_the_stages_session_and_never_that_of_the_failed_attempt() {
     // C-38

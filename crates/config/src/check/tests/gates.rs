@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use saihai_model::{Activity, Alarm, Monitor, Target, Watch, Workflow};
+use saihai_model::{Activity, Alarm, Monitor, PassedStages, Target, Watch, Workflow};
 
 use super::{GateMode, StageId, said, workflow};
 use crate::check::{FindingProblem, Spot, WorkflowFinding, check};
@@ -90,7 +90,12 @@ fn only_ways_that_a_run_can_take_and_gates_that_ask_count() {
 fn a_monitor_can_lead_around_a_gate_too() {
     let mut flow = workflow("plan: work; work: plan [ask]; [ask]: deploy; deploy: COMPLETE");
     assert_eq!(bypasses(&flow), []);
-    let watches = Watch::Cycle { stages: vec!["work".into(), "plan".into()], times: 3, returning: false };
+    let watches = Watch::Cycle {
+        stages: vec!["work".into(), "plan".into()],
+        times: 3,
+        returning: false,
+        passed: PassedStages::default(),
+    };
     flow.monitors.push(Monitor { watches, then: Alarm::Go(Target::Stage("deploy".into())) });
     let [finding] = &bypasses(&flow)[..] else { panic!("one") };
     // No rule leads there, so the finding points to the stage itself.

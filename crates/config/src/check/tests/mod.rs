@@ -6,9 +6,9 @@ mod validation;
 
 use proptest::prelude::*;
 use saihai_model::{
-    Activity, Alarm, Choice, Exit, ExitRule, Gate, GateMode, Limits, Method, Monitor, Offer, Prompt,
-    PromptPart, PromptSection, Question, QuestionSession, Report, RuleCondition, SectionCondition, Stage,
-    StageId, Target, Turn, ValueForm, Variable, Wants, Watch, Workflow, testing,
+    Activity, Alarm, Choice, Exit, ExitRule, Gate, GateMode, Limits, Method, Monitor, Offer, PassedStages,
+    Prompt, PromptPart, PromptSection, Question, QuestionSession, Report, RuleCondition, SectionCondition,
+    Stage, StageId, Target, Turn, ValueForm, Variable, Wants, Watch, Workflow, testing,
 };
 
 use super::{Spot, check, most_calls};
@@ -77,7 +77,12 @@ unmonitored-cycle `d` → `e` can repeat until the iteration limit",
     );
     expect(&workflow("a: [g] COMPLETE; [g]: a"), "");
     let mut watched = workflow("a: b COMPLETE; b: a");
-    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3, returning: false };
+    let watches = Watch::Cycle {
+        stages: vec!["a".into(), "b".into()],
+        times: 3,
+        returning: false,
+        passed: PassedStages::default(),
+    };
     watched.monitors.push(Monitor { watches, then: Alarm::Go(Target::failed("abort")) });
     expect(&watched, "");
 }
@@ -86,7 +91,12 @@ unmonitored-cycle `d` → `e` can repeat until the iteration limit",
 #[test]
 fn a_monitor_leads_somewhere_too() {
     let mut workflow = workflow("a: b; b: a; c: COMPLETE");
-    let watches = Watch::Cycle { stages: vec!["a".into(), "b".into()], times: 3, returning: false };
+    let watches = Watch::Cycle {
+        stages: vec!["a".into(), "b".into()],
+        times: 3,
+        returning: false,
+        passed: PassedStages::default(),
+    };
     workflow.monitors.push(Monitor { watches, then: Alarm::Go(Target::Stage("c".into())) });
     assert_eq!(said(&workflow), "");
 }

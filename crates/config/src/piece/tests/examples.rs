@@ -88,7 +88,7 @@ fn the_bugfix_example_lowers_without_a_word() {
       Is(Label("前進している")) -> verify
       Is(Label("堂々巡りである")) -> Failed(Abort)
       otherwise -> Failed(NoMatch)
-    Cycle { stages: [StageId("verify"), StageId("repair")], times: 3, returning: false } -> Go(Stage(StageId("judge(verify, repair)")))
+    Cycle { stages: [StageId("verify"), StageId("repair")], times: 3, returning: false, passed: PassedStages { ignored: [], groups: [] } } -> Go(Stage(StageId("judge(verify, repair)")))
     "#);
 }
 

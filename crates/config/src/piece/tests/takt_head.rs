@@ -1,7 +1,7 @@
 //! Tests of the features of TAKT's newest releases.
 
 use insta::assert_snapshot;
-use saihai_model::{Permission, SectionCondition};
+use saihai_model::{Exit, Permission, SectionCondition, Stage, StageId, Target, Workflow};
 
 use super::{Project, VALUES, render, render_section, turn};
 
@@ -131,4 +131,211 @@ fn mistakes_of_gates_are_errors() {
         Project::new(parallel).said(),
         "error piece/not-supported 4:42 a command gate in a sub-movement is not supported (add a movement with `shell:` behind the parallel one, and rules on `exit(0)`)"
     );
+}
+
+/// Returns the exits of every stage, one line each.
+fn exits(workflow: &Workflow) -> String {
+    let target = |target: &Target| match target {
+        Target::Stage(id) => id.to_string(),
+        Target::Complete => "COMPLETE".to_owned(),
+        Target::End(ending) => ending.reason().to_owned(),
+        other => format!("{other:?}"),
+    };
+    let line = |(id, stage): (&StageId, &Stage)| {
+        let Exit::Rules { rules, .. } = &stage.exit else { return id.to_string() };
+        let targets: Vec<String> = rules.iter().map(|rule| target(&rule.then)).collect();
+        format!("{id}: {}", targets.join(", "))
+    };
+    let stages: Vec<String> = workflow.stages.iter().map(line).collect();
+    format!("start {}\n{}", workflow.entry, stages.join("\n"))
+}
+
+// X-26
+#[test]
+fn a_step_uses_a_fragment_and_its_own_keys_win() {
+    let piece = "name: t\nsteps:\n  - uses: coding\n    edit: true\n    provider_options: {claude: {allowed_tools: [Read]}}\n    with: {what: [rust, tests], how: Work.}\n    rules: [{condition: done, next: COMPLETE}]\nknowledge: {rust: Own it., tests: Prove it.}\n";
+    let fragment = "params: {what: {type: 'facet_ref[]', facet_kind: knowledge}, how: {type: facet_ref, facet_kind: instruction}}\nedit: false\nuses: base\nknowledge: [{$param: what}]\ninstruction: {$param: how}\nprovider_options: {codex: {allowed_tools: [shell]}}\n";
+    let project = Project::new(piece)
+        .file("/p/.takt/steps/coding.yaml", fragment)
+        .file("/home/me/.takt/steps/base.yml", "persona: ./smith.md\nprovider: codex\n")
+        .file("/home/me/.takt/steps/smith.md", "You forge.");
+    let workflow = project.workflow();
+    let turn = turn(&workflow, "coding");
+    assert_eq!((turn.permission, turn.provider.as_str()), (EDIT, "codex"));
+    assert_eq!(turn.tools.as_deref(), Some(&["shell".to_owned()][..]));
+    let prompt = render(&turn.prompt, &VALUES);
+    assert!(prompt.starts_with("You forge.\n"), "{prompt}");
+    assert!(prompt.contains("## Knowledge\nOwn it.\n\nProve it.\n\nWork.\n"), "{prompt}");
+}
+
+// X-26
+#[test]
+fn mistakes_in_fragments_name_their_file() {
+    let said = |lines: &str, fragment: &str| {
+        let piece = format!("name: t\nsteps:\n  - uses: part\n    {lines}\n    {RULES}\n");
+        Project::new(&piece).file("/p/.takt/steps/part.yaml", fragment).said()
+    };
+    assert_eq!(
+        said("edit: true", "name: m\neditt: true\n"),
+        "error piece/unknown-key .takt/steps/part.yaml2:1 unknown key `editt` (did you mean `edit`?)"
+    );
+    assert_eq!(
+        said("edit: true", "name: m\npersona: nobody\n"),
+        "error piece/unknown-facet .takt/steps/part.yaml2:10 no persona is named `nobody` (add it to `personas:`, name a `.md` file, or put one into `.takt/facets/personas` or `.takt/personas` or `~/.takt/facets/personas` or `~/.takt/personas`)"
+    );
+    let parameter =
+        "params: {how: {type: facet_ref, facet_kind: instruction}}\nname: m\ninstruction: {$param: how}\n";
+    assert_eq!(
+        said("edit: true", parameter),
+        "error piece/missing-key 3:11 `part` needs the parameter `how` (add `with: {how: …}`)"
+    );
+    assert_eq!(
+        said("with: {how: x, hwo: y}", parameter),
+        "error piece/unknown-parameter 4:20 `part` has no parameter `hwo` (did you mean `how`?)"
+    );
+    assert_eq!(said("with: {how: [x]}", parameter), "error piece/bad-type 4:17 `how` must be text");
+    assert_eq!(
+        said("edit: true", "name: m\ninstruction: {$param: x}\n"),
+        "error piece/unknown-parameter .takt/steps/part.yaml2:23 no parameter is named `x` (declare it in `subworkflow: {params: …}`)"
+    );
+    assert!(said("edit: true", "name: m\nuses: part\n").contains("too many step fragments use each other"));
+    assert_eq!(
+        Project::new("name: t\nsteps: [{uses: gone, name: m, rules: [{condition: c, next: COMPLETE}]}]")
+            .said(),
+        "error piece/missing-file 2:16 no step fragment is named `gone` (put `gone.yaml` into `.takt/steps` or `~/.takt/steps`)"
+    );
+}
+
+// X-26
+#[test]
+fn rules_can_be_a_tree_of_the_parent_and_its_sub_movements() {
+    let piece = |child: &str| {
+        format!(
+            "name: t\nsteps:\n  - name: m\n    parallel: [{{name: a, instruction: Look.}}, {{name: b, instruction: Look.}}]\n    rules: {{self: [{{condition: all(ok), next: COMPLETE}}], parallel: {{a: [{{condition: ok}}], {child}: [{{condition: ok}}]}}}}\n"
+        )
+    };
+    assert_eq!(exits(&Project::new(&piece("b")).workflow()), "start m\nm: COMPLETE");
+    assert_eq!(
+        Project::new(&piece("c")).said(),
+        "error workflow/dead-rule 5:32 this rule can never match: `ok` is not a result of `b`\nerror piece/unknown-movement 5:92 no sub-movement is named `c`"
+    );
+}
+
+const CHILD: &str = "name: child\nsubworkflow: {callable: true, returns: [replan], params: {text: {type: facet_ref, facet_kind: instruction, default: Look.}}}\ninitial_step: two\nsteps:\n  - {name: one, instruction: {$param: text}, rules: [{condition: fine, next: COMPLETE}, {condition: bad, next: two}]}\n  - {name: two, rules: [{condition: again, next: one}, {condition: wrong, return: replan}, {condition: stuck, next: ABORT}]}\nloop_monitors: [{cycle: [one, two], judge: {rules: [{condition: go, next: one}, {condition: no, next: COMPLETE}]}}]\n";
+
+/// Returns a workflow with the steps `plan` and `call`, which calls `child`.
+fn calling(lines: &str, rules: &str) -> Project {
+    let piece = format!(
+        "name: t\nsteps:\n  - {{name: plan, rules: [{{condition: planned, next: call}}]}}\n  - name: call\n    kind: workflow_call\n    {lines}\n    rules: [{rules}]\nloop_monitors: [{{cycle: [plan, call], judge: {{rules: [{{condition: go, next: call}}, {{condition: no, next: ABORT}}]}}}}]\n"
+    );
+    Project::new(&piece).file("/p/.takt/workflows/child.yaml", CHILD)
+}
+
+const RESULTS: &str =
+    "{condition: COMPLETE, next: COMPLETE}, {condition: replan, next: plan}, {condition: ABORT, next: ABORT}";
+
+// X-27
+#[test]
+fn the_steps_of_a_called_workflow_are_stages_of_the_run() {
+    let workflow = calling("call: child\n    args: {text: Look twice.}", RESULTS).workflow();
+    assert_snapshot!(exits(&workflow), @"
+    start plan
+    plan: call/two
+    call/one: COMPLETE, call/two
+    call/two: call/one, plan, abort
+    judge(plan, call): call/two, abort
+    judge(call/one, call/two): call/one, COMPLETE
+    ");
+    assert_snapshot!(serde_json::to_string(&workflow.monitors).unwrap(), @r#"[{"watches":{"cycle":{"stages":["plan","call/two"],"times":3,"returning":true,"passed":{"groups":[["call/two","call/one"]]}}},"then":{"go":{"stage":"judge(plan, call)"}}},{"watches":{"cycle":{"stages":["call/one","call/two"],"times":3,"returning":true}},"then":{"go":{"stage":"judge(call/one, call/two)"}}}]"#);
+    let prompt = render(&turn(&workflow, "call/one").prompt, &VALUES);
+    assert!(prompt.contains("- Movement: call/one\n") && prompt.contains("\n\nLook twice.\n"), "{prompt}");
+    assert_eq!(workflow.limits.rounds, Some(10), "the limit is that of the caller");
+    let recovers = "{condition: COMPLETE, next: COMPLETE}, {condition: replan, next: plan}, {condition: ABORT, next: plan}";
+    let recovering = calling("call: ../workflows/child.yaml", recovers).workflow();
+    assert!(exits(&recovering).contains("call/two: call/one, plan, plan"));
+}
+
+// X-27
+#[test]
+fn calls_inside_calls_pass_results_on() {
+    let middle = "name: middle\nsteps: [{name: inner, kind: workflow_call, call: child, rules: [{condition: COMPLETE, next: COMPLETE}, {condition: replan, return: replan}, {condition: ABORT, next: ABORT}]}]\n";
+    let project = calling("call: middle", RESULTS).file("/p/.takt/workflows/middle.yaml", middle);
+    assert_snapshot!(exits(&project.workflow()), @"
+    start plan
+    plan: call/inner/two
+    call/inner/one: COMPLETE, call/inner/two
+    call/inner/two: call/inner/one, plan, abort
+    judge(plan, call): call/inner/two, abort
+    judge(call/inner/one, call/inner/two): call/inner/one, COMPLETE
+    ");
+    let endless = calling("call: t", RESULTS);
+    assert_eq!(
+        endless.said().lines().next().unwrap(),
+        "error piece/too-large 6:11 workflows call each other more than 5 levels deep (the calls are t → t → t → t → t)"
+    );
+}
+
+// X-27
+#[test]
+fn mistakes_of_calls_are_errors() {
+    let said = |lines: &str, rules: &str| calling(lines, rules).said();
+    assert_eq!(
+        said("call: child", "{condition: COMPLETE, next: COMPLETE}"),
+        "error piece/missing-rules 4:11 the call `call` can end with `replan`, and no rule says what follows (add the rule `{condition: replan, next: …}`)"
+    );
+    assert_eq!(
+        said("call: gone", RESULTS),
+        "error piece/missing-file 6:11 no workflow is named `gone` (TAKT's own workflows are not part of Saihai: copy them with `takt eject`)"
+    );
+    assert_eq!(
+        said("call: child\n    args: {txt: x}", RESULTS),
+        "error piece/unknown-parameter 7:12 the workflow has no parameter `txt` (did you mean `text`?)"
+    );
+    assert_eq!(
+        said("call: child\n    args: {text: [x]}", RESULTS),
+        "error piece/bad-type 7:12 `text` must be text"
+    );
+    assert_eq!(
+        said("call: child\n    edit: true", RESULTS),
+        "error piece/no-effect 7:5 `edit` has no effect on a call: the called workflow does the work (remove it)"
+    );
+    assert_eq!(
+        Project::new(&workflow("", "call: x")).said(),
+        "error piece/no-effect 5:5 `call` has no effect without `kind: workflow_call`"
+    );
+}
+
+// X-27
+#[test]
+fn a_workflow_with_results_can_run_by_itself() {
+    let alone = Project::new(CHILD).workflow();
+    assert_snapshot!(exits(&alone), @"
+    start two
+    one: COMPLETE, two
+    two: one, abort, abort
+    judge(one, two): one, COMPLETE
+    ");
+}
+
+// X-27
+#[test]
+fn vars_replace_their_names_in_the_instruction() {
+    let project =
+        Project::new(&workflow("", "vars: {file: out.txt}\ninstruction: 'Write {file} and {other}.'"));
+    let prompt = render(&turn(&project.workflow(), "m").prompt, &VALUES);
+    assert!(prompt.contains("Write out.txt and {other}."), "{prompt}");
+}
+
+// X-7
+#[test]
+fn a_rule_of_a_parent_can_name_the_failure_of_a_sub_movement() {
+    let failed = |sub: &str, rule: &str| {
+        let piece = format!(
+            "name: t\nsteps:\n  - name: m\n    parallel: [{{name: a, instruction: Look., rules: [{{condition: {sub}}}, {{condition: ok}}]}}]\n    rules: [{{condition: {rule}, next: ABORT}}, {{condition: all(ok), next: COMPLETE}}, {{condition: any({sub}), next: m}}]\n"
+        );
+        turn(&Project::new(&piece).workflow(), "m").reads.failed.clone()
+    };
+    assert_eq!(failed("bad", "any(error)"), Some("error".into()));
+    assert_eq!(failed("bad", "all(\"error\")"), Some("error".into()));
+    assert_eq!(failed("error", "all(error)"), None, "the sub-movement itself has this result");
 }

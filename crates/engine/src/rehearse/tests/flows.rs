@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use saihai_model::{Alarm, Exit, Monitor, RuleCondition, Target, Watch};
+use saihai_model::{Alarm, Exit, Monitor, PassedStages, RuleCondition, Target, Watch};
 
 use crate::rehearse::RehearsalEnd;
 use crate::rehearse::tests::build::flow;
@@ -124,7 +124,12 @@ fn a_monitor_is_set_off_so_that_its_judge_is_rehearsed() {
     );
     workflow.stages["judge"].aside = true;
     workflow.monitors.push(Monitor {
-        watches: Watch::Cycle { stages: vec!["build".into(), "review".into()], times: 2, returning: false },
+        watches: Watch::Cycle {
+            stages: vec!["build".into(), "review".into()],
+            times: 2,
+            returning: false,
+            passed: PassedStages::default(),
+        },
         then: Alarm::Go(Target::Stage("judge".into())),
     });
     assert_snapshot!(tour(&workflow), @"
