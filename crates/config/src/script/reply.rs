@@ -272,7 +272,7 @@ fn entry(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptRep
     let says = fail.is_none();
     Some(ScriptReply {
         origin: cursor.location().name(),
-        role: fields.text("agent").map(|role| role.value),
+        role: fields.text("agent").map(|role| role_of(&role.value)),
         text: Some(content.value).filter(|_| says),
         structured: structured.filter(|_| says),
         delay: fields.number("delay_ms").map(|length| millis(length.value)),
@@ -282,6 +282,12 @@ fn entry(cursor: &Cursor<'_>, diagnostics: &mut Diagnostics) -> Option<ScriptRep
         fail,
         ..ScriptReply::default()
     })
+}
+
+/// Returns the name of a role: a file stands for its stem.
+fn role_of(written: &str) -> String {
+    let stem = written.strip_suffix(".md").unwrap_or(written);
+    stem.rsplit('/').next().unwrap_or(stem).to_owned()
 }
 
 /// Reads the fields of an entry. TAKT ignores unknown keys, so they only cause a warning.

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use regex::Regex;
 use saihai_model::{CallId, Failure, FailureClass, RoundPosition, Script, ScriptReply, Times, TurnId};
 
+use super::takt_tags::with_own_tags;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: `prompt` is not a regular expression: {message}")]
 pub struct BadScript {
@@ -224,7 +226,10 @@ impl ScriptPlayer {
     fn taken(&self, asked: &ScriptAsk<'_>, held: HeldReply, again: Again) -> ScriptChoice {
         match held.line {
             Some(line) => ScriptChoice::Reply {
-                reply: Arc::clone(&self.lines[line].reply),
+                reply: match self.lenient_roles {
+                    true => with_own_tags(&self.lines[line].reply, asked.movement()),
+                    false => Arc::clone(&self.lines[line].reply),
+                },
                 number: held.number,
                 again: again == Again::Yes,
             },
@@ -281,6 +286,10 @@ impl ScriptAsk<'_> {
             | RoundPosition::Proof(_)
             | RoundPosition::Outside(_) => false,
         }
+    }
+
+    fn movement(&self) -> &str {
+        self.turn.map_or(self.call.stage.as_str(), TurnId::as_str)
     }
 
     /// Returns the name in the script's notation.

@@ -116,3 +116,14 @@ fn a_key_that_takt_reads_over_is_only_a_warning() {
       = help: did you mean `content`?
     "#);
 }
+
+// X-5: a scenario names an agent by its file
+#[test]
+fn a_path_of_an_agent_means_its_role() {
+    let (script, wrong) = scenario(
+        r#"[{"agent": "../agents/coder.md", "content": "a"}, {"persona": "agents/plan/lead.md", "content": "b"}]"#,
+    );
+    assert_eq!(wrong, "");
+    let roles: Vec<_> = script.unwrap().replies.into_iter().filter_map(|reply| reply.role).collect();
+    assert_eq!(roles, ["coder", "lead"]);
+}
