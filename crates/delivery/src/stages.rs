@@ -90,6 +90,7 @@ pub fn hand_over_later(workflow: Workflow, delivery: &DeliveryOptions) -> Workfl
         monitors: Vec::new(),
         breakers: Vec::new(),
         completion: Completion::Flow,
+        groups: Vec::new(),
         afterwards: None,
         ..workflow
     }

@@ -195,7 +195,10 @@ impl Run {
             Variable::MaxIterations => rounds?,
             Variable::CompletedIterations => counts.iteration.saturating_sub(1),
             Variable::RemainingIterations => rounds?.saturating_sub(counts.iteration),
-            Variable::Visits => self.visit.as_ref()?.number,
+            Variable::Visits => {
+                let visit = self.visit.as_ref()?;
+                visit.number.saturating_sub(counts.before_group.get(&visit.stage).copied().unwrap_or(0))
+            }
             Variable::Round => self.visit.as_ref()?.round.number,
             Variable::Cycles => self.carry.cycles,
             Variable::Checks => counts.checks,

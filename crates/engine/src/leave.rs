@@ -151,6 +151,7 @@ impl Run {
             self.count_anew();
         }
         Counts::add(&mut self.counts.activations, id);
+        self.enter_groups(workflow, id);
         let number = Counts::add(&mut self.counts.visits, id);
         let consecutive = self.count_entry(stage, id);
         out.push(Effect::Record(Decision::Entered { stage: id.clone(), visit: number, consecutive }));
@@ -159,6 +160,18 @@ impl Run {
             return self.finish(Ending::Failed(FailureReason::EndlessChain), out);
         }
         self.watch_entry(workflow, consecutive, out);
+    }
+
+    /// Starts the counts of every group that this stage belongs to and the last stage of the flow does not.
+    fn enter_groups(&mut self, workflow: &Workflow, id: &StageId) {
+        let last = self.counts.last.clone();
+        let inside = |group: &&Vec<StageId>| last.as_ref().is_some_and(|last| group.contains(last));
+        for group in workflow.groups.iter().filter(|group| group.contains(id) && !inside(group)) {
+            for member in group {
+                let visits = self.counts.visits_of(member);
+                self.counts.before_group.insert(member.clone(), visits);
+            }
+        }
     }
 
     /// Returns the substitute of a stage at its visit limit. The substitute and its event are used only once.

@@ -447,6 +447,9 @@ pub struct Counts {
     pub turns: u64,
     /// Visits by stage; never reset.
     pub visits: BTreeMap<StageId, u32>,
+    /// Visits by stage before its group was entered last. The visits that prompts show start there.
+    #[serde(default)]
+    pub before_group: BTreeMap<StageId, u32>,
     /// Visits by stage that count towards a visit limit.
     pub activations: BTreeMap<StageId, u32>,
     /// Stages that have already used their substitute.

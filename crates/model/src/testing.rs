@@ -155,6 +155,7 @@ pub fn workflow(stages: Vec<(&str, Stage)>) -> Workflow {
         afterwards: None,
         provider: None,
         log: None,
+        groups: Vec::new(),
         issue: None,
         words: [("report-missing".to_owned(), "(none yet)".to_owned())].into_iter().collect(),
     }

@@ -28,6 +28,9 @@ pub struct Workflow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<Breaker>,
     pub completion: Completion,
+    /// Stages that belong together, such as those of a call. Entering a group starts the counts that prompts show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Vec<StageId>>,
     #[serde(default)]
     pub limits: Limits,
     #[serde(default)]

@@ -373,6 +373,7 @@ impl ReviewLowering<'_> {
             afterwards: Some(StageId::from(REPORT)),
             provider: None,
             log: None,
+            groups: Vec::new(),
             issue: None,
             words: [("stage".to_owned(), "phase".to_owned())].into_iter().collect(),
         }

@@ -64,6 +64,7 @@ impl HatLowering<'_> {
             afterwards: None,
             provider: self.asked_own().cloned(),
             log: None,
+            groups: Vec::new(),
             issue: None,
             words: self.words(),
         };

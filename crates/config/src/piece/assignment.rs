@@ -71,6 +71,7 @@ impl TurnAssignment {
             true => Permission::Edit { commands: true },
             false => read_permission(fields, &mut reader.diagnostics),
         };
+        let ProviderReference { provider, model } = ProviderReference::read(fields, &mut reader.diagnostics);
         let (quality_gates, command_gates) = read_quality_gates(fields, reader);
         let options = fields.any("provider_options");
         let options = options.map(|options| reader.provider_options(&options, name));
@@ -94,9 +95,30 @@ impl TurnAssignment {
             forbids_edits: fields.bool("edit").is_some_and(|edit| !edit.value),
             session: read_session(fields, &mut reader.diagnostics),
             session_key: fields.text("session_key"),
-            provider: fields.text("provider"),
-            model: fields.text("model").map(|model| model.value),
+            provider,
+            model,
         }
+    }
+}
+
+/// Provider and model: two keys, or one mapping.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct ProviderReference {
+    pub(super) provider: Option<Located<String>>,
+    pub(super) model: Option<String>,
+}
+
+impl ProviderReference {
+    pub(super) fn read(fields: &Fields<'_>, diagnostics: &mut Diagnostics) -> Self {
+        let own = fields.text("model").map(|model| model.value);
+        let Some(value) = fields.any("provider") else { return Self { provider: None, model: own } };
+        if let Value::Map(_) = value.node().value {
+            let inner = Fields::read(&value, &tables::PROVIDER_REFERENCE, diagnostics);
+            let text = |key| inner.as_ref().and_then(|inner| inner.text(key));
+            return Self { provider: text("type"), model: own.or(text("model").map(|model| model.value)) };
+        }
+        let provider = value.must_be(&ValueKind::Text, diagnostics).then(|| value.text()).flatten();
+        Self { provider, model: own }
     }
 }
 

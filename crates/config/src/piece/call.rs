@@ -102,8 +102,10 @@ impl Piece {
                 child.movements.iter().map(|step| call.prefixed(&step.name.value)).collect();
             // The first one stands for the whole call in the cycles of monitors.
             names.sort_by_key(|name| *name != call.prefixed(&entry));
-            groups.insert(movement.name.value.clone(), names);
+            groups.insert(movement.name.value.clone(), names.clone());
             call.rename(&mut child, reader);
+            self.groups.push(names);
+            self.groups.extend(child.groups);
             movements.extend(child.movements);
             self.monitors.extend(child.monitors);
         }
@@ -140,6 +142,9 @@ impl CalledSteps<'_> {
         for movement in &mut child.movements {
             movement.name.value = self.prefixed(&movement.name.value);
             movement.rules.iter_mut().for_each(|rule| self.redirect(rule, reader));
+        }
+        for name in child.groups.iter_mut().flatten() {
+            *name = self.prefixed(name);
         }
         for monitor in &mut child.monitors {
             monitor.title = monitor.title.iter().map(|name| self.prefixed(name)).collect();

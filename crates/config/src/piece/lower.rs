@@ -90,6 +90,9 @@ impl<'a> PieceLowering<'a> {
             monitors,
             breakers: Vec::new(),
             completion: Completion::Flow,
+            groups: (piece.groups.iter())
+                .map(|group| group.iter().map(|name| name.as_str().into()).collect())
+                .collect(),
             limits: Limits {
                 silence: None,
                 rounds: Some(self.options.max_iterations.unwrap_or(piece.max_iterations)),

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use saihai_model::{Permission, StallKind};
 
-use super::assignment::{ReportContract, TurnAssignment, read_template, refuse_duplicates};
+use super::assignment::{
+    ProviderReference, ReportContract, TurnAssignment, read_template, refuse_duplicates,
+};
 use super::call::{check_rules, read_call};
 use super::program::{ProgramAssignment, refuse_without_program};
 use super::rule::{MovementRule, RuleOwner, read_stalled};
@@ -32,6 +34,8 @@ pub(super) struct Piece {
     pub(super) initial: Option<Located<String>>,
     pub(super) movements: Vec<Movement>,
     pub(super) monitors: Vec<LoopMonitor>,
+    /// Movements of each call that was inlined.
+    pub(super) groups: Vec<Vec<String>>,
     /// True for a file with `steps:`. Its monitors act only on exits that lead back into their cycle.
     pub(super) newer: bool,
     /// True if a text mentions the report directory, so that prompts name it.
@@ -66,6 +70,7 @@ impl Piece {
                 .iter()
                 .filter_map(|item| LoopMonitor::read(item, reader))
                 .collect(),
+            groups: Vec::new(),
             newer: fields.spelling("movements") == Some("steps"),
             names_report_directory: false,
         };
@@ -514,12 +519,13 @@ impl LoopJudge {
     fn read(fields: &Fields<'_>, reader: &mut PieceReader<'_>) -> Self {
         let agent = fields.text("agent");
         let persona = agent.and_then(|agent| reader.resolve(Facet::Persona, &agent));
+        let ProviderReference { provider, model } = ProviderReference::read(fields, &mut reader.diagnostics);
         Self {
             persona: persona.map(|passage| passage.text),
             template: read_template(fields, TemplateSpeaker::Judge, reader),
             rules: MovementRule::read_all(&fields.list("rules"), RuleOwner::Judge, &mut reader.diagnostics),
-            provider: fields.text("provider"),
-            model: fields.text("model").map(|model| model.value),
+            provider,
+            model,
         }
     }
 }

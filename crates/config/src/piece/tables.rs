@@ -49,7 +49,23 @@ pub(super) static PIECE_CONFIG: Object = Object {
     fields: &[
         Field::new("provider_options", ValueKind::Any)
             .about("options by provider; only `allowed_tools` has an effect"),
+        Field::new("provider", ValueKind::Any)
+            .form(PROVIDER)
+            .about("provider of movements that name none, or `{type, model}`"),
+        Field::new("model", ValueKind::Text).about("model of movements that name neither provider nor model"),
         Field::refused_because("runtime", "is not supported; prepare the tools before the run"),
+    ],
+};
+
+const PROVIDER: ValueKind = ValueKind::Either(&[ValueKind::Text, ValueKind::Object(&PROVIDER_REFERENCE)]);
+
+pub(super) static PROVIDER_REFERENCE: Object = Object {
+    title: "a provider",
+    fields: &[
+        Field::required("type", ValueKind::Text).about("name of the provider"),
+        Field::new("model", ValueKind::Text).about("its model"),
+        Field::new("network_access", ValueKind::Bool)
+            .about("accepted without effect: the settings of the provider decide it"),
     ],
 };
 
@@ -107,7 +123,10 @@ pub(super) static MOVEMENT: Object = Object {
             .about("name of the session to continue; absent: `agent`, else the movement's name"),
         Field::new("allowed_tools", ValueKind::List(&ValueKind::Text))
             .about("tools that the agent may see; never grants what the permission forbids"),
-        Field::new("provider", ValueKind::Text).about("provider; absent: from the settings"),
+        // The reader checks the value itself, because newer versions write `{type, model}`.
+        Field::new("provider", ValueKind::Any)
+            .form(PROVIDER)
+            .about("provider, or `{type, model}`; absent: from the settings"),
         Field::new("model", ValueKind::Text).about("model; absent: from the settings"),
         Field::new("policy", ValueKind::TEXTS).about("names of texts to add to the prompt as policies"),
         Field::new("knowledge", ValueKind::TEXTS).about("names of texts to add to the prompt as knowledge"),
@@ -306,8 +325,10 @@ pub(super) static JUDGE: Object = Object {
             .about("question to the judge, with `{cycle_count}` as a variable; absent: a sentence with cycle and count"),
         Field::required("rules", ValueKind::Filled(&ValueKind::Object(&JUDGE_RULE)))
             .about("rules that select the next movement"),
-        Field::new("provider", ValueKind::Text).about("provider of the judge"),
+        Field::new("provider", ValueKind::Any).form(PROVIDER).about("provider of the judge, or `{type, model}`"),
         Field::new("model", ValueKind::Text).about("model of the judge"),
+        Field::new("session_key", ValueKind::Text)
+            .about("accepted without effect: a judge always starts a new session"),
     ],
 };
 

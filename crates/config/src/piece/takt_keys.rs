@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use saihai_model::Permission;
 
-use super::assignment::TurnAssignment;
+use super::assignment::{ProviderReference, TurnAssignment};
 use super::capabilities::{Capabilities, ProviderTools};
 use super::command_gate::CommandGate;
 use super::tables;
@@ -42,6 +42,8 @@ impl IdleTaktKeys {
 /// Settings of the whole piece that every movement inherits.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct PieceDefaults {
+    /// Provider and model of movements that name none.
+    provider: ProviderReference,
     /// Tools by provider that movements may replace.
     tools: ProviderTools,
     /// True if the piece names the preset `edit`.
@@ -59,9 +61,11 @@ impl PieceDefaults {
         let config = fields.object("piece_config", &tables::PIECE_CONFIG, &mut reader.diagnostics);
         let options = config.as_ref().and_then(|config| config.any("provider_options"));
         let all = fields.object("all_steps", &tables::ALL_STEPS, &mut reader.diagnostics);
+        let provider = config.as_ref().map(|config| ProviderReference::read(config, &mut reader.diagnostics));
         let capabilities = Capabilities::read(fields, reader);
         let options = options.map(|options| reader.provider_options(&options, ""));
         Self {
+            provider: provider.unwrap_or_default(),
             edits: capabilities.as_ref().is_some_and(|capabilities| capabilities.edits),
             tools: ProviderTools::merged([capabilities.map(|capabilities| capabilities.tools), options]),
             rules: all.and_then(|all| read_rules_of_all(&all, reader)),
@@ -70,6 +74,10 @@ impl PieceDefaults {
 
     /// Completes a movement with the defaults of the piece.
     pub(super) fn apply(&self, assignment: &mut TurnAssignment) {
+        if assignment.provider.is_none() && assignment.reviewer.is_none() {
+            assignment.provider.clone_from(&self.provider.provider);
+            assignment.model = assignment.model.take().or_else(|| self.provider.model.clone());
+        }
         let own = std::mem::take(&mut assignment.provider_tools);
         assignment.provider_tools = ProviderTools::merged([Some(self.tools.clone()), Some(own)]);
         if self.edits && assignment.permission_is_usual {

@@ -111,6 +111,7 @@ impl AgentLowering<'_> {
             afterwards: None,
             provider: None,
             log: None,
+            groups: Vec::new(),
             issue: None,
             words: engine_messages(),
         }

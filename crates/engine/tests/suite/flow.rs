@@ -1,6 +1,7 @@
 //! Rules, questions, limits, failures and holds on small flows.
 
 use crate::support::build::{action, gate};
+use crate::support::sim::text_of;
 use crate::support::{Sim, flow};
 use saihai_model::*;
 
@@ -525,6 +526,27 @@ fn stages_of_a_group_count_as_one_and_only_leaving_the_group_can_alarm() {
     assert_eq!(sim.log.last().map(String::as_str), Some("judge/judge"));
     let alarm = sim.decisions().into_iter().find(|decision| matches!(decision, Decision::Alarm { .. }));
     assert_eq!(alarm, Some(&Decision::Alarm { monitor: 0, count: 2, overrode: Some("out".into()) }));
+    sim.prove_replay();
+}
+
+//
+#[test]
+fn the_visits_that_a_prompt_shows_start_with_the_group() {
+    let mut workflow = flow("plan: planned -> x; x: again -> y, out -> plan; y: on -> x");
+    workflow.groups = vec![vec!["x".into(), "y".into()]];
+    let Activity::Turns { turns, .. } = &mut workflow.stages[1].does else { unreachable!() };
+    let body = vec![PromptPart::Value(Variable::Visits, ValueForm::Plain)];
+    turns[0].prompt.sections = vec![PromptSection { body, when: SectionCondition::Always }];
+    let mut sim = Sim::started(workflow);
+    let mut shown = Vec::new();
+    for (name, tag) in [("plan", 0), ("x", 0), ("y", 0), ("x", 1), ("plan", 0), ("x", 0), ("y", 0), ("x", 0)]
+    {
+        if name == "x" {
+            shown.push(text_of(sim.asks[0].draft.as_ref().expect("a first attempt")).trim().to_owned());
+        }
+        sim.tag(name, Some(tag));
+    }
+    assert_eq!(shown, ["1", "2", "1", "2"]);
     sim.prove_replay();
 }
 

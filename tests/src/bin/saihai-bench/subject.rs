@@ -90,6 +90,7 @@ pub(crate) fn workflow(turns: u32) -> Workflow {
         monitors: Vec::new(),
         breakers: Vec::new(),
         completion: Completion::Flow,
+        groups: Vec::new(),
         limits: Limits { rounds: Some(turns), ..Limits::default() },
         retry: Retry::default(),
         afterwards: None,

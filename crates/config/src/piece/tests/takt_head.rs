@@ -339,3 +339,23 @@ fn a_rule_of_a_parent_can_name_the_failure_of_a_sub_movement() {
     assert_eq!(failed("bad", "all(\"error\")"), Some("error".into()));
     assert_eq!(failed("error", "all(error)"), None, "the sub-movement itself has this result");
 }
+
+//
+#[test]
+fn a_provider_can_be_a_mapping_and_belong_to_the_whole_workflow() {
+    let of = |own: &str, step: &str| {
+        let workflow = Project::new(&workflow(own, step)).workflow();
+        let turn = turn(&workflow, "m");
+        (turn.provider.to_string(), turn.model.clone().unwrap_or_default())
+    };
+    let both = |provider: &str, model: &str| (provider.to_owned(), model.to_owned());
+    assert_eq!(of("", "provider: {type: claude, model: opus}"), both("claude", "opus"));
+    let config = "workflow_config: {provider: claude-sdk, model: sonnet}";
+    assert_eq!(of(config, ""), both("claude", "sonnet"));
+    assert_eq!(of(config, "model: opus"), both("claude", "opus"));
+    assert_eq!(of(config, "provider: codex"), both("codex", ""));
+    assert_eq!(
+        Project::new(&workflow("", "provider: 3")).said(),
+        "error piece/bad-type 5:15 `provider` must be text, not a whole number (write it in quotes: `\"3\"`)"
+    );
+}
