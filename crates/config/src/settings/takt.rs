@@ -1,6 +1,6 @@
 //! `config.yaml` of TAKT: the few values that mean the same here. Saihai's own settings win.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use saihai_model::ProviderKind;
 
@@ -33,7 +33,7 @@ enum TaktFile {
 
 fn read(
     source: &dyn Source,
-    path: &PathBuf,
+    path: &Path,
     current: &Path,
     owner: TaktFile,
     diagnostics: &mut Diagnostics,

@@ -169,9 +169,11 @@ impl StageMoves<'_> {
     /// Adds correct replies whose proof fails.
     fn by_refutation(self, offered: &mut PossibleMoves) {
         for (index, proof) in self.stage.proofs().enumerate() {
-            let says = |offer: &&ExitMove| match &offer.way {
-                ExitPath::Rule(rule) if !proof.rules.is_empty() => proof.rules.contains(rule),
-                _ => proof.rules.is_empty() && offer.saying.labels.contains(&Some(proof.of.clone())),
+            let says = |offer: &&ExitMove| {
+                if proof.rules.is_empty() {
+                    return offer.saying.labels.contains(&Some(proof.of.clone()));
+                }
+                matches!(&offer.way, ExitPath::Rule(rule) if proof.rules.contains(rule))
             };
             let Some(base) = offered.moves.iter().find(says) else { continue };
             let saying = PlannedReply { refutes: Some(index), ..base.saying.clone() };
