@@ -32,6 +32,10 @@ fn a_table_becomes_a_schema_with_descriptions_defaults_words_and_spellings() {
       "additionalProperties": false,
       "description": "a loop monitor",
       "properties": {
+        "condition": {
+          "description": "`stalled(\"back\")`: ask the judge when this detector fires, instead of after a number of cycles",
+          "type": "string"
+        },
         "cycle": {
           "description": "movements to watch, in order",
           "items": {

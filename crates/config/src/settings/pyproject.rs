@@ -25,7 +25,8 @@ pub(super) fn as_settings(content: &[u8], name: &str, diagnostics: &mut Diagnost
     if !names_hachimoku(content) {
         return None;
     }
-    let Document { file, root } = Document::parse(content, Format::Toml, name, Area::Settings, diagnostics)?;
+    let Document { file, root, .. } =
+        Document::parse(content, Format::Toml, name, Area::Settings, diagnostics)?;
     let table = root.get("tool")?.get("hachimoku")?;
     let mut review: Vec<MapEntry> = Vec::new();
     for entry in entries(table) {
@@ -46,7 +47,7 @@ pub(super) fn as_settings(content: &[u8], name: &str, diagnostics: &mut Diagnost
     let span = table.span;
     let review = Node { value: Value::Map(review.into()), span };
     let review = MapEntry { key: Arc::from("review"), key_span: span, value: review };
-    Some(Document { file, root: Node { value: Value::Map([review].into()), span } })
+    Some(Document { file, root: Node { value: Value::Map([review].into()), span }, others: Vec::new() })
 }
 
 /// Returns the keys of `[tool.hachimoku]` that Saihai does not have.
