@@ -12,7 +12,8 @@ const SHARED: [&str; 2] = ["document", "fields"];
 const READ: [&str; 7] = ["piece", "hats", "steps", "settings", "script", "review", "work"];
 
 /// Codes that the shared modules cannot report for an area, because its tables or its format lack the cause.
-pub(crate) const NEVER: [(&str, &str); 12] = [
+pub(crate) const NEVER: [(&str, &str); 13] = [
+    ("settings", "not-supported"),
     ("settings", "missing-key"),
     ("settings", "duplicate-field"),
     ("steps", "unknown-provider"),
