@@ -1,4 +1,4 @@
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -92,6 +92,13 @@ impl Live {
 
     pub fn wait_for_note(&mut self, part: &str) -> String {
         self.errors.wait_for(part, &self.shown)
+    }
+
+    /// Writes a line to stdin. A process that does not read it fails the test elsewhere.
+    pub fn send_line(&mut self, line: &str) {
+        if let Some(stdin) = &mut self.stdin {
+            drop(stdin.write_all(format!("{line}\n").as_bytes()).and_then(|()| stdin.flush()));
+        }
     }
 
     pub fn pid(&self) -> u32 {

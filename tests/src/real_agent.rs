@@ -89,16 +89,31 @@ impl Surroundings {
 
     /// Connects an MCP server to the agent, as a user would.
     pub fn connect_mcp_server(&self, script: &str) {
-        let home = self.project.home();
-        let place = home.join("mcp_server.mjs");
+        let place = self.project.home().join("mcp_server.mjs");
         fs::write(&place, script).expect("the server");
-        let (path, with) = self.agent.mcp_servers;
-        let path = home.join(path);
-        let existing = fs::read_to_string(&path).unwrap_or_default();
         let node = RealAgent::programs().join("node");
+        self.connect(&node.display().to_string(), &place.display().to_string());
+    }
+
+    /// Connects `saihai mcp` to the agent, under the name of the other server.
+    pub fn connect_saihai(&self) {
+        let path = self.connect(&self.project.program().display().to_string(), "mcp");
+        if self.agent.name == "codex" {
+            // As `saihai mcp install codex` writes it.
+            let settings = fs::read_to_string(&path).expect("its settings");
+            let variables = "env_vars = [\"SAIHAI_RUN\", \"SAIHAI_TURN\", \"SAIHAI_RUN_DIRECTORY\"]\n";
+            fs::write(path, settings + variables).expect("its settings");
+        }
+    }
+
+    /// Adds a server to the settings of the agent, and returns their file.
+    fn connect(&self, program: &str, argument: &str) -> PathBuf {
+        let (path, with) = self.agent.mcp_servers;
+        let path = self.project.home().join(path);
+        let existing = fs::read_to_string(&path).unwrap_or_default();
         fs::create_dir_all(path.parent().expect("it is below the home")).expect("its directory");
-        let text = with(&existing, &node.display().to_string(), &place.display().to_string());
-        fs::write(path, text).expect("its settings");
+        fs::write(&path, with(&existing, program, argument)).expect("its settings");
+        path
     }
 
     fn furnish(&self) {

@@ -520,9 +520,8 @@ pub(crate) mod streams {
     pub(crate) use super::captured;
 }
 
-#[cfg(test)]
 pub(crate) mod captured {
-    //! Streams that tests can inspect.
+    //! Streams whose output is kept, for tests and for answers to other programs.
 
     use std::cell::RefCell;
     use std::io::{self, Write};
@@ -535,7 +534,7 @@ pub(crate) mod captured {
 
     impl Captured {
         pub(crate) fn text(&self) -> String {
-            String::from_utf8(self.0.borrow().clone()).unwrap()
+            String::from_utf8_lossy(&self.0.borrow()).into_owned()
         }
     }
 
@@ -563,6 +562,7 @@ pub(crate) mod captured {
     }
 
     /// Creates a styled terminal, independent of the environment.
+    #[cfg(test)]
     pub(crate) fn styled() -> (Stream, Captured) {
         let written = Captured::default();
         (Stream { sink: Box::new(written.clone()), terminal: true, styled: true, redraws: true }, written)

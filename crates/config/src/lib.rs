@@ -54,9 +54,9 @@ pub use schema::{SCHEMAS, schema};
 pub use script::{SCRIPT, load_script, of_target, read_script, script_file, script_yaml};
 pub use settings::{
     BUILT_IN_PROVIDERS, BadBudget, CheckCommands, CleanUp, Comments, ForgeKind, LimitSettings, ListedSetting,
-    PYPROJECT, ReviewAgentSettings, ReviewSettings, SETTINGS, SessionDefault, SettingFlag, SettingOrigin,
-    Settings, SettingsFrom, TRUST_FILE, Trust, TrustRequest, Use, Variables, WorkGate, WorkSettings,
-    names_hachimoku, parse_budget, project_root,
+    McpGateAnswers, PYPROJECT, ReviewAgentSettings, ReviewSettings, SETTINGS, SessionDefault, SettingFlag,
+    SettingOrigin, Settings, SettingsFrom, TRUST_FILE, Trust, TrustRequest, Use, Variables, WorkGate,
+    WorkSettings, names_hachimoku, parse_budget, project_root,
 };
 pub use source::{DiskSource, FileKind, MemorySource, ReadError, RememberedSource, Source, plain};
 pub use steps::{AGENT, CATALOGUE, CONFIG as AGENT_CONFIG, REGISTRY, all_format_defaults, format_defaults};

@@ -54,6 +54,8 @@ pub struct Settings {
     pub notify: Vec<String>,
     /// Send runs to an OpenTelemetry collector while they run.
     pub otel: bool,
+    /// Answers to the gates of runs that an MCP client started.
+    pub mcp_gates: McpGateAnswers,
     pub sandbox: SandboxSettings,
     pub limits: LimitSettings,
     pub budget: Budget,
@@ -112,6 +114,16 @@ pub enum SessionDefault {
     Continue,
 }
 
+/// Answers to the gates of runs that an MCP client started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum McpGateAnswers {
+    /// A person, by a command or at the page.
+    #[default]
+    Person,
+    /// Also the client, which asks its user by an elicitation.
+    Elicitation,
+}
+
 /// Part of the settings that a command uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use<'a> {
@@ -119,6 +131,7 @@ pub enum Use<'a> {
     Work,
     Distributed,
     Notify,
+    Mcp,
 }
 
 impl Default for Settings {
@@ -134,6 +147,7 @@ impl Default for Settings {
             checks: CheckCommands::default(),
             notify: Vec::new(),
             otel: false,
+            mcp_gates: McpGateAnswers::default(),
             sandbox: SandboxSettings::default(),
             limits: LimitSettings::default(),
             budget: Budget::default(),
@@ -270,6 +284,7 @@ impl Settings {
         let path = &setting.at.path;
         match used {
             Use::Notify => path.key_at(0) == Some("notify"),
+            Use::Mcp => path.key_at(0) == Some("mcp"),
             Use::Work => path.key_at(0) == Some("work"),
             Use::Distributed => path.key_at(0) == Some("distributed"),
             Use::Provider(name) => {

@@ -15,7 +15,8 @@ use saihai_git::{
     PlaceItemRefusal, RepositoryErrorDuration, ServerBranchRequest, WorkItem,
 };
 use saihai_model::{
-    Budget, DeliveryFailure, FailureReason, Issue, IssueNumber, IssueSource, Raise, WorkOutcome, Workflow,
+    Budget, DeliveryFailure, FailureReason, Issue, IssueNumber, IssueSource, Raise, RunOrigin, WorkOutcome,
+    Workflow,
 };
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -543,6 +544,7 @@ impl IssueWork {
             subject: context.host.prompt_variables(&self.issue),
             placement: Some(Placement::Issue(Box::new(assignment)).workplace(&context.root)),
             texts: definition.texts.clone(),
+            origin: RunOrigin::default(),
         };
         let driver = Driver::start(&context.runs, beginning, context.connections.clone(), Clock::system())?;
         Ok(driver.reaching(Arc::new(executor)))

@@ -31,6 +31,9 @@ pub enum DriverError {
     /// The process that drives the run read an answer and rejected it.
     #[error("the process that drives run `{run}` did not accept the answer as a person's")]
     NotTaken { run: String },
+    /// A run without an owner has no running agent, which could start another run.
+    #[error("no process drives run `{run}`, so its budget cannot be shared")]
+    NotDriven { run: String },
     /// The open gate expects another kind of answer.
     #[error(transparent)]
     WrongAnswer(#[from] AnswerProblem),
@@ -109,6 +112,7 @@ impl DriverError {
             | Self::NoGate { .. }
             | Self::GateClosed { .. }
             | Self::NotTaken { .. }
+            | Self::NotDriven { .. }
             | Self::BadNote { .. }
             | Self::NoStageForNote { .. }
             | Self::NoNote { .. }

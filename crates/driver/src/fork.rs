@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use saihai_engine::Replay;
-use saihai_model::{Decision, Fact, Record, RecordEntry, Workflow};
+use saihai_model::{Decision, Fact, Record, RecordEntry, RunOrigin, Workflow};
 
 use crate::blobs::Blobs;
 use crate::disk::Beneath;
@@ -49,6 +49,8 @@ pub fn fork(
     for record in batches.iter_mut().flatten() {
         if let RecordEntry::Fact(Fact::Started(start)) = &mut record.entry {
             start.forked_from = Some(from.id().to_owned());
+            // The person who forks it is behind the new run.
+            start.origin = RunOrigin::default();
             start.report_directory = report_directory.display().to_string();
         }
     }

@@ -50,7 +50,7 @@ pub use hosted::{HostedCall, HostedRun};
 pub use project_source::{ProjectSource, can_create_directory};
 pub use prompts::{PreviewInput, PromptPreview, preview};
 pub use remote_control::{
-    GateAnswer, RequestDelivery, answer, answer_with, cancel, open_gate, tell, withdraw,
+    GateAnswer, RequestDelivery, answer, answer_with, cancel, lend, open_gate, tell, withdraw,
 };
 pub use replay::{CallHistory, ReplayedRun};
 pub use run_session::answer_without_person;

@@ -7,7 +7,7 @@ use std::path::Path;
 use saihai_engine::Run;
 use saihai_model::{
     Activity, Changes, Completion, Draft, Effect, Event, Fact, Join, Json, Millis, Moment, PromptPart,
-    Request, Splice, StageId, Start, Text, Topics, TurnId, ValueForm, Variable, Workflow,
+    Request, RunOrigin, Splice, StageId, Start, Text, Topics, TurnId, ValueForm, Variable, Workflow,
 };
 
 use crate::blobs::Blobs;
@@ -265,6 +265,7 @@ fn started(workflow: &Workflow, input: &PreviewInput<'_>) -> Start {
         workflow: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         forked_from: None,
+        origin: RunOrigin::default(),
     }
 }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use saihai_connect::Connections;
 use saihai_engine::Run;
-use saihai_model::{Answer, AnsweredBy, CallId, Fact, Label, PersonNote, Stage, StageId, Wants, Workflow};
+use saihai_model::{
+    Answer, AnsweredBy, BudgetLoan, CallId, Fact, Label, PersonNote, Stage, StageId, Wants, Workflow,
+};
 use saihai_view::PersonNoteView;
 use serde::{Deserialize, Serialize};
 
@@ -154,6 +156,20 @@ pub async fn withdraw(
     deliver(run, InboxRequest::Withdraw(number), clock).await
 }
 
+/// Takes the budget of a new run out of the budget of the run whose agent starts it. Without an owner there is no such
+/// agent.
+pub async fn lend(directory: &RunDirectory, loan: BudgetLoan, clock: Clock) -> Result<(), DriverError> {
+    let run = insist_on_unfinished(directory)?;
+    match deliver(run, InboxRequest::Lend(loan), clock).await? {
+        RequestDelivery::Owner => Ok(()),
+        RequestDelivery::Journal | RequestDelivery::Unread => Err(not_driven(directory)),
+    }
+}
+
+fn not_driven(directory: &RunDirectory) -> DriverError {
+    DriverError::NotDriven { run: directory.id().to_owned() }
+}
+
 fn insist_on_unfinished(directory: &RunDirectory) -> Result<ReplayedRun, DriverError> {
     let run = ReplayedRun::read(directory)?;
     match run.run().ending().cloned() {
@@ -243,7 +259,13 @@ async fn deliver(
             (Ok(true), _) => return read_by_owner(run, &request),
             (Err(_), InboxRequest::Cancel { .. }) => return Ok(RequestDelivery::Unread),
             (Ok(false), _)
-            | (Err(_), InboxRequest::Answer(_) | InboxRequest::Tell(_) | InboxRequest::Withdraw(_)) => {}
+            | (
+                Err(_),
+                InboxRequest::Answer(_)
+                | InboxRequest::Tell(_)
+                | InboxRequest::Withdraw(_)
+                | InboxRequest::Lend(_),
+            ) => {}
         }
         // The owner is gone or unresponsive. If the request is gone too, the owner has read it.
         if !inbox.remove(&file).map_err(DriverError::io("remove", &file))? {
@@ -279,6 +301,7 @@ fn times_recorded(run: &ReplayedRun, request: &InboxRequest) -> usize {
             let withdrawn = |note: &&PersonNoteView| note.number == *number && note.is_withdrawn;
             view.person_notes.iter().filter(withdrawn).count()
         }
+        InboxRequest::Lend(loan) => view.loans.iter().filter(|recorded| *recorded == loan).count(),
     }
 }
 
@@ -324,6 +347,7 @@ fn record(replayed: ReplayedRun, lock: Lock, request: InboxRequest, clock: Clock
             dead.into_iter().chain([Fact::Told(note)]).collect()
         }
         InboxRequest::Withdraw(note) => dead.into_iter().chain([Fact::Withdrawn { note }]).collect(),
+        InboxRequest::Lend(_) => return Err(not_driven(replayed.directory())),
     };
     let mut session = RunSession::of_replay(replayed.into_parts()?, lock, clock)?;
     session.record_only(facts)
@@ -337,6 +361,7 @@ pub(crate) enum InboxRequest {
     Cancel { by: String },
     Tell(PersonNote),
     Withdraw(u32),
+    Lend(BudgetLoan),
 }
 
 /// A request file in an inbox.

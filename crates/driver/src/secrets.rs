@@ -60,7 +60,8 @@ impl SecretRedactor {
             | Fact::StorageFailed { .. }
             | Fact::Cancelled { .. }
             | Fact::FilesCounted(_)
-            | Fact::Withdrawn { .. } => fact,
+            | Fact::Withdrawn { .. }
+            | Fact::Lent(_) => fact,
         }
     }
 

@@ -6,7 +6,7 @@ use saihai_config::{
     Definition, Dialect, MemorySource, Options, Origin, ProjectPaths, Settings, ValidatedDefinition, load,
 };
 use saihai_connect::Connections;
-use saihai_model::{Millis, Raise, Record, Script, Workflow};
+use saihai_model::{Millis, Raise, Record, RunOrigin, Script, Workflow};
 
 pub(crate) use saihai_git::testing::BEGINNING;
 pub(crate) use saihai_model::testing::{
@@ -66,6 +66,7 @@ impl Project {
             subject: std::collections::BTreeMap::new(),
             placement: None,
             texts: Vec::new(),
+            origin: RunOrigin::default(),
         }
     }
 

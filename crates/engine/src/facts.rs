@@ -49,6 +49,7 @@ impl Run {
             Fact::StorageFailed { call, path, .. } => self.storage_failed(call.as_ref(), path),
             Fact::Told(note) => self.told(workflow, note, out),
             Fact::Withdrawn { note } => self.notes.withdraw(*note),
+            Fact::Lent(loan) => self.ledger.spent = self.ledger.spent.plus(loan.cost),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Budget, CallId, Failure, Json, Label, Meter, Millis, Moment, OutsideReason, ProviderName, Reading,
+    Budget, CallId, Cost, Failure, Json, Label, Meter, Millis, Moment, OutsideReason, ProviderName, Reading,
     StageId, Text, TextFile, TreeFact, Usage, Usd,
 };
 
@@ -64,6 +64,16 @@ pub enum Fact {
         /// Number of the note in the run, from 1.
         note: u32,
     },
+    /// An agent of the run started another run, whose budget comes out of this one's.
+    Lent(BudgetLoan),
+}
+
+/// The budget of a run that an agent of another run started. It counts as spent there, from the start and as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetLoan {
+    /// Id of the run that may spend it.
+    pub run: String,
+    pub cost: Cost,
 }
 
 /// Files that differ from the start of a run, and their lines, as git counts them.
@@ -135,6 +145,35 @@ pub struct Start {
     /// Run that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
+    #[serde(default, skip_serializing_if = "RunOrigin::is_plain")]
+    pub origin: RunOrigin,
+}
+
+/// The agent behind the start of a run, if there is one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOrigin {
+    /// Random id of the request to `saihai mcp` that started the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_request: Option<String>,
+    /// Turn of another run in which the run was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentTurn>,
+}
+
+impl RunOrigin {
+    /// Returns true for a run that a person or a script started by its command.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A turn whose agent started another run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParentTurn {
+    pub run: String,
+    pub call: String,
+    /// Directory of the parent run, which may belong to another worktree.
+    pub directory: String,
 }
 
 /// The first own fact of a forked run is an interruption by this name. Earlier records belong to the original.

@@ -50,8 +50,8 @@ pub use exit::{
     Again, Completion, Exit, ExitRule, LastBlock, PhaseStep, Phases, Route, RuleCondition, Target, Topics,
 };
 pub use fact::{
-    Answer, AnsweredBy, CallFailed, Event, FORKED, Fact, FileChangeCounts, Outcome, PersonNote, Raise,
-    Replied, Start, ToolUsed,
+    Answer, AnsweredBy, BudgetLoan, CallFailed, Event, FORKED, Fact, FileChangeCounts, Outcome, ParentTurn,
+    PersonNote, Raise, Replied, RunOrigin, Start, ToolUsed,
 };
 pub use failure::{Failure, FailureClass, TurnLimit, UnwrittenFile};
 pub use frozen_json::FrozenJson;

@@ -271,7 +271,7 @@ impl RunView {
                 }
             }
         }
-        (spent, dearest)
+        (self.loans.iter().fold(spent, |spent, loan| spent.plus(loan.cost)), dearest)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use saihai_model::{
-    Answer, Budget, CallFailed, CallId, Cost, Decision, Destination, Ending, ExitStatus, FORKED, Fact,
-    Failure, FileChangeCounts, Hold, Label, Millis, Moment, Outcome, PersonNote, ProviderName, Purpose,
+    Answer, Budget, BudgetLoan, CallFailed, CallId, Cost, Decision, Destination, Ending, ExitStatus, FORKED,
+    Fact, Failure, FileChangeCounts, Hold, Label, Millis, Moment, Outcome, PersonNote, ProviderName, Purpose,
     Record, RecordEntry, Remark, Replied, RoundPosition, StageId, StallConsequence, StallEvidence, Start,
     Text, Topic, Usage, Usd, Verdict,
 };
@@ -24,6 +24,8 @@ pub struct RunView {
     pub answers: Vec<Answer>,
     /// Notes of a person to the agents, in order; a note's number is its place from 1.
     pub person_notes: Vec<PersonNoteView>,
+    /// Budgets of the runs that agents of this run started.
+    pub loans: Vec<BudgetLoan>,
     /// Files that differ from the start, when the run last stopped. Absent without git, and in older journals.
     pub file_changes: Option<FileChangeCounts>,
     pub cancelled: bool,
@@ -237,6 +239,7 @@ impl RunView {
             calls: Vec::new(),
             answers: Vec::new(),
             person_notes: Vec::new(),
+            loans: Vec::new(),
             file_changes: None,
             cancelled: false,
             iterations: 0,
@@ -454,6 +457,7 @@ impl RunView {
                 self.person_notes.push(PersonNoteView { number, at, note, shown_in, is_withdrawn });
             }
             Fact::FilesCounted(counts) => self.file_changes = Some(counts),
+            Fact::Lent(loan) => self.loans.push(loan),
             Fact::Withdrawn { note } => {
                 if let Some(note) = self.note_mut(note).filter(|note| note.shown_in.is_empty()) {
                     note.is_withdrawn = true;

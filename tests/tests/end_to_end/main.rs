@@ -20,6 +20,7 @@ mod journal_reads;
 mod leaks;
 mod limits;
 mod manual;
+mod mcp;
 mod mutations;
 mod output;
 mod ownership;

@@ -54,6 +54,7 @@ fn t97_a_thousand_runs_at_once_all_complete() {
                 subject: std::collections::BTreeMap::new(),
                 placement: None,
                 texts: Vec::new(),
+                origin: saihai_model::RunOrigin::default(),
             };
             Driver::start(&runs, beginning, connections, Clock::system()).expect("a run")
         })

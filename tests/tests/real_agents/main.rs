@@ -7,6 +7,7 @@
 mod acp;
 mod cases;
 mod every_tool;
+mod mcp;
 mod permissions;
 mod processes;
 mod sandbox;
@@ -354,4 +355,21 @@ fn claude_cannot_leave_a_sandbox() {
 #[test]
 fn codex_cannot_leave_a_sandbox() {
     sandbox::a_hostile_agent(RealAgent::named("codex"));
+}
+
+// N-21
+#[test]
+fn claude_starts_a_run_by_mcp() {
+    mcp::a_run_that_the_agent_starts(RealAgent::named("claude"), |asked| {
+        let search = json!({"query": "select:mcp__notes__start_run", "max_results": 1});
+        vec![Answer::tool("ToolSearch", search), Answer::tool("mcp__notes__start_run", asked)]
+    });
+}
+
+// N-21
+#[test]
+fn codex_starts_a_run_by_mcp() {
+    mcp::a_run_that_the_agent_starts(RealAgent::named("codex"), |asked| {
+        vec![Answer::tool("mcp__notes.start_run", asked)]
+    });
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use saihai::{Clock, Driver, RunDirectory, RunSpec};
 use saihai_config::{Area, Diagnostics, Document, Format, Options, ProjectPaths, Variables, read_script};
 use saihai_connect::Connections;
-use saihai_model::{ExitStatus, Script, Workflow, slug};
+use saihai_model::{ExitStatus, RunOrigin, Script, Workflow, slug};
 
 use crate::definitions::{DefinitionRequest, PreparedDefinition};
 use crate::driving::{DisplayOptions, RunKeeping, block_on, drive};
@@ -77,6 +77,7 @@ impl DemoCommand {
             subject: std::collections::BTreeMap::new(),
             placement: None,
             texts: Vec::new(),
+            origin: RunOrigin::default(),
         };
         let workflow = beginning.workflow.clone();
         let showing = DisplayOptions {

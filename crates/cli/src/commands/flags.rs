@@ -96,6 +96,10 @@ pub(crate) struct RunFlags {
     /// Print every event and the result as JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Id of the request to `saihai mcp` that starts the run
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(crate) mcp_request: Option<String>,
 }
 
 impl RunFlags {

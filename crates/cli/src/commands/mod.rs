@@ -20,12 +20,13 @@ mod export;
 pub(crate) mod flags;
 mod inspect;
 mod log;
+mod mcp;
 mod prune_runs;
 mod reference;
 mod rehearse;
 pub(crate) mod review;
 mod run;
-mod runs;
+pub(crate) mod runs;
 mod scaffold;
 pub(crate) mod serve;
 mod show_findings;
@@ -162,6 +163,7 @@ pub(crate) const GROUPS: [(&str, &[(&str, &str)]); 5] = [
         "Configure",
         &[
             ("config", "Print the effective settings"),
+            ("mcp", "Let agents check definitions, start runs and read them: an MCP server"),
             ("trust", "Trust this project's settings to run programs and contact hosts"),
             ("completions", "Print the completion script for a shell"),
         ],
@@ -212,6 +214,7 @@ pub(crate) enum SaihaiCommand {
     Eject(scaffold::EjectCommand),
     Schema(reference::SchemaCommand),
     Config(reference::ConfigCommand),
+    Mcp(mcp::McpCommand),
     Trust(trust::TrustCommand),
     Completions(reference::CompletionsCommand),
     Man(reference::ManCommand),
@@ -253,6 +256,7 @@ impl SaihaiCommand {
             Eject,
             Schema,
             Config,
+            Mcp,
             Trust,
             Completions,
             Man,

@@ -9,7 +9,7 @@ use saihai::{Clock, Driver, LoadedRun, RunDirectory, RunSpec, Runs};
 use saihai_config::{LARGEST_FILE, Options, Settings, script_file, script_yaml};
 use saihai_connect::Connections;
 use saihai_engine::rehearse::{ReachedExit, Rehearsal, Rehearse as How, rehearse};
-use saihai_model::{ExitStatus, Script, StageId, slug};
+use saihai_model::{ExitStatus, RunOrigin, Script, StageId, slug};
 use saihai_view::RunState;
 use serde::Serialize;
 
@@ -184,6 +184,7 @@ impl RehearseCommand {
             subject: prepared.subject,
             placement: None,
             texts: Vec::new(),
+            origin: RunOrigin::default(),
         })
     }
 

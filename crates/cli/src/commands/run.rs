@@ -10,7 +10,7 @@ use saihai_connect::Connections;
 use saihai_delivery::{OwnTree, Placement};
 use saihai_engine::rehearse::way_to_completion;
 use saihai_git::ItemLock;
-use saihai_model::{Action, ExitStatus, Issue, IssueNumber, ProviderKind, Script, Workflow, slug};
+use saihai_model::{Action, ExitStatus, Issue, IssueNumber, ProviderKind, RunOrigin, Script, Workflow, slug};
 
 use crate::checkout::{
     hide_directories_if_possible, is_first_run, lock_checked_out_issue, own_worktree, worktree_planter,
@@ -30,6 +30,7 @@ use crate::issue_actions::{issue_executor, with_executor};
 use crate::issue_tracker::{ClosedIssue, IssueTask, issue_task, issue_variables, with_forge};
 use crate::project::Project;
 use crate::quantities::{budget_words, count};
+use crate::run_origin::{SharedBudget, origin_of_new_run};
 use crate::terminal::Streams;
 
 /// Run a definition on a task
@@ -152,13 +153,15 @@ impl RunCommand {
         }
         let rehearsal = prepared.rehearsal;
         let placement = self.placement(issue.as_ref(), &prepared, &project, &settings, &with, streams)?;
+        let origin = origin_of_new_run(self.flags.mcp_request.as_deref())?;
+        let shared = SharedBudget::of(&origin, &prepared.workflow.limits.budget, rehearsal)?;
         let mut beginning = self.beginning(&project, prepared, &settings, task, script, interactive);
+        beginning.origin = origin;
         beginning.subject = issue.as_ref().map(issue_variables).unwrap_or_default();
-        if let Some(placement) = &placement {
-            beginning = placed(beginning, placement.clone())?;
-        }
+        let beginning = placed(beginning, placement.as_ref())?;
         let workflow = beginning.workflow.clone();
-        let beyond = RunResources { project: &project, settings: &settings, with: with.clone(), rehearsal };
+        let beyond =
+            RunResources { project: &project, settings: &settings, with: with.clone(), rehearsal, shared };
         let is_first = is_first_run(&project, &settings);
         block_on(async {
             // Check the providers first, then the forge, the issue and the branch (S-21, H-54).
@@ -305,6 +308,7 @@ impl RunCommand {
             subject: std::collections::BTreeMap::new(),
             placement: None,
             texts: prepared.texts,
+            origin: RunOrigin::default(),
         }
     }
 }
@@ -316,8 +320,9 @@ fn no_provider() -> CommandError {
         .hint("`--rehearse` runs the definition with generated replies; `saihai doctor` lists providers")
 }
 
-/// Moves the run into a worktree.
-fn placed(beginning: RunSpec, placement: Placement) -> Result<RunSpec, CommandError> {
+/// Moves the run into its worktree, if it has one.
+fn placed(beginning: RunSpec, placement: Option<&Placement>) -> Result<RunSpec, CommandError> {
+    let Some(placement) = placement else { return Ok(beginning) };
     let workflow = saihai_delivery::place(beginning.workflow.into_workflow());
     Ok(RunSpec {
         workflow: ValidatedDefinition::validate(workflow).map_err(saihai::DriverError::from)?,
@@ -332,6 +337,8 @@ struct RunResources<'a> {
     settings: &'a Settings,
     with: Connections,
     rehearsal: bool,
+    /// Part of the budget of the run whose agent starts this one.
+    shared: Option<SharedBudget>,
 }
 
 impl RunResources<'_> {
@@ -344,6 +351,9 @@ impl RunResources<'_> {
         streams: &mut Streams,
     ) -> Result<(Option<Arc<dyn ActionExecutor>>, Option<ItemLock>), CommandError> {
         let (project, settings) = (self.project, self.settings);
+        if let Some(shared) = &self.shared {
+            shared.take_for(run).await?;
+        }
         match placement {
             Some(Placement::Issue(assignment)) => {
                 let mut with = self.with.clone();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use saihai::{FollowedRun, ListedRun, LoadedRun, RunDirectory, list_runs};
-use saihai_model::{ExitStatus, Hold, Millis, ProviderName, ReportClue, StageId, TextFile, TextSource, Usd};
+use saihai_model::{
+    ExitStatus, Hold, Millis, ParentTurn, ProviderName, ReportClue, StageId, TextFile, TextSource, Usd,
+};
 use saihai_view::RunState;
 use saihai_view::{PersonNoteView, ReportVersion, RunView, VisitView};
 use serde::Serialize;
@@ -347,15 +349,15 @@ fn save_page(
 }
 
 /// All data for the output of `show`.
-struct ShownRun {
-    run: LoadedRun,
-    conclusion: Conclusion,
+pub(crate) struct ShownRun {
+    pub(crate) run: LoadedRun,
+    pub(crate) conclusion: Conclusion,
     reports: Vec<ReportVersion>,
     result: RunResult,
 }
 
 impl ShownRun {
-    fn read(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, CommandError> {
+    pub(crate) fn read(directory: &RunDirectory, streams: &mut Streams) -> Result<Self, CommandError> {
         let run = LoadedRun::read(directory)?;
         if let Some(torn) = run.torn {
             streams.warning(&saihai::DriverWarning::torn(directory, torn).to_string());
@@ -370,7 +372,8 @@ impl ShownRun {
         Ok(Self { run, conclusion, reports, result })
     }
 
-    fn object(&self) -> ShowObject<'_> {
+    /// Returns what `show --json` prints.
+    pub(crate) fn object(&self) -> impl Serialize {
         ShowObject {
             result: TypedObject::new("result", self.conclusion.object()),
             stages: self.run.view.visits.iter().map(StageObject::new).collect(),
@@ -378,6 +381,7 @@ impl ShownRun {
             prompts: self.run.view.start.texts.iter().map(PromptSourceObject::new).collect(),
             notes: self.run.view.person_notes.iter().map(NoteObject::new).collect(),
             budget: self.conclusion.spending().and_then(SpendingObject::of),
+            parent: self.run.view.start.origin.parent.as_ref().map(ParentObject::of),
             returned: &self.result,
         }
     }
@@ -387,6 +391,11 @@ impl ShownRun {
         if let Some(from) = &self.run.view.start.forked_from {
             let from = visible_line(from);
             lines.push(format!("forked from {from}; its turns, tokens and cost are not counted here"));
+            lines.push(String::new());
+        }
+        if let Some(parent) = &self.run.view.start.origin.parent {
+            let (run, call) = (visible_line(&parent.run), visible_line(&parent.call));
+            lines.push(format!("started by the agent of `{call}` in run {run}"));
             lines.push(String::new());
         }
         lines.extend(self.stage_table().lines_for(out));
@@ -509,8 +518,23 @@ struct ShowObject<'a> {
     notes: Vec<NoteObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<SpendingObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<ParentObject<'a>>,
     #[serde(rename = "loop")]
     returned: &'a RunResult,
+}
+
+/// The turn of another run whose agent started this one.
+#[derive(Serialize)]
+struct ParentObject<'a> {
+    run: &'a str,
+    call: &'a str,
+}
+
+impl<'a> ParentObject<'a> {
+    fn of(parent: &'a ParentTurn) -> Self {
+        Self { run: &parent.run, call: &parent.call }
+    }
 }
 
 #[derive(Serialize)]

@@ -12,10 +12,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 use saihai_model::{
-    Activity, Answer, AnsweredBy, CallFailed, CallId, CompletionReason, Decision, Ending, Fact, FailureClass,
-    Hold, Json, Label, Millis, Moment, NearMiss, NearMissReason, Outcome, Permission, PersonNote,
-    ProgramCommand, ProgramExit, ProviderName, Purpose, Raise, Record, RecordEntry, Remark, Replied,
-    ReportClue, ReportLocation, RoundPosition, Stage, StageId, Start, Text, Topic, Verdict, Watch, Workflow,
+    Activity, Answer, AnsweredBy, Budget, BudgetLoan, CallFailed, CallId, CompletionReason, Decision, Ending,
+    Fact, FailureClass, Hold, Json, Label, Millis, Moment, NearMiss, NearMissReason, Outcome, Permission,
+    PersonNote, ProgramCommand, ProgramExit, ProviderName, Purpose, Raise, Record, RecordEntry, Remark,
+    Replied, ReportClue, ReportLocation, RoundPosition, Stage, StageId, Start, Text, Topic, Verdict, Watch,
+    Workflow,
 };
 
 use crate::quantities;
@@ -199,6 +200,16 @@ fn fact_lines(fact: &Fact, at: Moment, names: &RunNames<'_>) -> Vec<ReportLine> 
         Fact::Cancelled { by } => vec![ReportLine::step(format!("cancelled by {}", visible_line(by)))],
         Fact::Told(note) => vec![ReportLine::step(note_words(note))],
         Fact::FilesCounted(changes) => vec![ReportLine::detail(file_change_words(*changes))],
+        Fact::Lent(BudgetLoan { run, cost }) => {
+            let (usd, tokens) =
+                (Some(cost.usd).filter(|usd| usd.0 > 0), Some(cost.tokens).filter(|one| *one > 0));
+            let budget = Budget { usd, tokens, turns: Some(cost.turns).filter(|one| *one > 0), time: None };
+            let budget = budget_words(&budget).unwrap_or_default();
+            vec![ReportLine::step(format!(
+                "an agent starts run {} with {budget} of this budget",
+                visible_line(run)
+            ))]
+        }
         Fact::Withdrawn { note } => vec![ReportLine::step(format!("note {note} is withdrawn"))],
     }
 }
@@ -226,6 +237,10 @@ fn started(start: &Start, workflow: &Workflow) -> Vec<ReportLine> {
     if let Some(from) = &start.forked_from {
         let from = visible_line(from);
         lines.push(ReportLine::step(format!("forked from {from}; files are not restored to that point")));
+    }
+    if let Some(parent) = &start.origin.parent {
+        let (run, call) = (visible_line(&parent.run), visible_line(&parent.call));
+        lines.push(ReportLine::step(format!("started by the agent of `{call}` in run {run}")));
     }
     lines.extend(permission_words(start, workflow).map(ReportLine::step));
     lines

@@ -1,6 +1,6 @@
 //! Requests of a person to a run from a screen, each by the same path as its command. Returns what happened in words.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use saihai::{Clock, GateAnswer, RequestDelivery, RunDirectory};
@@ -12,6 +12,7 @@ use crate::driving::block_on;
 use crate::error::CommandError;
 use crate::project::Project;
 use crate::terminal::{Streams, visible_line};
+use crate::watching::RunProcess;
 
 /// Answers the gate of a call. The answer belongs to the question that the person has read.
 pub(crate) fn answer_gate(
@@ -86,46 +87,27 @@ pub(crate) fn resume(
     run: &RunDirectory,
     flags: &[String],
 ) -> Result<String, CommandError> {
-    let unavailable = |error: std::io::Error| {
-        CommandError::unavailable(format!("cannot start a process for the run: {error}"))
-    };
-    let program = std::env::current_exe().map_err(unavailable)?;
-    let mut errors = tempfile::tempfile().map_err(unavailable)?;
-    let mut command = Command::new(program);
-    command.arg("-C").arg(&project.places.root).args(["resume", run.id()]).args(flags);
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(errors.try_clone().map_err(unavailable)?);
-    #[cfg(unix)]
-    {
-        // A Ctrl-C for this screen does not stop the run.
-        use std::os::unix::process::CommandExt as _;
-        command.process_group(0);
-    }
-    let mut child = command.spawn().map_err(unavailable)?;
+    let arguments = ["resume", run.id()].into_iter().chain(flags.iter().map(String::as_str));
+    let mut process = RunProcess::start(&project.places.root, arguments, Stdio::null())?;
     let began = Instant::now();
     while began.elapsed() < REFUSAL {
-        if let Some(status) = child.try_wait().map_err(unavailable)? {
+        if let Some(code) = process.exit_code()? {
             // Only a usage error or a missing agent ends without a change of the run.
-            if matches!(status.code(), Some(2 | 4)) {
-                return Err(CommandError::usage(said(&mut errors)));
+            if matches!(code, 2 | 4) {
+                return Err(CommandError::usage(first_error(&process.errors())));
             }
             break;
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    // A child whose exit status is not collected stays in the process table.
-    std::thread::spawn(move || child.wait().is_ok());
+    process.leave();
     Ok(format!("run `{}` continues in a process of its own", run.id()))
 }
 
 /// Returns the first line of the errors of a process.
-fn said(errors: &mut std::fs::File) -> String {
-    use std::io::{Read as _, Seek as _};
-    let mut text = String::new();
-    let read = errors.rewind().and_then(|()| errors.read_to_string(&mut text));
-    let line = text.lines().find(|line| !line.trim().is_empty());
-    match (read, line) {
-        (Ok(_), Some(line)) => line.trim_start_matches("error: ").to_owned(),
-        _ => "the run did not continue".to_owned(),
+fn first_error(errors: &str) -> String {
+    match errors.lines().find(|line| !line.trim().is_empty()) {
+        Some(line) => line.trim_start_matches("error: ").to_owned(),
+        None => "the run did not continue".to_owned(),
     }
 }

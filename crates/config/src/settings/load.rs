@@ -15,7 +15,9 @@ use super::values::{
     Layer, Setting, SettingOrigin, SettingValues, SettingsSection, key_of_words, layer_of_file, layer_of_text,
 };
 use super::work::check_work;
-use super::{CheckCommands, LimitSettings, ReviewSettings, SessionDefault, Settings, WorkSettings};
+use super::{
+    CheckCommands, LimitSettings, McpGateAnswers, ReviewSettings, SessionDefault, Settings, WorkSettings,
+};
 use crate::diagnostic::{Area, Diagnostic, Diagnostics, DocumentPath, did_you_mean, nearest, quoted};
 use crate::document::{Document, Format, LARGEST_FILE, Node, cannot_read};
 use crate::fields::{Object, ValueKind, duration_of};
@@ -236,6 +238,10 @@ impl SettingsLoader<'_, '_> {
             notify: root.value("notify").unwrap_or_default(),
             sandbox: self.sandbox(&root),
             otel: root.within("telemetry").value("otel").unwrap_or(unset.otel),
+            mcp_gates: match root.within("mcp").text("gates") {
+                Some("elicitation") => McpGateAnswers::Elicitation,
+                Some(_) | None => McpGateAnswers::Person,
+            },
             limits: LimitSettings::read(&limits, self.diagnostics),
             budget: read_budget(&root.within("budget"), self.diagnostics),
             short_wait: retry.value("short_wait").unwrap_or(unset.short_wait),

@@ -53,6 +53,7 @@ pub static SETTINGS: Object = Object {
         Field::new("providers", ValueKind::Map(&ValueKind::Object(&PROVIDER)))
             .about("providers by name"),
         Field::new("telemetry", ValueKind::Object(&TELEMETRY)).about("telemetry of runs"),
+        Field::new("mcp", ValueKind::Object(&MCP)).about("settings of `saihai mcp`"),
         Field::new("review", ValueKind::Object(&REVIEW)).about("settings of `saihai review`"),
         Field::new("work", ValueKind::Object(&WORK)).about("settings of `saihai work`"),
         Field::new("distributed", ValueKind::Object(&DISTRIBUTED))
@@ -163,6 +164,13 @@ static TELEMETRY: Object = Object {
     fields: &[Field::new("otel", ValueKind::Bool)
         .default("false")
         .about("send runs to the OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT while they run")],
+};
+
+static MCP: Object = Object {
+    title: "`mcp`",
+    fields: &[Field::new("gates", ValueKind::OneOf(&["person", "elicitation"]))
+        .default("\"person\"")
+        .about("who answers gates of runs that an agent started: only a person, or also the client's user by an elicitation")],
 };
 
 pub(super) static DISTRIBUTED: Object = Object {

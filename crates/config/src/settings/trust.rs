@@ -135,7 +135,7 @@ pub(super) fn needs_trust(key: &DocumentPath) -> bool {
     }
     match (key.key_at(0), key.key_at(1)) {
         (Some("work"), Some("api" | "verify" | "copy_files")) | (Some("distributed"), Some("server")) => true,
-        (Some("notify"), None) => true,
+        (Some("notify"), None) | (Some("mcp"), Some("gates")) => true,
         (_, _) => false,
     }
 }

@@ -206,6 +206,8 @@ pub(super) fn run_marked(run_directory: &Path, environment: &[u8]) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentTurn {
     pub call: String,
+    /// The directory of its run.
+    pub directory: PathBuf,
     /// The directory with all runs.
     pub runs: PathBuf,
 }
@@ -215,7 +217,8 @@ impl CurrentTurn {
     pub fn of_this_process() -> Option<Self> {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         let call = std::env::var_os(TURN)?.to_string_lossy().into_owned();
-        Some(Self { call, runs: directory.parent()?.to_owned() })
+        let runs = directory.parent()?.to_owned();
+        Some(Self { call, directory, runs })
     }
 }
 

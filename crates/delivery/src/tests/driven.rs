@@ -11,7 +11,8 @@ use saihai_connect::Connections;
 use saihai_git::testing::BEGINNING;
 use saihai_model::testing::{fixed, script, stage, turn, workflow};
 use saihai_model::{
-    Action, ActionInput, Budget, Ending, GateMode, Hold, Label, Millis, Outcome, Raise, Record, Workflow,
+    Action, ActionInput, Budget, Ending, GateMode, Hold, Label, Millis, Outcome, Raise, Record, RunOrigin,
+    Workflow,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +47,7 @@ impl Project {
             subject: std::collections::BTreeMap::new(),
             placement: None,
             texts: Vec::new(),
+            origin: RunOrigin::default(),
         }
     }
 

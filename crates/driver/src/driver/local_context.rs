@@ -193,6 +193,7 @@ impl<'a> LocalContext<'a> {
                 Ok(InboxRequest::Cancel { by }) => self.fact_of(DriverCommand::Cancel { by }),
                 Ok(InboxRequest::Tell(note)) => self.fact_of(DriverCommand::Tell(note)),
                 Ok(InboxRequest::Withdraw(note)) => self.fact_of(DriverCommand::Withdraw(note)),
+                Ok(InboxRequest::Lend(loan)) => Some(Fact::Lent(loan)),
                 Err(why) => {
                     let path = file.path.display().to_string();
                     self.warn(&DriverWarning::BadRequest { path, why });

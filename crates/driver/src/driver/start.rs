@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use saihai_config::ValidatedDefinition;
 use saihai_connect::{CommandSurroundings, Connections, Providers, ScriptAsk, UnscriptedProgram};
 use saihai_model::{
-    Fact, FrozenJson as _, Json, Millis, PromptPart, Raise, Script, Stage, Start, Text, TextFile, Variable,
+    Fact, FrozenJson as _, Json, Millis, PromptPart, Raise, RunOrigin, Script, Stage, Start, Text, TextFile,
+    Variable,
 };
 use saihai_view::RunView;
 
@@ -63,6 +64,8 @@ pub struct RunSpec {
     pub placement: Option<Workplace>,
     /// The files that the texts of the workflow came from (S-49).
     pub texts: Vec<TextFile>,
+    /// The agent behind the start, if there is one.
+    pub origin: RunOrigin,
 }
 
 /// The first fact of a driver.
@@ -285,6 +288,7 @@ impl RunSpec {
             workflow,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             forked_from: None,
+            origin: self.origin.clone(),
         }
     }
 

@@ -6,8 +6,8 @@ use saihai_judge::ReplyText;
 use saihai_model::{
     Answer, AnsweredBy, CallFailed, CallId, Decision, Draft, Effect, Event, ExpectedReply, Fact, Failure,
     FailureClass, GateMode, Json, Label, Millis, Moment, OpenGate, Outcome, Performance, Reading, Replied,
-    Request, RoundPosition, ScriptFailure, ScriptReply, ScriptTarget, Splice, StageId, Start, Text, Usage,
-    Visits, Workflow,
+    Request, RoundPosition, RunOrigin, ScriptFailure, ScriptReply, ScriptTarget, Splice, StageId, Start,
+    Text, Usage, Visits, Workflow,
 };
 
 use crate::rehearse::pilot::Pilot;
@@ -246,6 +246,7 @@ fn started(seed: u64) -> Fact {
         workflow: String::new(),
         version: String::new(),
         forked_from: None,
+        origin: RunOrigin::default(),
     }))
 }
 

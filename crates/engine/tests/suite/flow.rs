@@ -369,6 +369,20 @@ fn a_budget_of_turns_is_never_exceeded_and_can_be_raised() {
     sim.prove_replay();
 }
 
+// N-20
+#[test]
+fn the_budget_of_a_run_that_an_agent_starts_counts_as_spent() {
+    let mut workflow = flow("plan: ok -> review; review: ok -> COMPLETE");
+    workflow.limits.budget.turns = Some(3);
+    let mut sim = Sim::started(workflow);
+    let loan = BudgetLoan { run: "child".to_owned(), cost: Cost { turns: 2, ..Cost::default() } };
+    sim.fact(Fact::Lent(loan));
+    assert_eq!(sim.open(), ["plan.1.1.1 Work"], "the turn that starts it goes on");
+    sim.tag("plan", Some(0));
+    assert_eq!((sim.run.spent().turns, sim.outcome().as_str()), (3, "parked: budget"));
+    sim.prove_replay();
+}
+
 #[test]
 fn the_dearest_turn_so_far_is_set_aside_before_the_next() {
     // K-35

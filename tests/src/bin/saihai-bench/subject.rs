@@ -8,9 +8,9 @@ use saihai_config::ValidatedDefinition;
 use saihai_connect::Connections;
 use saihai_model::{
     Activity, Choice, Completion, Exit, ExitRule, Label, Limits, Method, Millis, Offer, OnFailure,
-    Permission, Prompt, PromptPart, PromptSection, ProviderName, Reads, Retry, Rounds, RuleCondition, Script,
-    ScriptReply, SectionCondition, SessionPolicy, Stage, StageId, Target, Text, Times, Turn, TurnId,
-    ValueForm, Variable, Workflow,
+    Permission, Prompt, PromptPart, PromptSection, ProviderName, Reads, Retry, Rounds, RuleCondition,
+    RunOrigin, Script, ScriptReply, SectionCondition, SessionPolicy, Stage, StageId, Target, Text, Times,
+    Turn, TurnId, ValueForm, Variable, Workflow,
 };
 
 /// Returns an ordinary agent reply: a few paragraphs and a tag.
@@ -135,6 +135,7 @@ pub(crate) fn driver_on(
         subject: std::collections::BTreeMap::new(),
         placement: None,
         texts: Vec::new(),
+        origin: RunOrigin::default(),
     };
     Ok(Driver::start(&Runs::of_project(root), beginning, connections, Clock::system())?)
 }

@@ -5,7 +5,7 @@ use saihai_tests::Project;
 use super::support::PROGRAM;
 
 const COMMANDS: &str = "init list run rehearse review check prompt graph export runs top show log \
-    explain resume fork record answer cancel config trust eject schema demo completions";
+    explain resume fork record answer cancel config mcp trust eject schema demo completions";
 
 fn help(arguments: &[&str]) -> String {
     let outcome = Project::new(PROGRAM).saihai(arguments).run().exits(0);
@@ -58,6 +58,7 @@ fn the_help_lists_every_command_and_exit_code() {
 
     Configure:
       config       Print the effective settings
+      mcp          Let agents check definitions, start runs and read them: an MCP server
       trust        Trust this project's settings to run programs and contact hosts
       completions  Print the completion script for a shell
 

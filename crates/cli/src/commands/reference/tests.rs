@@ -2,11 +2,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use saihai_model::{
-    Answer, AnsweredBy, Budget, By, CallFailed, CallId, Decision, Destination, Ending, Fact, Failure,
-    FailureClass, FileChangeCounts, FindingMark, Hold, Meter, Millis, Moment, Outcome, PersonNote,
-    PublishedEvent, Purpose, Raise, Reading, RecordEntry, Remark, Replied, ReportClue, ReportLocation,
-    RoundPosition, Severity, StallConsequence, StallEvidence, StallSignal, Start, Tag, Text, TextFile,
-    TextSource, ToolUsed, TreeFact, TreeState, TurnLimit, Usage, Usd, Verdict,
+    Answer, AnsweredBy, Budget, BudgetLoan, By, CallFailed, CallId, Cost, Decision, Destination, Ending,
+    Fact, Failure, FailureClass, FileChangeCounts, FindingMark, Hold, Meter, Millis, Moment, Outcome,
+    ParentTurn, PersonNote, PublishedEvent, Purpose, Raise, Reading, RecordEntry, Remark, Replied,
+    ReportClue, ReportLocation, RoundPosition, RunOrigin, Severity, StallConsequence, StallEvidence,
+    StallSignal, Start, Tag, Text, TextFile, TextSource, ToolUsed, TreeFact, TreeState, TurnLimit, Usage,
+    Usd, Verdict,
 };
 use serde_json::{Value as Json, json};
 
@@ -181,6 +182,10 @@ fn started() -> Start {
         workflow: "00".into(),
         version: "0".into(),
         forked_from: Some("r".into()),
+        origin: RunOrigin {
+            mcp_request: Some("0".into()),
+            parent: Some(ParentTurn { run: "r".into(), call: "c".into(), directory: "/d".into() }),
+        },
     }
 }
 
@@ -294,6 +299,7 @@ fn facts() -> Vec<Fact> {
         Fact::Cancelled { by: "me".into() },
         Fact::Told(PersonNote { heading: "h".into(), text: "t".into(), to: Some("plan".into()), now: true }),
         Fact::FilesCounted(FileChangeCounts { files: 1, added: 2, removed: 3 }),
+        Fact::Lent(BudgetLoan { run: "r".into(), cost: Cost { usd: Usd(1), tokens: 2, turns: 3 } }),
         Fact::Withdrawn { note: 1 },
     ]
 }
@@ -383,6 +389,7 @@ fn fact_name(fact: &Fact) -> &'static str {
         Fact::Cancelled { .. } => "cancelled",
         Fact::Told(_) => "told",
         Fact::FilesCounted(_) => "files_counted",
+        Fact::Lent(_) => "lent",
         Fact::Withdrawn { .. } => "withdrawn",
     }
 }

@@ -83,6 +83,10 @@ pub(super) struct AskingFlags {
     /// Trust this project's settings to run programs and contact hosts, for this call only
     #[arg(long)]
     pub(super) trust_project: bool,
+
+    /// Id of the request to `saihai mcp` that starts the review
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(super) mcp_request: Option<String>,
 }
 
 impl AskingFlags {
@@ -106,6 +110,7 @@ impl AskingFlags {
             wait: flags.presence.wait,
             strict: flags.strict,
             trust_project: flags.trust_project,
+            mcp_request: flags.mcp_request.clone(),
         }
     }
 }

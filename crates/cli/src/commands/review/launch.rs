@@ -27,6 +27,7 @@ use crate::driving::{Conclusion, DisplayOptions, RunKeeping, block_on, drive};
 use crate::error::CommandError;
 use crate::issue_tracker::with_forge;
 use crate::project::Project;
+use crate::run_origin::{SharedBudget, origin_of_new_run};
 use crate::terminal::{Streams, visible_line};
 
 /// A review that is ready to start.
@@ -65,6 +66,8 @@ impl ReviewLaunch<'_> {
         let place = pull_request::ReviewDirectory::of(self.project, self.options)?;
         self.insist_on_no_code(&workflow, place.path())?;
         subject.insert(SUBJECT.to_owned(), frozen(place.path(), self.subject));
+        let origin = origin_of_new_run(self.flags.mcp_request.as_deref())?;
+        let shared = SharedBudget::of(&origin, &workflow.limits.budget, false)?;
         let beginning = RunSpec {
             workflow,
             script,
@@ -81,6 +84,7 @@ impl ReviewLaunch<'_> {
             subject,
             placement: None,
             texts: Vec::new(),
+            origin,
         };
         let workflow = beginning.workflow.clone();
         let showing = DisplayOptions {
@@ -96,6 +100,12 @@ impl ReviewLaunch<'_> {
             let with = connections(self.settings);
             let with = with_forge(with, &workflow, self.project, self.settings, streams).await?;
             let driver = Driver::start(&runs, beginning, with, Clock::system())?;
+            if let Some(shared) = shared
+                && let Err(error) = shared.take_for(driver.directory()).await
+            {
+                driver.withdraw(&runs);
+                return Err(error);
+            }
             if is_first {
                 hide_directories_if_possible(self.project, self.settings, streams);
             }

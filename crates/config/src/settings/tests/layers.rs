@@ -59,6 +59,7 @@ fn without_any_file_the_defaults_of_the_tables_hold() {
     retry.short_wait = "90s"
     retry.on_quota = "park"
     telemetry.otel = false
+    mcp.gates = "person"
     review.concurrency = 4
     review.timeout = "600s"
     review.max_turns = 30

@@ -71,6 +71,7 @@ impl Sim {
             workflow: "hash".to_owned(),
             version: "0".to_owned(),
             forked_from: None,
+            origin: RunOrigin::default(),
         })));
     }
 
