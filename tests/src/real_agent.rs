@@ -253,7 +253,7 @@ const OPENCODE: RealAgent = RealAgent {
             "options": {"baseURL": format!("{url}/v1"), "apiKey": KEY},
             "models": {"test-model": model},
         });
-        let config = json!({"provider": {"x": provider}, "autoupdate": false});
+        let config = json!({"model": "x/test-model", "provider": {"x": provider}, "autoupdate": false});
         vec![(".config/opencode/opencode.json", config.to_string())]
     },
     model: Some("x/test-model"),

@@ -42,7 +42,7 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use saihai_connect::launcher;
+use saihai_connect::{launcher, relay};
 use saihai_model::ExitStatus;
 
 use crate::error::CommandError;
@@ -55,6 +55,11 @@ pub fn main() -> ExitCode {
         && first == launcher::ARGUMENT
     {
         return ExitCode::from(launcher::launch(rest));
+    }
+    if let [_, first, rest @ ..] = arguments.as_slice()
+        && first == relay::ARGUMENT
+    {
+        return ExitCode::from(relay::relay(rest));
     }
     if let Some(completed) = completion::answer_shell(&arguments) {
         return completed.map_or_else(|error| error.exit(), |()| ExitCode::SUCCESS);

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 use saihai_model::{
     Budget, Millis, OwnProvider, Permission, ProviderKind, ProviderName, ProviderSettings, Retry,
-    SandboxSettings, Usd,
+    SandboxSettings, Usd, VerdictMode,
 };
 
 pub use self::load::{BadBudget, SettingFlag, SettingsFrom, Variables, parse_budget, project_root};
@@ -48,6 +48,8 @@ pub struct Settings {
     pub default_session: SessionDefault,
     /// Ask a judge if a reply has no status tag.
     pub judge_fallback: bool,
+    /// Way in which agents report verdicts.
+    pub verdict: VerdictMode,
     /// Commands that show if the work is right.
     pub checks: CheckCommands,
     /// Program that hears of gates and ends of runs, with its arguments.
@@ -144,6 +146,7 @@ impl Default for Settings {
             reports_dir: PathBuf::from(".saihai/reports"),
             default_session: SessionDefault::default(),
             judge_fallback: true,
+            verdict: VerdictMode::default(),
             checks: CheckCommands::default(),
             notify: Vec::new(),
             otel: false,

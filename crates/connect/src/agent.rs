@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use saihai_model::{
     Ask, Failure, FailureClass, Millis, Permission, Progress, ProviderAnswer, ProviderKind, ProviderName,
-    ProviderSettings, Reply,
+    ProviderSettings, Reply, VerdictServerCommand, VerdictTool,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -249,6 +249,11 @@ pub(crate) fn with_persona(ask: &Ask) -> String {
     }
 }
 
+/// Returns the server of the verdict tool that this ask offers.
+pub(crate) fn verdict_server(ask: &Ask) -> Option<&VerdictServerCommand> {
+    ask.verdict.as_ref()?.server.as_ref()
+}
+
 /// Rejects a prompt that is too long for a provider, before anything starts (C-24).
 pub(crate) fn fits(bytes: usize, most: u64, provider: &ProviderName) -> Result<(), Failure> {
     if u64::try_from(bytes).is_ok_and(|bytes| bytes <= most) {
@@ -276,6 +281,8 @@ pub(crate) fn unknown_tools(profile: &AgentProfile, ask: &Ask, reply: &Reply) ->
         return None;
     }
     let names = reply.tools_used.iter().map(|used| used.name.as_str());
+    // Agents put the name of the server in front of it.
+    let names = names.filter(|name| !(ask.verdict.is_some() && name.ends_with(VerdictTool::NAME)));
     let unknown: BTreeSet<&str> = names.filter(|name| !profile.known_tools.contains(name)).collect();
     if unknown.is_empty() {
         return None;

@@ -33,6 +33,7 @@ mod structured;
 #[cfg(test)]
 mod testing;
 mod tree;
+mod verdict;
 
 pub use agent::Login;
 pub use agents::{code_of_project, known_tools};
@@ -48,3 +49,4 @@ pub use script::{
     BadScript, MissingReply, ScriptAccounts, ScriptAsk, ScriptChoice, ScriptPlayer, UnscriptedProgram,
     UnusedReply,
 };
+pub use verdict::relay;

@@ -33,6 +33,7 @@ pub(crate) fn ask() -> Ask {
         permission: Permission::ReadOnly,
         tools: None,
         schema: None,
+        verdict: None,
         session: None,
         timeout: None,
         silence: None,

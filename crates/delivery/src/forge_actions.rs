@@ -187,6 +187,9 @@ impl IssueDelivery {
         if let Some(hold) = goes_elsewhere(&request, &self.assignment.base.branch) {
             return Ok(waiting(hold));
         }
+        if let Some(hold) = self.unverified(&deed.run)? {
+            return Ok(waiting(hold));
+        }
         let (me, agreed_tree) = (Arc::clone(self), tree.to_owned());
         let moved = tokio::task::spawn_blocking(move || me.has_moved(&agreed_tree)).await;
         if moved.unwrap_or(Ok(true))? {
@@ -262,6 +265,14 @@ impl IssueDelivery {
     async fn request(&self, deed: &ActionRequest) -> Result<PullRequest, DeliveryError> {
         let (forge, _) = self.forge()?;
         Ok(forge.github.pull_request(number(deed)?).await?)
+    }
+
+    /// Returns the hold of a merge if a review had the verdict tool and did not use it (N-3).
+    pub(crate) fn unverified(&self, run: &str) -> Result<Option<DeliveryHold>, DeliveryError> {
+        let loaded = LoadedRun::read(&self.resources.runs.find(run)?)?;
+        let stages = loaded.view.unverified_reviews(&loaded.workflow);
+        let branch = self.assignment.item().branch();
+        Ok((!stages.is_empty()).then_some(DeliveryHold::Unverified { stages, branch }))
     }
 
     fn summary(&self, run: &str) -> Result<RunSummary, DeliveryError> {

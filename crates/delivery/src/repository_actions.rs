@@ -206,6 +206,11 @@ impl IssueDelivery {
             return Ok(done("moved", []));
         }
         let assignment = &self.assignment;
+        let base = format!("refs/heads/{}", assignment.base.branch);
+        let is_merged = self.resources.repository.has_taken_in(&base, commit).unwrap_or(false);
+        if let (false, Some(hold)) = (is_merged, self.unverified(&deed.run)?) {
+            return Ok(waiting(hold));
+        }
         let merging = GitMergeRequest {
             item: &assignment.item(),
             base: &assignment.base.branch,

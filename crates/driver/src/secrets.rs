@@ -7,7 +7,7 @@ use saihai_config::{Unsound, ValidatedDefinition};
 use saihai_connect::{Connections, Redaction, Redactor};
 use saihai_model::{
     Answer, CallId, Fact, Failure, FrozenJson, Json, Outcome, OutsideReason, PersonNote, Progress,
-    ProviderRefusal, Reply, slug,
+    ProviderRefusal, Reply, VerdictToolResult, slug,
 };
 
 use crate::RunSpec;
@@ -122,6 +122,10 @@ impl SecretRedactor {
         reply.text = self.text(std::mem::take(&mut reply.text));
         let texts = reply.responses.iter_mut().chain(&mut reply.warnings).chain(&mut reply.structured_error);
         texts.for_each(|text| *text = self.text(std::mem::take(text)));
+        if let Some(VerdictToolResult::Reported(verdict)) = &mut reply.verdict {
+            let texts = verdict.findings.iter_mut().chain([&mut verdict.reason]);
+            texts.for_each(|text| *text = self.text(std::mem::take(text)));
+        }
         let values =
             reply.tools_used.iter_mut().flat_map(|tool| tool.input.iter_mut().chain(&mut tool.output));
         values.chain(&mut reply.structured).for_each(|value| self.0.json(value));

@@ -161,6 +161,7 @@ impl Run {
                 known if known.is_empty() => Vec::new(),
                 known => words(&Json::from_iter(known).to_string()),
             },
+            Variable::Nonce => words(&self.nonce_at(view.place).unwrap_or_default()),
             Variable::Word(key) => words(workflow.words.get(key).map_or("", String::as_str)),
             Variable::Subject(name) => self.carry.subject.get(name).map(text).unwrap_or_default(),
             Variable::ReportFile(file) => {
@@ -223,6 +224,7 @@ impl Run {
             | Variable::CurrentPhase
             | Variable::Refutation
             | Variable::Context
+            | Variable::Nonce
             | Variable::Word(_)
             | Variable::ReportFile(_)
             | Variable::ReportDirectory

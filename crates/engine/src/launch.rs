@@ -273,6 +273,25 @@ impl Run {
         })
     }
 
+    /// Returns the word that only the call at a place of this round knows (N-1).
+    pub(crate) fn nonce_at(&self, place: RoundPosition) -> Option<String> {
+        let visit = self.visit.as_ref()?;
+        let call =
+            CallId { stage: visit.stage.clone(), visit: visit.number, round: visit.round.number, n: 0 };
+        Some(self.nonce(&call, place))
+    }
+
+    /// Returns the word that only this call knows. Its attempts have the same one, so that a retry sends the same bytes.
+    pub fn nonce(&self, call: &CallId, place: RoundPosition) -> String {
+        // No vowels, and nothing that looks like another character.
+        const LETTERS: &[u8; 16] = b"bcdfghjkmnpqrtvx";
+        let CallId { stage, visit, round, n: _ } = call;
+        let name = format!("verdict\n{}\n{stage}\n{visit}\n{round}\n{place:?}", self.seed);
+        let digest = saihai_judge::sha256(&name);
+        let digits = digest.chars().filter_map(|digit| digit.to_digit(16)).take(6);
+        digits.map(|digit| char::from(LETTERS[digit as usize])).collect()
+    }
+
     /// Returns true if a call continues a conversation, so that its prompt must mention a missing session. This holds
     /// for a question about a reply, a correction, and a later round.
     fn goes_on(&self, turn: &Turn, call: &CallState, question: Option<&Question>) -> bool {

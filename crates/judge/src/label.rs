@@ -1,4 +1,5 @@
-//! Finds the label that a reply, or an answer about it, chooses: by a tag, a field, its findings (P-61), an exit code (U-9) or a question.
+//! Finds the label that a reply, or an answer about it, chooses: by the verdict tool (N-1), a tag, a field, its findings
+//! (P-61), an exit code (U-9) or a question.
 
 use saihai_model::{
     AnswerForm, By, Choice, ExitCodeLabel, Json, Label, LabelField, LabelRefinement, Method,
@@ -29,7 +30,13 @@ pub enum JudgeAnswer {
 pub fn label(choice: &Choice, reading: &Reading, answer: Option<&Option<Label>>) -> LabelOutcome {
     for method in &choice.found_by {
         match method {
-            Method::Tag => {
+            Method::Tool => {
+                let number = reading.verdict.as_ref().map(|verdict| verdict.number);
+                if let Some(found) = number.and_then(|number| offered(choice, number)) {
+                    return LabelOutcome::Found(found, By::Tool);
+                }
+            }
+            Method::Tag | Method::NonceTag => {
                 if let Some(found) = tagged(choice, reading) {
                     return LabelOutcome::Found(found, By::Tag);
                 }
@@ -85,7 +92,10 @@ pub fn answered(choice: &Choice, question: &Question, reading: &Reading) -> Judg
 }
 
 fn tagged(choice: &Choice, reading: &Reading) -> Option<Label> {
-    let number = reading.tag.as_ref()?.number?;
+    offered(choice, reading.tag.as_ref()?.number?)
+}
+
+fn offered(choice: &Choice, number: usize) -> Option<Label> {
     choice.options.iter().find(|offer| offer.number == number).map(|offer| offer.label.clone())
 }
 

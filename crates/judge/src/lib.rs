@@ -19,5 +19,5 @@ pub use digest::sha256;
 pub use findings::marks::finding_marks;
 pub use findings::{Assessment, Finding, FindingKind, ReviewReply};
 pub use label::{JudgeAnswer, LabelOutcome, answered, label};
-pub use read::{ReplyText, overheard, read, read_program, without_status_tags};
+pub use read::{CallVerdict, ReplyText, overheard, read, read_call, read_program, without_status_tags};
 pub use rules::{RuleOutcome, TurnLabels, route, rules, takes};

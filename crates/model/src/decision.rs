@@ -140,6 +140,8 @@ pub struct Verdict {
 pub enum By {
     /// There was only one exit.
     Only,
+    /// A call of the verdict tool.
+    Tool,
     Tag,
     /// A field of the output.
     Field,

@@ -9,7 +9,9 @@ use crate::money::{ToolUse, Usage, Usd};
 use crate::reading::{ReplyBlock, ReportLocation};
 use crate::workflow::{GateMode, Permission, Wants};
 
-use crate::{Decision, Draft, Failure, Json, ProgramCommand, ProgramExit, Text};
+use crate::{
+    Decision, Draft, Failure, Json, ProgramCommand, ProgramExit, Text, VerdictTool, VerdictToolResult,
+};
 
 /// A request to the outside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -249,6 +251,8 @@ pub struct Ask {
     pub tools: Option<Vec<String>>,
     /// JSON Schema of a structured answer.
     pub schema: Option<Json>,
+    /// Verdict tool to offer, if the label can come from it.
+    pub verdict: Option<VerdictTool>,
     pub session: Option<String>,
     pub timeout: Option<Millis>,
     /// Maximum silence of the agent; absent means the provider's setting.
@@ -283,6 +287,8 @@ pub struct Reply {
     pub structured: Option<Json>,
     /// Reason why an expected structured value is missing.
     pub structured_error: Option<String>,
+    /// Result of the verdict tool, if the ask has one.
+    pub verdict: Option<VerdictToolResult>,
     /// End of the program, if a program did the turn.
     pub exit: Option<ProgramExit>,
     /// Session in which to continue.

@@ -34,6 +34,7 @@ mod status_label;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod text;
+mod verdict;
 mod work_outcome;
 mod workflow;
 
@@ -89,6 +90,10 @@ pub use script::{
 pub use serde_json::Value as Json;
 pub use status_label::StatusLabel;
 pub use text::{SavedReport, Text, TextFile, TextSource, tokens};
+pub use verdict::{
+    ReportedVerdict, VerdictChannel, VerdictMode, VerdictServerCommand, VerdictTool, VerdictToolProblem,
+    VerdictToolResult,
+};
 pub use work_outcome::{
     DeliveryHold, OutsideReason, RequestSide, UncertainChange, WorkOutcome, work_exit_code,
 };

@@ -141,6 +141,8 @@ pub enum Variable {
     Refutation,
     /// Facts about earlier rounds other than their replies, as an object.
     Context,
+    /// The word that only this call knows.
+    Nonce,
     /// One of the workflow's own words.
     Word(String),
     /// The content of a report file at render time; else the word `report-missing`.

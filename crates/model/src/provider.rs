@@ -9,7 +9,7 @@ use crate::ids::{Millis, ProviderName};
 use crate::money::{Usage, Usd};
 use crate::sandbox::SandboxChoice;
 
-use crate::Permission;
+use crate::{Permission, VerdictMode};
 
 /// Built-in provider that a provider is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -150,6 +150,8 @@ pub struct ProviderSettings {
     pub trust: bool,
     /// Its own sandbox; absent: that of all providers.
     pub sandbox: Option<SandboxChoice>,
+    /// Its own way of verdicts; absent: that of the project.
+    pub verdict: Option<VerdictMode>,
 }
 
 impl ProviderSettings {
@@ -177,6 +179,22 @@ impl ProviderSettings {
             file: None,
             trust: false,
             sandbox: None,
+            verdict: None,
+        }
+    }
+
+    /// Returns true if its agents can get the verdict tool (N-1).
+    pub fn has_verdict_tool(&self) -> bool {
+        match self.kind {
+            ProviderKind::Claude
+            | ProviderKind::Codex
+            | ProviderKind::Opencode
+            | ProviderKind::Copilot
+            | ProviderKind::Acp
+            | ProviderKind::Anthropic
+            | ProviderKind::Openai => true,
+            // Gemini takes servers only from its own files, or through the Agent Client Protocol.
+            ProviderKind::Gemini | ProviderKind::Command | ProviderKind::Script => false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FindingMark, Json, ProgramExit, Topic};
+use crate::{FindingMark, Json, ProgramExit, ReportedVerdict, Topic, VerdictChannel, VerdictToolProblem};
 
 /// A line of a reply that resembles a directive. A journal keeps it as one text, `code: the line`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +106,15 @@ pub struct Reading {
     /// Tags in a fence, a quotation or a code span that name another rule than `tag`: the last one for each rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quoted_tags: Vec<Tag>,
+    /// Verdict that the agent reported with the verdict tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<ReportedVerdict>,
+    /// Way in which the label arrived; absent without a label, and in older journals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<VerdictChannel>,
+    /// Reason why the verdict tool, which the turn should have, gave no verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<VerdictToolProblem>,
     /// Published events, in order; the last one routes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<PublishedEvent>,

@@ -56,8 +56,12 @@ pub struct Offer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
+    /// A call of the verdict tool.
+    Tool,
     /// The last valid status tag of the reply.
     Tag,
+    /// The status tag with the word of this call, on the last own line of the reply.
+    NonceTag,
     /// The value at a JSON pointer of the structured output.
     Field(LabelField),
     /// The severity of the findings: the first threshold that holds.

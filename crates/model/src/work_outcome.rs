@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{IssueNumber, StatusLabel};
+use crate::{IssueNumber, StageId, StatusLabel};
 
 /// Outcome of the work on an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -232,6 +232,11 @@ pub enum DeliveryHold {
         address: String,
         message: String,
     },
+    /// Reviews had the verdict tool, and their last verdict did not come through it.
+    Unverified {
+        stages: Vec<StageId>,
+        branch: String,
+    },
     NoChecks {
         address: String,
         /// True inside GitHub Actions, whose token starts no checks.
@@ -288,6 +293,7 @@ impl DeliveryHold {
             Self::RequestRedirected { .. } => "request-redirected",
             Self::RequestBlocked { .. } => "request-blocked",
             Self::RequestRefused { .. } => "request-refused",
+            Self::Unverified { .. } => "unverified",
             Self::NoChecks { .. } => "no-checks",
             Self::BranchCheckedOut { .. } => "branch-checked-out",
             Self::MergeBusy { .. } => "merge-busy",

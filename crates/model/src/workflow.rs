@@ -298,7 +298,13 @@ impl Choice {
     pub fn question(&self) -> Option<&Question> {
         self.found_by.iter().find_map(|method| match method {
             Method::Ask(question) => Some(question.as_ref()),
-            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) | Method::Only => None,
+            Method::Tool
+            | Method::Tag
+            | Method::NonceTag
+            | Method::Field(_)
+            | Method::Findings(_)
+            | Method::ExitCode(_)
+            | Method::Only => None,
         })
     }
 }

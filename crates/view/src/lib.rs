@@ -12,6 +12,7 @@ mod findings_ledger;
 mod results;
 mod run_view;
 mod transitions;
+mod unverified;
 mod visible;
 
 #[cfg(test)]

@@ -124,3 +124,43 @@ fn counted_files_change_only_their_figure() {
     assert_eq!(after.driven_until(Moment(60_000)), before.driven, "it stays parked");
     assert_eq!((after.turns, after.cost), (before.turns, before.cost));
 }
+
+// N-3: only the last verdict of a review counts, and only if its agent had the tool.
+#[test]
+fn a_review_is_unverified_if_its_last_verdict_did_not_come_through_the_tool_it_had() {
+    use saihai_model::testing::{choosing, stage, turn, workflow};
+    use saihai_model::{By, Destination, Method, Permission, Verdict, VerdictChannel};
+
+    let turns = vec![choosing(turn("plan", Vec::new()), &["done", "stuck"])];
+    let mut workflow = workflow(vec![("plan", stage(turns, &[("done", "COMPLETE"), ("stuck", "ABORT")]))]);
+    let with = |workflow: &mut saihai_model::Workflow, methods: Vec<Method>, permission| {
+        let stage = workflow.stages.get_mut("plan").expect("a stage");
+        let saihai_model::Activity::Turns { turns, .. } = &mut stage.does else { panic!("it asks agents") };
+        turns[0].permission = permission;
+        turns[0].reads.choice.as_mut().expect("a choice").found_by = methods;
+    };
+    let round = |channel: Option<VerdictChannel>| {
+        let mut entries = one_turn();
+        if let Some(RecordEntry::Fact(Fact::Replied(reply))) = entries.last_mut() {
+            reply.reading.channel = channel;
+        }
+        let verdict = Verdict {
+            by: By::Tag,
+            labels: Vec::new(),
+            rule: Some(0),
+            topic: None,
+            to: Destination::Complete,
+        };
+        entries.push(RecordEntry::Decision(Decision::Exited { stage: "plan".into(), verdict }));
+        view(start(None), entries)
+    };
+    let both = || vec![Method::Tool, Method::Tag];
+    let (tool, text) = (round(Some(VerdictChannel::Tool)), round(None));
+    with(&mut workflow, both(), Permission::ReadOnly);
+    assert_eq!(tool.unverified_reviews(&workflow), []);
+    assert_eq!(text.unverified_reviews(&workflow), ["plan".into()]);
+    with(&mut workflow, vec![Method::Tag], Permission::ReadOnly);
+    assert_eq!(text.unverified_reviews(&workflow), []);
+    with(&mut workflow, both(), Permission::Edit { commands: true });
+    assert_eq!(text.unverified_reviews(&workflow), []);
+}

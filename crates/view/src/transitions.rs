@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use saihai_judge::JudgeAnswer;
 use saihai_model::{
-    AnsweredBy, By, CallId, Destination, Exit, ExpectedReply, Json, Label, Moment, NearMiss, Outcome,
+    AnsweredBy, By, CallId, Choice, Destination, Exit, ExpectedReply, Json, Label, Moment, NearMiss, Outcome,
     ProgramExit, Purpose, Reading, Remark, Replied, RoundPosition, RuleCondition, Stage, StageId,
-    StallConsequence, StallEvidence, Text, Topic, TreeFact, TreeGap, TurnId, Verdict, Watch, Workflow,
+    StallConsequence, StallEvidence, Text, Topic, TreeFact, TreeGap, TurnId, Verdict, VerdictChannel,
+    VerdictToolProblem, Watch, Workflow,
 };
 use serde::Serialize;
 
@@ -50,6 +51,9 @@ pub struct DecisiveTurn {
     /// Quotation of its reply, or the text of a person's answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quotation: Option<String>,
+    /// Way in which its label arrived; absent for text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<VerdictChannel>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -62,6 +66,21 @@ pub enum Evidence {
         number: Option<usize>,
         /// Line of the reply, from 1.
         line: u32,
+    },
+    /// A verdict by the verdict tool. It counts more than the text.
+    Verdict {
+        turn: Option<TurnId>,
+        label: Option<Label>,
+        findings: Vec<String>,
+        /// Number of valid calls; the last one counts.
+        calls: u32,
+        /// Label of a tag in the text that names another rule.
+        tagged: Option<Label>,
+    },
+    /// The verdict tool gave no verdict, so the text or a judge decided.
+    Degraded {
+        turn: Option<TurnId>,
+        problem: VerdictToolProblem,
     },
     /// A status tag in code or a quotation that names another rule. It does not count.
     QuotedTag {
@@ -197,10 +216,12 @@ impl RunView {
         };
         let mut words: BTreeMap<usize, String> = BTreeMap::new();
         let mut exits: BTreeMap<usize, ProgramExit> = BTreeMap::new();
+        let mut channels: BTreeMap<usize, VerdictChannel> = BTreeMap::new();
         for call in self.calls_of(round) {
             // A correction repairs only the form of the reply before it.
             if let (RoundPosition::Main(index), Some(reply)) = (call.place, call.reply()) {
                 exits.extend(reply.reading.exit.map(|exit| (index, exit)));
+                channels.extend(reply.reading.channel.map(|channel| (index, channel)));
                 // The message of an event is written for the one who receives it.
                 let mut events = reply.reading.events.iter().rev();
                 let event = events.find(|event| Some(&event.topic) == verdict.topic.as_ref());
@@ -225,6 +246,7 @@ impl RunView {
             label: verdict.labels.get(index).cloned().flatten(),
             exit: exits.get(&index).copied(),
             quotation: words.get(&index).filter(|words| !words.is_empty()).cloned(),
+            channel: channels.get(&index).copied(),
         };
         let decides = |one: &&DecisiveTurn| {
             wanted.is_none_or(|wanted| one.label.as_ref().is_some_and(|label| wanted.contains(label)))
@@ -349,12 +371,16 @@ fn evidence_of(workflow: &Workflow, stage: &StageId, call: &CallView) -> Option<
     match call.place {
         RoundPosition::Main(index) => {
             let ran = program(workflow, call, index);
-            let said = call.reply().map(|reply| said(&reply.reading, turn(index)));
-            let gap = call.reply().and_then(|reply| match &reply.tree {
+            let reply = call.reply()?;
+            let choice =
+                workflow.stage(stage).and_then(|stage| stage.turns().get(index)?.reads.choice.as_ref());
+            let verdict = verdict(&reply.reading, turn(index), choice);
+            let gap = match &reply.tree {
                 Some(TreeFact::Unknown(reason)) => Some(Evidence::FilesNotCompared { reason: *reason }),
                 Some(TreeFact::Seen(_)) | None => None,
-            });
-            said.map(|said| ran.into_iter().chain(said).chain(gap).collect())
+            };
+            let said = said(&reply.reading, turn(index));
+            Some(ran.into_iter().chain(verdict).chain(said).chain(gap).collect())
         }
         RoundPosition::Check(index) => call.reply().map(|reply| question(workflow, call, reply, turn(index))),
         RoundPosition::Exit => call.reply().map(|reply| question(workflow, call, reply, None)),
@@ -412,6 +438,26 @@ fn mark_leading(evidence: &mut [Evidence], led: Option<&Topic>) {
     if let Some((topic, leads)) = last {
         *leads = led == Some(&*topic);
     }
+}
+
+/// Returns the verdict by the verdict tool, or the reason why there is none.
+fn verdict(reading: &Reading, turn: Option<TurnId>, choice: Option<&Choice>) -> Option<Evidence> {
+    let label = |number: usize| {
+        let offer = choice?.options.iter().find(|offer| offer.number == number)?;
+        Some(offer.label.clone())
+    };
+    if let Some(problem) = &reading.degraded {
+        return Some(Evidence::Degraded { turn, problem: problem.clone() });
+    }
+    let verdict = reading.verdict.as_ref()?;
+    let tagged = reading.tag.as_ref().and_then(|tag| tag.number).filter(|number| *number != verdict.number);
+    Some(Evidence::Verdict {
+        turn,
+        label: label(verdict.number),
+        findings: verdict.findings.clone(),
+        calls: verdict.calls,
+        tagged: tagged.and_then(label),
+    })
 }
 
 /// Collects the directions in a reply to a turn's work.

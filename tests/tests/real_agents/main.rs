@@ -12,6 +12,7 @@ mod permissions;
 mod processes;
 mod sandbox;
 mod scene;
+mod verdicts;
 
 use saihai_tests::{Answer, RealAgent, Refusal};
 use serde_json::json;
@@ -167,6 +168,45 @@ each_drives! { claude codex opencode gemini copilot }
 #[test]
 fn gemini_leaves_its_plan_mode_in_no_read_only_turn() {
     permissions::a_plan_that_approves_itself(RealAgent::named("gemini"), cases::READONLY);
+}
+
+/// Generates the case of the verdict tool for each program that takes a server for one turn.
+macro_rules! each_reports {
+    ($($agent:ident $tool:literal)*) => {
+        mod verdict_tool { $(
+            // N-1, N-2, N-4
+            #[test]
+            fn $agent() {
+                super::verdicts::a_verdict_by_the_tool(super::RealAgent::named(stringify!($agent)), $tool);
+            }
+        )* }
+    };
+}
+
+each_reports! {
+    claude "mcp__saihai-turn__saihai_verdict"
+    codex "mcp__saihai_turn.saihai_verdict"
+    opencode "saihai-turn_saihai_verdict"
+    copilot "saihai-turn-saihai_verdict"
+}
+
+// N-1, N-4, C-67
+#[test]
+fn gemini_reports_a_verdict_by_the_tool_through_acp() {
+    let arguments = ["--acp", "--skip-trust", "--model", "gemini-2.5-pro"];
+    verdicts::a_verdict_through_acp("gemini", "mcp_saihai-turn_saihai_verdict", &arguments);
+}
+
+// N-1, N-4, C-67
+#[test]
+fn opencode_reports_a_verdict_by_the_tool_through_acp() {
+    verdicts::a_verdict_through_acp("opencode", "saihai-turn_saihai_verdict", &["acp"]);
+}
+
+// N-1: without the tool, the tag decides.
+#[test]
+fn gemini_is_read_by_its_tag() {
+    verdicts::a_verdict_by_tag(RealAgent::named("gemini"));
 }
 
 // C-42, C-65

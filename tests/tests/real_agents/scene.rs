@@ -46,10 +46,17 @@ impl Scene {
     /// Switches the program to the Agent Client Protocol, with the settings from the manual.
     pub(crate) fn through_acp(self, agent: &RealAgent) -> Self {
         let model = agent.model.expect("a model");
+        self.through_acp_with(agent, &["--acp", "--model", model])
+    }
+
+    /// The same, with these arguments.
+    pub(crate) fn through_acp_with(self, agent: &RealAgent, arguments: &[&str]) -> Self {
+        // OpenCode does not ask before it acts.
+        let honours = if agent.name == "opencode" { "honours = [\"readonly\"]\n" } else { "" };
         let variables: Vec<&str> = (agent.environment)("").into_iter().map(|(name, _)| name).collect();
         self.write_settings(&format!(
             "provider = \"mine\"\n[retry]\ntransient = 1\nrate_limited = 1\ncrashed = 1\n[providers.mine]\nkind = \"acp\"\n\
-             program = \"{}\"\nargs = [\"--acp\", \"--model\", \"{model}\"]\nenv_pass = {variables:?}\n",
+             program = \"{}\"\nargs = {arguments:?}\nenv_pass = {variables:?}\n{honours}",
             agent.name
         ));
         self

@@ -64,6 +64,7 @@ fn asking(model: &Model, provider: &str, directory: &TempDir, change: impl FnOnc
         permission: Permission::ReadOnly,
         tools: Some(Vec::new()),
         schema: None,
+        verdict: None,
         session: None,
         timeout: None,
         silence: None,

@@ -1,7 +1,8 @@
 use clap::Args;
 use saihai::{LoadedRun, RunDirectory};
 use saihai_model::{
-    By, Destination, ExitStatus, Json, Label, Text, TextFile, TextSource, TurnId, Verdict, Workflow,
+    By, Destination, ExitStatus, Json, Label, Text, TextFile, TextSource, TurnId, Verdict,
+    VerdictToolProblem, Workflow,
 };
 use saihai_review::{ConsideredAgent, ReviewPlan};
 use saihai_view::{DecisiveTurn, Evidence, Transition};
@@ -13,8 +14,9 @@ use crate::error::CommandError;
 use crate::project::Project;
 use crate::quantities;
 use crate::report::{
-    RunNames, alarm_words, answer_words, mechanism_words, near_miss_words, program_words, refused_words,
-    remark_words, stall_lines, tag_words, transition_head, transition_lines, tree_gap_words,
+    RunNames, alarm_words, answer_words, channel_words, mechanism_words, near_miss_words, program_words,
+    refused_words, remark_words, stall_lines, tag_words, transition_head, transition_lines, tree_gap_words,
+    verdict_problem_words,
 };
 use crate::terminal::{Stream, Streams, style, visible_line, visible_text, wrapped};
 
@@ -145,11 +147,18 @@ fn lines(
         lines.extend(indented.flat_map(|line| wrapped(&line, columns, INDENT + 2)));
     }
     if verbose {
+        let channels = told.decisive.iter().filter_map(|one| {
+            let channel = one.channel?;
+            let checked = if channel.is_verified() { "verified" } else { "not verified" };
+            Some(format!("{}verdict by {}, {checked}", whose(one.turn.as_ref()), channel_words(channel)))
+        });
+        let channels: Vec<String> = channels.collect();
         let counters = format!(
             "event {}, iteration {}, visit {}, round {}, {} in a row",
             told.seq, told.iteration, told.visit, told.round, told.consecutive
         );
-        for line in [mechanism_words(&told.stage, &verdict, &names), counters] {
+        let mechanism = mechanism_words(&told.stage, &verdict, &names);
+        for line in std::iter::once(mechanism).chain(channels).chain([counters]) {
             lines.extend(wrapped(&format!("{:INDENT$}{line}", ""), columns, INDENT + 2));
         }
     }
@@ -172,6 +181,11 @@ fn is_meaning(evidence: &Evidence) -> bool {
         | Evidence::EndWord { .. }
         | Evidence::Program { .. } => false,
         Evidence::Published { leads, .. } => !leads,
+        Evidence::Verdict { findings, tagged, .. } => tagged.is_some() || !findings.is_empty(),
+        Evidence::Degraded { problem, .. } => match problem {
+            VerdictToolProblem::NotStarted(_) | VerdictToolProblem::Refused(_) => true,
+            VerdictToolProblem::NotOffered | VerdictToolProblem::NotCalled => false,
+        },
         Evidence::Answer { .. }
         | Evidence::Note { .. }
         | Evidence::Question { .. }
@@ -201,6 +215,25 @@ fn evidence_words(
             whose(turn.as_ref()),
             tag_words(*number, *line)
         ),
+        Evidence::Verdict { turn, label, findings, calls, tagged } => {
+            let named = |label: &Label| format!("“{}”", visible_line(label.as_str()));
+            let mut text = whose(turn.as_ref());
+            text.push_str("the agent called the verdict tool");
+            text.extend(label.as_ref().map(|label| format!(" with {}", named(label))));
+            if *calls > 1 {
+                text.push_str(&format!(" (last of {calls} calls)"));
+            }
+            if let Some(tagged) = tagged {
+                text.push_str(&format!("; its tag for {} does not count", named(tagged)));
+            }
+            for finding in findings {
+                text.push_str(&format!("\n  - {}", visible_line(finding)));
+            }
+            text
+        }
+        Evidence::Degraded { turn, problem } => {
+            format!("{}{}", whose(turn.as_ref()), verdict_problem_words(problem))
+        }
         Evidence::Question { turn, unreadable, .. } if !verbose => {
             let about = turn.as_ref().map(|turn| format!(" of `{}`", visible_line(turn.as_str())));
             let about = about.unwrap_or_default();

@@ -9,7 +9,7 @@ use saihai_config::{
     Definition, DefinitionStanding, Dialect, ListedDefinition, Options, Origin, ProjectPaths, did_you_mean,
     list, list_of, nearest,
 };
-use saihai_model::{ExitStatus, StageId, Workflow};
+use saihai_model::{ExitStatus, StageId, TurnId, Workflow};
 use serde::Serialize;
 
 use crate::commands::flags::ValueFlags;
@@ -236,6 +236,9 @@ struct PromptObject<'a> {
     persona: Option<&'a str>,
     text: &'a str,
     added_tokens: u64,
+    /// Tokens of the verdict tool, which every request of the turn carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict_tool_tokens: Option<u64>,
 }
 
 impl PromptCommand {
@@ -262,6 +265,7 @@ impl PromptCommand {
         };
         let shown = place.preview(&prepared.workflow, &entering)?;
         let added_tokens = prepared.added_tokens(place.stage, &shown.turn);
+        let verdict_tool_tokens = place.verdict_tool_tokens(&prepared.workflow, &shown.turn);
         if self.json {
             let object = PromptObject {
                 stage: place.stage.as_str(),
@@ -269,6 +273,7 @@ impl PromptCommand {
                 persona: shown.persona.as_deref(),
                 text: &shown.text,
                 added_tokens,
+                verdict_tool_tokens,
             };
             streams.out.json("prompt", object)?;
             return Ok(ExitStatus::Done);
@@ -280,6 +285,9 @@ impl PromptCommand {
             streams.out.raw(shown.text.as_bytes())?;
         }
         streams.note(&format!("{} of it added by Saihai", count(added_tokens, "token")));
+        if let Some(tokens) = verdict_tool_tokens {
+            streams.note(&format!("{} for the verdict tool, next to the prompt", count(tokens, "token")));
+        }
         Ok(ExitStatus::Done)
     }
 }
@@ -311,6 +319,12 @@ impl<'a> PromptTarget<'a> {
         let names = asking(workflow);
         let error = CommandError::usage(format!("no stage `{typed}` asks an agent"));
         Err(suggest(error, typed, &names))
+    }
+
+    /// Returns the tokens of the verdict tool, if the turn has it.
+    fn verdict_tool_tokens(&self, workflow: &Workflow, turn: &TurnId) -> Option<u64> {
+        let turn = workflow.stage(self.stage)?.turns().iter().find(|one| one.id == *turn)?;
+        Some(turn.reads.choice.as_ref()?.verdict_tool()?.tokens())
     }
 
     fn preview(

@@ -75,6 +75,14 @@ pub(crate) fn delivery_hold_words(hold: &DeliveryHold) -> String {
         DeliveryHold::RequestBlocked { address } => {
             format!("a review or another rule of the base branch blocks {address}")
         }
+        DeliveryHold::Unverified { stages, branch } => {
+            let stages: Vec<String> = stages.iter().map(|stage| stage.as_str().to_owned()).collect();
+            format!(
+                "the verdict of {} is not verified: the agent did not report it with the verdict tool; look at it, and \
+                 merge `{branch}` yourself, or start again with `saihai work --retry`",
+                quoted(&stages)
+            )
+        }
         DeliveryHold::RequestRefused { address, message } => format!("{address} cannot be merged: {message}"),
         DeliveryHold::NoChecks { address, in_actions } => {
             let why = if *in_actions {

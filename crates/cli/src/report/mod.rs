@@ -29,8 +29,8 @@ pub(crate) use live::{FrameLine, LiveBoard, LiveFrame};
 pub(crate) use names::RunNames;
 pub(crate) use stall_words::{stall_lines, stall_words, tree_gap_words};
 pub(crate) use transition_words::{
-    TransitionReason, destination_words, mechanism_words, reason_summary, tag_words, transition_head,
-    transition_lines, transition_reasons, with_reasons,
+    TransitionReason, channel_words, destination_words, mechanism_words, reason_summary, tag_words,
+    transition_head, transition_lines, transition_reasons, verdict_problem_words, with_reasons,
 };
 
 pub(crate) use crate::quantities::budget_words;

@@ -2,7 +2,10 @@
 //!
 //! The mechanism behind a decision (tag, line, rule, method) has its own words, which only `-v` shows.
 
-use saihai_model::{By, CompletionReason, Destination, Ending, ProgramExit, StageId, TurnId, Verdict};
+use saihai_model::{
+    By, CompletionReason, Destination, Ending, ProgramExit, StageId, TurnId, Verdict, VerdictChannel,
+    VerdictToolProblem,
+};
 use saihai_view::DecisiveTurn;
 
 use super::{RunNames, ending_words, program_words};
@@ -192,6 +195,7 @@ pub(crate) fn mechanism_words(stage: &StageId, verdict: &Verdict, names: &RunNam
 fn method(by: By) -> &'static str {
     match by {
         By::Only => "the only way",
+        By::Tool => "by the verdict tool",
         By::Tag => "by tag",
         By::Field => "by field",
         By::Findings => "by findings",
@@ -228,6 +232,32 @@ fn labels(stage: &StageId, verdict: &Verdict, names: &RunNames<'_>) -> String {
 pub(crate) fn tag_words(number: Option<usize>, line: u32) -> String {
     let number = number.map_or_else(|| "NONE".to_owned(), |number| number.to_string());
     format!("tag {number} on line {line}")
+}
+
+/// Says why the verdict tool gave no verdict.
+pub(crate) fn verdict_problem_words(problem: &VerdictToolProblem) -> String {
+    match problem {
+        VerdictToolProblem::NotOffered => "the agent did not have the verdict tool".to_owned(),
+        VerdictToolProblem::NotStarted(why) if why.is_empty() => {
+            "the agent did not start the server of the verdict tool".to_owned()
+        }
+        VerdictToolProblem::NotStarted(why) => {
+            format!("the server of the verdict tool did not start: {}", visible_line(why))
+        }
+        VerdictToolProblem::NotCalled => "the agent did not call the verdict tool".to_owned(),
+        VerdictToolProblem::Refused(why) => {
+            format!("no call of the verdict tool was valid: {}", visible_line(why))
+        }
+    }
+}
+
+/// Names the way in which a label arrived.
+pub(crate) fn channel_words(channel: VerdictChannel) -> &'static str {
+    match channel {
+        VerdictChannel::Tool => "verdict tool",
+        VerdictChannel::Schema => "structured answer",
+        VerdictChannel::Nonce => "tag with the word of this call",
+    }
 }
 
 fn quoted(text: &str) -> String {

@@ -59,7 +59,13 @@ fn exit_labels(turn: &Turn) -> Vec<&ExitCodeLabel> {
     let methods = turn.reads.choice.iter().flat_map(|choice| &choice.found_by);
     let codes = methods.filter_map(|method| match method {
         Method::ExitCode(labels) => Some(labels),
-        Method::Tag | Method::Field(_) | Method::Findings(_) | Method::Only | Method::Ask(_) => None,
+        Method::Tool
+        | Method::Tag
+        | Method::NonceTag
+        | Method::Field(_)
+        | Method::Findings(_)
+        | Method::Only
+        | Method::Ask(_) => None,
     });
     codes.flatten().collect()
 }

@@ -10,6 +10,7 @@ use super::prompt;
 use super::prompt::{OfferedRule, PieceWords};
 use super::read::{Movement, MovementWork};
 use super::rule::{MovementCondition, MovementRule};
+use super::verdict::{VerdictChannels, VerdictTag};
 use crate::check::Spot;
 use crate::{Diagnostics, Options, Settings, quoted};
 
@@ -45,12 +46,17 @@ pub(super) fn offered<'r>(rules: &'r [MovementRule], options: &Options) -> Vec<O
         .collect()
 }
 
-/// Builds the choice between the offered rules: by tag, else by a question to the same agent (P-40, P-41).
-pub(super) fn choice(words: &PieceWords, offered: &[OfferedRule<'_>], settings: &Settings) -> Option<Choice> {
-    let mut found_by = vec![Method::Tag];
+/// Builds the choice between the offered rules: by tool or tag, else by a question to the same agent (P-40, P-41).
+pub(super) fn choice(
+    words: &PieceWords,
+    offered: &[OfferedRule<'_>],
+    verdict: VerdictChannels,
+    settings: &Settings,
+) -> Option<Choice> {
+    let mut found_by = verdict.methods();
     if let [OfferedRule { asks: false, .. }] = offered {
         found_by.push(Method::Only);
-    } else if settings.judge_fallback {
+    } else if settings.judge_fallback && verdict.tag != VerdictTag::Ignored {
         found_by.push(Method::Ask(Box::new(question(prompt::question(words, offered)))));
     }
     (!offered.is_empty()).then(|| Choice { options: offers(offered), found_by })

@@ -12,6 +12,7 @@ use saihai_model::{
 use super::assignment::{SessionChoice, TurnAssignment};
 use super::prompt::{PiecePrompt, PieceWords};
 use super::read::{LoopMonitor, Movement, MovementWork, Piece};
+use super::verdict::VerdictChannels;
 use super::{PieceReviewers, exit, prompt};
 use crate::breaker::add_breakers;
 use crate::check::Spot;
@@ -138,7 +139,7 @@ impl<'a> PieceLowering<'a> {
                     let plan = plans.next().expect("every agent of a movement has a plan");
                     match self.reviewers.of(assignment, self.settings) {
                         Some(reviewer) => self.review(&id, part, reviewer, plan),
-                        None => self.turn(&id, part, assignment, plan),
+                        None => self.turn(&id, part, assignment, plan, diagnostics),
                     }
                 }
                 MovementWork::Program(assignment) => {
@@ -173,9 +174,13 @@ impl<'a> PieceLowering<'a> {
         movement: &Movement,
         assignment: &TurnAssignment,
         plan: TurnPlan,
+        diagnostics: &mut Diagnostics,
     ) -> Turn {
         let name = movement.name.value.as_str();
         let offered = exit::offered(&movement.rules, self.options);
+        let provider = &plan.answerer.provider;
+        let verdict = VerdictChannels::of(movement.verdict, provider, &offered, self.settings);
+        verdict.check(movement, provider, diagnostics);
         let speech = PiecePrompt {
             words: self.words,
             piece: &self.piece.name,
@@ -192,6 +197,7 @@ impl<'a> PieceLowering<'a> {
             pass_previous: assignment.pass_previous,
             reports: &assignment.reports,
             offered: &offered,
+            verdict,
         };
         self.added_tokens.push((stage.clone(), name.into(), speech.added_tokens()));
         let ceiling =
@@ -210,7 +216,7 @@ impl<'a> PieceLowering<'a> {
             reads: Reads {
                 // Rules over findings remain here only if the review agent is unknown, which is already
                 // reported.
-                choice: exit::choice(self.words, &offered, self.settings)
+                choice: exit::choice(self.words, &offered, verdict, self.settings)
                     .or_else(|| exit::choice_by_findings(&movement.rules, self.options)),
                 reports: assignment.reports.iter().map(report).collect(),
                 proofs: (assignment.command_gates.iter())
@@ -261,6 +267,7 @@ impl<'a> PieceLowering<'a> {
         self.spots.put(Spot::Turn(id.clone(), name.as_str().into()), place);
         let usual = prompt::judge_template(self.words, &cycle);
         let offered = exit::offered(&judge.rules, self.options);
+        let verdict = VerdictChannels::of(None, &answerer.provider, &offered, self.settings);
         let speech = PiecePrompt {
             words: self.words,
             piece: &self.piece.name,
@@ -277,9 +284,10 @@ impl<'a> PieceLowering<'a> {
             pass_previous: true,
             reports: &[],
             offered: &offered,
+            verdict,
         };
         self.added_tokens.push((id.clone(), name.as_str().into(), speech.added_tokens()));
-        let choice = exit::choice(self.words, &offered, self.settings);
+        let choice = exit::choice(self.words, &offered, verdict, self.settings);
         let reads = Reads { choice, ..Reads::default() };
         let turn = Turn { reads, ..self.bare_turn(&name, &speech, answerer) };
         let does = Activity::Turns {

@@ -20,6 +20,7 @@ mod tables;
 mod takt_keys;
 mod template;
 mod texts;
+mod verdict;
 
 use std::path::Path;
 

@@ -7,6 +7,7 @@ use saihai_model::{Join, Prompt, PromptPart, PromptSection, SectionCondition, Va
 use super::assignment::ReportContract;
 use super::command_gate::CommandGate;
 use super::template::PieceTemplate;
+use super::verdict::{VerdictChannels, section_with_nonce};
 use crate::Language;
 use crate::lowering::{fixed_section, fixed_tokens, section, text_part, value_part};
 
@@ -33,6 +34,7 @@ pub(super) struct PiecePrompt<'a> {
     pub(super) reports: &'a [ReportContract],
     /// Offered rules; without any, the prompt has no status block.
     pub(super) offered: &'a [OfferedRule<'a>],
+    pub(super) verdict: VerdictChannels,
 }
 
 /// A rule as the prompt offers it.
@@ -82,7 +84,7 @@ impl PiecePrompt<'_> {
             sections.push(fixed_section(report_block(self.words, self.reports)));
         }
         if !self.offered.is_empty() {
-            sections.push(fixed_section(status_block(self.words, self.offered)));
+            sections.push(section_with_nonce(&status_block(self.words, self.offered, self.verdict)));
         }
         Prompt { sections, join: Join::Paragraphs }
     }
@@ -161,7 +163,7 @@ pub(super) fn question(words: &PieceWords, offered: &[OfferedRule<'_>]) -> Promp
             text_part("\n</output>"),
         ],
     );
-    let judgment = fixed_section(format!("{}\n\n{}", words.judgment, tags(offered)));
+    let judgment = fixed_section(format!("{}\n\n{}", words.judgment, tags(offered, VerdictChannels::PLAIN)));
     Prompt { sections: vec![output, judgment], join: Join::Paragraphs }
 }
 
@@ -224,22 +226,24 @@ fn report_block(words: &PieceWords, reports: &[ReportContract]) -> String {
     block
 }
 
-fn status_block(words: &PieceWords, offered: &[OfferedRule<'_>]) -> String {
+fn status_block(words: &PieceWords, offered: &[OfferedRule<'_>], verdict: VerdictChannels) -> String {
     let (before, behind) = words.appendix;
-    let mut block = format!("---\n{}\n\n{}", words.status, tags(offered));
+    let mut block = format!("---\n{}\n\n{}", words.status, tags(offered, verdict));
     for rule in offered {
         if let Some(appendix) = rule.appendix {
-            let _ = write!(block, "\n\n{before}[STEP:{}]{behind}\n{}", rule.number, appendix.trim());
+            let _ = write!(block, "\n\n{before}{}{behind}\n{}", verdict.tag(rule.number), appendix.trim());
         }
+    }
+    if let Some(sentence) = verdict.sentence(words) {
+        let _ = write!(block, "\n\n{sentence}");
     }
     block
 }
 
 /// S4, one line per rule.
-fn tags(offered: &[OfferedRule<'_>]) -> String {
-    let lines: Vec<String> =
-        offered.iter().map(|rule| format!("[STEP:{}] = {}", rule.number, rule.condition)).collect();
-    lines.join("\n")
+fn tags(offered: &[OfferedRule<'_>], verdict: VerdictChannels) -> String {
+    let line = |rule: &OfferedRule<'_>| format!("{} = {}", verdict.tag(rule.number), rule.condition);
+    offered.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Text that Saihai adds to a prompt.
@@ -272,6 +276,8 @@ pub(super) struct PieceWords {
     pub(super) several_reports: &'static str,
     pub(super) status: &'static str,
     pub(super) appendix: (&'static str, &'static str),
+    /// If a tag does not count
+    pub(super) verdict_tool: &'static str,
     pub(super) output: &'static str,
     pub(super) judgment: &'static str,
     /// J1: before the cycle, between cycle and count, after the count
@@ -317,6 +323,7 @@ static JAPANESE: PieceWords = PieceWords {
              全ての作業とレポート出力が完了した後、最後に以下のいずれかのタグを出力してください。\n\
              あなたの作業結果に最も合致するものを1つだけ選んでください。",
     appendix: ("", " を選ぶ場合は、タグの前に次の内容も出力してください:"),
+    verdict_tool: "最後のメッセージの前に、選択をツール `saihai_verdict` で報告してください。タグだけでは判定になりません。",
     output: "## 出力",
     judgment: "## 判定\n\
                上の出力に最も合致する条件を1つだけ選び、そのタグだけを出力してください。\
@@ -357,6 +364,7 @@ static ENGLISH: PieceWords = PieceWords {
              After all work and report output is finished, output one of the following tags at the very end.\n\
              Choose only the one that best matches the result of your work.",
     appendix: ("If you choose ", ", also output the following before the tag:"),
+    verdict_tool: "Report your choice with the tool `saihai_verdict` before your last message. A tag alone does not count.",
     output: "## Output",
     judgment: "## Judgment\n\
                Choose the one condition that best matches the output above and reply with its tag only. \

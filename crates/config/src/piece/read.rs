@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use saihai_model::{Permission, StallKind};
+use saihai_model::{Permission, StallKind, VerdictMode};
 
 use super::assignment::{
     ProviderReference, ReportContract, TurnAssignment, read_template, refuse_duplicates,
@@ -178,6 +178,8 @@ pub(super) struct Movement {
     pub(super) description: Option<String>,
     pub(super) work: MovementWork,
     pub(super) sandbox_required: bool,
+    /// Its own way of verdicts; absent: that of the settings.
+    pub(super) verdict: Option<VerdictMode>,
     pub(super) rules: Vec<MovementRule>,
     /// False if the movement has errors. Findings about it would then be noise.
     pub(super) sound: bool,
@@ -273,6 +275,7 @@ impl Movement {
             (MovementLevel::Top, false, false) => RuleOwner::Movement,
         };
         let sandbox_required = fields.text("sandbox").is_some();
+        let verdict = fields.text("verdict").and_then(|mode| VerdictMode::named(&mode.value));
         note_idle_keys(&fields, shown, reader);
         let mut work = if calls {
             MovementWork::Call(read_call(&fields, reader).map(Box::new))
@@ -315,6 +318,7 @@ impl Movement {
             description,
             work,
             sandbox_required,
+            verdict,
             rules,
             sound: is_sound_since(&reader.diagnostics, before),
         })

@@ -1,6 +1,8 @@
 //! Keys of a piece, as data (P-10 to P-12). Newer spellings are aliases of the older ones. Newer features
 //! that Saihai lacks are refused by name.
 
+use saihai_model::VerdictMode;
+
 use crate::breaker::PROGRESS_FORMS;
 use crate::{Field, Object, ValueKind};
 
@@ -96,6 +98,8 @@ pub(super) static MOVEMENT: Object = Object {
             .about("detailed permission; absent: from `edit`"),
         Field::new("sandbox", ValueKind::OneOf(&["required"]))
             .about("refuse to run the movement outside a sandbox; absent: as the settings say"),
+        Field::new("verdict", ValueKind::OneOf(&VerdictMode::WORDS))
+            .about("how the agent reports its verdict; absent: as the settings say"),
         // The reader checks the value itself, because newer versions allow a list.
         Field::new("instruction_template", ValueKind::Any)
             .form(ValueKind::Text)

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use saihai_model::{Budget, Millis, Permission, ProviderName, ProviderSettings, Retry, SandboxSettings, Usd};
+use saihai_model::{
+    Budget, Millis, Permission, ProviderName, ProviderSettings, Retry, SandboxSettings, Usd, VerdictMode,
+};
 
 use super::providers::{check_providers, configured_providers, kind_of, read_provider};
 use super::pyproject::{PYPROJECT, as_settings};
@@ -234,6 +236,7 @@ impl SettingsLoader<'_, '_> {
                 Some(_) | None => SessionDefault::Refresh,
             },
             judge_fallback: root.value("judge_fallback").unwrap_or(unset.judge_fallback),
+            verdict: root.text("verdict").and_then(VerdictMode::named).unwrap_or_default(),
             checks: self.checks(root.get("checks")),
             notify: root.value("notify").unwrap_or_default(),
             sandbox: self.sandbox(&root),

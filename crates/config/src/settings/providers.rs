@@ -1,7 +1,7 @@
 //! Provider settings: reading them, and checks beyond the kinds of values.
 
 use indexmap::IndexMap;
-use saihai_model::{Millis, Price, Protocol, ProviderKind, ProviderName, ProviderSettings};
+use saihai_model::{Millis, Price, Protocol, ProviderKind, ProviderName, ProviderSettings, VerdictMode};
 
 use super::sandbox::sandbox_choice;
 use super::values::{Setting, SettingValues, SettingsSection, provider_of};
@@ -36,6 +36,7 @@ pub(super) fn read_provider(kind: ProviderKind, section: &SettingsSection<'_>) -
         protocol: if section.text("protocol") == Some("json") { Protocol::Json } else { Protocol::Text },
         trust: section.value("trust").unwrap_or_default(),
         sandbox: section.get("sandbox").and_then(|setting| sandbox_choice(&setting.node)),
+        verdict: section.text("verdict").and_then(VerdictMode::named),
         ..unset
     }
 }

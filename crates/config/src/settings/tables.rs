@@ -5,7 +5,7 @@ use super::review::REVIEW;
 use super::work::WORK;
 use crate::fields::{Field, Object, ValueKind};
 
-use saihai_model::SandboxChoice;
+use saihai_model::{SandboxChoice, VerdictMode};
 
 pub const BUILT_IN_PROVIDERS: [&str; 10] =
     ["claude", "codex", "opencode", "gemini", "copilot", "acp", "command", "anthropic", "openai", "script"];
@@ -28,6 +28,9 @@ pub static SETTINGS: Object = Object {
         Field::new("judge_fallback", ValueKind::Bool)
             .default("true")
             .about("ask a judge if a reply has no status tag"),
+        Field::new("verdict", ValueKind::OneOf(&VerdictMode::WORDS))
+            .default("\"auto\"")
+            .about("how agents report verdicts; `plain`: only by tags"),
         Field::new("checks", ValueKind::List(&ValueKind::Text))
             .default("[]")
             .about("shell lines that must all succeed, such as `cargo test`; built-in pieces run them after each change"),
@@ -144,6 +147,8 @@ pub(super) static PROVIDER: Object = Object {
             .default("false")
             .about("gemini only: start it in untrusted folders"),
         Field::new("sandbox", SANDBOX).about("sandbox of this provider; default: that of all providers"),
+        Field::new("verdict", ValueKind::OneOf(&VerdictMode::WORDS))
+            .about("how its agents report verdicts; default: as for all providers"),
     ],
 };
 

@@ -2,11 +2,15 @@
 
 mod output;
 
-use saihai_model::{Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings};
+use saihai_model::{
+    Ask, Failure, FailureClass, Json, Permission, ProviderKind, ProviderSettings, VerdictServerCommand,
+    VerdictTool,
+};
+use serde_json::json;
 
 use crate::agent::{
     AgentInvocation, AgentListener, AgentProfile, AgentProgram, Login, LoginProbe, ProbeOutput, failure,
-    unique_id,
+    unique_id, verdict_server,
 };
 use output::ClaudeListener;
 
@@ -120,6 +124,11 @@ impl AgentProgram for Claude {
             ]));
             files.push((file, persona.clone()));
         }
+        if let Some(VerdictServerCommand { program, arguments: relay }) = verdict_server(ask) {
+            let server = json!({ "type": "stdio", "command": program, "args": relay });
+            let config = json!({ "mcpServers": { (VerdictTool::SERVER): server } });
+            arguments.extend(words(&["--mcp-config", &config.to_string()]));
+        }
         if let Some(schema) = &ask.schema {
             arguments.extend(words(&["--json-schema", &schema_argument(&schema.to_string())?]));
         }
@@ -127,8 +136,9 @@ impl AgentProgram for Claude {
             arguments.extend(words(&["--max-budget-usd", &format!("{:.6}", money.dollars())]));
         }
         if let Some(calls) = ask.max_calls {
-            // An answer through a tool needs one more call.
-            let calls = calls.saturating_add(u32::from(ask.schema.is_some()));
+            // An answer through a tool needs one more call, and so does a verdict.
+            let more = [ask.schema.is_some(), verdict_server(ask).is_some()].map(u32::from);
+            let calls = calls.saturating_add(more.iter().sum());
             arguments.extend(words(&["--max-turns", &calls.to_string()]));
         }
         arguments.extend(settings.args.iter().cloned());
@@ -206,6 +216,8 @@ struct ClaudePermissions {
     without_commands: bool,
     /// The agent answers through a tool.
     answers_by_tool: bool,
+    /// The agent has the verdict tool.
+    has_verdict_tool: bool,
 }
 
 impl ClaudePermissions {
@@ -213,7 +225,7 @@ impl ClaudePermissions {
         let only_these = ask.permission == Permission::ReadOnly;
         let tools = if only_these { Some(looking_tools(ask.tools.as_deref())) } else { ask.tools.clone() };
         let mode = mode(ask);
-        let unasked = match ask.permission {
+        let mut unasked = match ask.permission {
             Permission::Edit { commands: true } if !settings.accept_edits => match &tools {
                 Some(tools) => without_writing(tools),
                 None => words(&UNASKED),
@@ -222,7 +234,10 @@ impl ClaudePermissions {
             Permission::ReadOnly | Permission::Edit { .. } | Permission::Full => Vec::new(),
         };
         let without_commands = ask.permission == Permission::Edit { commands: false };
-        Self { mode, tools, unasked, only_these, without_commands, answers_by_tool: ask.schema.is_some() }
+        let has_verdict_tool = verdict_server(ask).is_some();
+        unasked.extend(has_verdict_tool.then(verdict_tool));
+        let answers_by_tool = ask.schema.is_some();
+        Self { mode, tools, unasked, only_these, without_commands, answers_by_tool, has_verdict_tool }
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -256,7 +271,7 @@ impl ClaudePermissions {
         let asked = self.tools.as_deref()?;
         let is_over = |tool: &&String| {
             let is_checked = self.only_these || (self.leaves_servers_out() && tool.starts_with(CONNECTED));
-            is_checked && !asked.contains(tool) && !self.is_answer(tool)
+            is_checked && !asked.contains(tool) && !self.is_answer(tool) && !self.is_verdict(tool)
         };
         let more = tools.iter().find(is_over)?;
         Some(format!("claude has the tool `{more}`, which this turn must not have"))
@@ -265,6 +280,15 @@ impl ClaudePermissions {
     fn is_answer(&self, tool: &str) -> bool {
         self.answers_by_tool && tool == "StructuredOutput"
     }
+
+    fn is_verdict(&self, tool: &str) -> bool {
+        self.has_verdict_tool && tool == verdict_tool()
+    }
+}
+
+/// Returns the name that Claude Code gives to the verdict tool.
+fn verdict_tool() -> String {
+    format!("{CONNECTED}{}__{}", VerdictTool::SERVER, VerdictTool::NAME)
 }
 
 /// Returns the permission mode. Bypass mode writes anywhere and uses every tool of connected servers, also

@@ -8,13 +8,14 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
 use regex::Regex;
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Meter, Millis, Moment, Permission, Progress, ProviderAnswer,
-    ProviderKind, ProviderRefusal, ProviderSettings, Usage,
+    ProviderKind, ProviderRefusal, ProviderSettings, Usage, VerdictServerCommand, VerdictTool,
 };
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::agent::{
     AgentInvocation, AgentListener, AgentProfile, AgentProgram, ListenerStep, Login, LoginProbe, ProbeOutput,
-    ProcessEnd, abrupt, failure, unique_id, with_persona,
+    ProcessEnd, abrupt, failure, unique_id, verdict_server, with_persona,
 };
 use crate::agents::turn_log::{ToolTime, TurnLog, or_default, share_of_turn};
 use crate::api_error::{class_of_status, wait_of_seconds};
@@ -156,6 +157,13 @@ fn options(ask: &Ask, settings: &ProviderSettings) -> (Vec<String>, Files) {
         let file = format!("{}/schema-{}.json", ask.scratch, unique_id(ask));
         options.extend(["--output-schema".to_owned(), file.clone()]);
         files.push((file, schema.to_string()));
+    }
+    if let Some(VerdictServerCommand { program, arguments }) = verdict_server(ask) {
+        let server = VerdictTool::SERVER;
+        // JSON texts and lists are TOML too.
+        for (key, value) in [("command", json!(program)), ("args", json!(arguments))] {
+            options.extend(["-c".to_owned(), format!("mcp_servers.{server}.{key}={value}")]);
+        }
     }
     if ask.foreign {
         options.extend(foreign(&ask.directory));

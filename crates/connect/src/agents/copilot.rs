@@ -5,13 +5,15 @@
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Permission, Progress, ProviderAnswer, ProviderKind, ProviderSettings,
+    VerdictServerCommand, VerdictTool,
 };
 use serde::Deserialize;
+use serde_json::json;
 
 use super::turn_log::{TurnLog, moment};
 use crate::agent::{
     AgentInvocation, AgentListener, AgentProfile, AgentProgram, ListenerStep, ProcessEnd, abrupt, failure,
-    unique_id, with_persona,
+    unique_id, verdict_server, with_persona,
 };
 use crate::agents::turn_log::ToolTime;
 use crate::agents::turn_log::or_default;
@@ -90,6 +92,12 @@ impl AgentProgram for Copilot {
             arguments.extend(["--model".to_owned(), model.clone()]);
         }
         arguments.extend(permission(ask));
+        if let Some(VerdictServerCommand { program, arguments: relay }) = verdict_server(ask) {
+            let server = json!({ "type": "local", "command": program, "args": relay, "tools": ["*"] });
+            let config = json!({ "mcpServers": { (VerdictTool::SERVER): server } });
+            arguments.push(format!("--additional-mcp-config={config}"));
+            arguments.push(format!("--allow-tool={}({})", VerdictTool::SERVER, VerdictTool::NAME));
+        }
         if ask.foreign {
             arguments.push("--no-custom-instructions".to_owned());
         }
@@ -132,7 +140,9 @@ fn permission(ask: &Ask) -> Vec<String> {
         }
         Permission::Edit { .. } | Permission::Full => tools,
     };
-    if let Some(offered) = offered {
+    if let Some(mut offered) = offered {
+        let verdict = verdict_server(ask).map(|_| format!("{}-{}", VerdictTool::SERVER, VerdictTool::NAME));
+        offered.extend(verdict);
         let offered = if offered.is_empty() { NO_TOOL.to_owned() } else { offered.join(",") };
         arguments.push(format!("--available-tools={offered}"));
     }

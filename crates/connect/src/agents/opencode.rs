@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use saihai_model::{
     Ask, Failure, FailureClass, Json, Millis, Moment, Permission, Progress, ProviderAnswer, ProviderKind,
-    ProviderSettings, Usage,
+    ProviderSettings, Usage, VerdictServerCommand, VerdictTool,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -22,7 +22,7 @@ use serde_json::json;
 use super::turn_log::TurnLog;
 use crate::agent::{
     AgentInvocation, AgentListener, AgentProfile, AgentProgram, ListenerStep, Login, LoginProbe, ProbeOutput,
-    ProcessEnd, StartupCheck, abrupt, failure, with_persona,
+    ProcessEnd, StartupCheck, abrupt, failure, verdict_server, with_persona,
 };
 use crate::agents::turn_log::{ReportedCost, ToolTime, or_default, sum_of_counts};
 use crate::api_error::{class_of_passed_on, http_date, retry_after};
@@ -84,14 +84,15 @@ impl AgentProgram for Opencode {
         if let Some(session) = &ask.session {
             arguments.extend(["-s".to_owned(), session.clone()]);
         }
-        Ok(AgentInvocation { arguments, environment: environment(ask), files: Vec::new(), input })
+        let environment = environment(ask, verdict_server(ask));
+        Ok(AgentInvocation { arguments, environment, files: Vec::new(), input })
     }
 
     fn probe(&self, ask: &Ask, _: &ProviderSettings) -> Option<StartupCheck> {
         let (name, _) = agent_of(ask)?;
         Some(StartupCheck {
             arguments: vec!["agent".to_owned(), "list".to_owned()],
-            environment: environment(ask),
+            environment: environment(ask, None),
             expected: format!("{name} (primary)"),
             otherwise: format!(
                 "`opencode agent list` does not show `{name} (primary)`, so nothing would enforce the permission; use \
@@ -140,11 +141,17 @@ fn logged_in(said: &ProbeOutput) -> Login {
     }
 }
 
-fn environment(ask: &Ask) -> Vec<(String, String)> {
+fn environment(ask: &Ask, server: Option<&VerdictServerCommand>) -> Vec<(String, String)> {
     let agents = agent_of(ask).map(|(name, permission)| {
         json!({ name: { "mode": "primary", "description": "Saihai", "permission": permission } })
     });
-    let config = json!({ "agent": agents.unwrap_or_else(|| json!({})) }).to_string();
+    let mut config = json!({ "agent": agents.unwrap_or_else(|| json!({})) });
+    if let Some(VerdictServerCommand { program, arguments }) = server {
+        let command: Vec<&String> = std::iter::once(program).chain(arguments).collect();
+        let server = json!({ "type": "local", "command": command, "enabled": true });
+        config["mcp"] = json!({ (VerdictTool::SERVER): server });
+    }
+    let config = config.to_string();
     // The project's MCP servers are commands, which OpenCode starts regardless of the turn's permission.
     let foreign = ask.foreign.then_some(("OPENCODE_DISABLE_PROJECT_CONFIG", "1"));
     // Only its log says that the API refused a request and that it waits.
@@ -167,14 +174,21 @@ fn agent_of(ask: &Ask) -> Option<(&'static str, Json)> {
         }
         Permission::Full => {
             let tools = ask.tools.as_ref()?.iter().map(|tool| own_name(tool));
-            return Some(("saihai-full", allowing(tools.chain(["external_directory".to_owned()]))));
+            let tools = tools.chain(["external_directory".to_owned()]).chain(verdict_tool(ask));
+            return Some(("saihai-full", allowing(tools)));
         }
     };
     let is_wanted = |tool: &&str| {
         let Some(tools) = &ask.tools else { return true };
         tools.iter().any(|wanted| own_name(wanted) == *tool)
     };
-    Some((name, allowing(level.into_iter().filter(is_wanted).map(str::to_owned))))
+    let tools = level.into_iter().filter(is_wanted).map(str::to_owned);
+    Some((name, allowing(tools.chain(verdict_tool(ask)))))
+}
+
+/// Returns the name that OpenCode gives to the verdict tool, if the turn has it.
+fn verdict_tool(ask: &Ask) -> Option<String> {
+    ask.verdict.as_ref().map(|_| format!("{}_{}", VerdictTool::SERVER, VerdictTool::NAME))
 }
 
 /// Returns rules that deny everything else. Order matters: the last matching rule wins. If the project has an

@@ -56,6 +56,7 @@ impl TurnLog {
             text,
             responses: self.messages.into_spoken(),
             structured: structured.value,
+            verdict: None,
             structured_error: structured.error,
             exit: None,
             session: self.session,

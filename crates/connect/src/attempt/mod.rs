@@ -19,7 +19,7 @@ pub(crate) use output::transcript_of;
 use output::{OutputRecorder, RecordedOutput, TurnTranscript};
 use saihai_model::{
     Ask, Failure, FailureClass, Millis, Progress, ProviderAnswer, ProviderRefusal, ProviderSettings, Reply,
-    UnwrittenFile,
+    UnwrittenFile, VerdictToolProblem, VerdictToolResult,
 };
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,7 @@ use crate::process::{
 };
 use crate::redact::Redactor;
 use crate::sandbox::{AgentSandboxes, SandboxedStart};
+use crate::verdict::VerdictServer;
 
 /// Variable of the W3C trace context. Spans that an agent writes then belong to its attempt (V-32).
 const TRACE_CONTEXT: &str = "TRACEPARENT";
@@ -95,6 +96,46 @@ impl AgentAttempt {
     }
 
     pub(crate) async fn answer(
+        mut self,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+        stop: CancellationToken,
+    ) -> ProviderAnswer {
+        let offered = self.offer_verdict();
+        let answer = self.answer_asked(progress, stop).await;
+        let Some(offered) = offered else { return answer };
+        let (result, warnings) = match offered {
+            Ok(server) => server.close(),
+            Err(problem) => (VerdictToolResult::Missing(problem), Vec::new()),
+        };
+        answer.map(|mut reply| {
+            reply.verdict = Some(result);
+            reply.warnings.extend(warnings);
+            reply
+        })
+    }
+
+    /// Opens the server of the verdict tool, if the ask has one. A problem is a result too: the text then decides.
+    fn offer_verdict(&mut self) -> Option<Result<VerdictServer, VerdictToolProblem>> {
+        let InstalledAgent { settings, means, .. } = &*self.installed;
+        let tool = self.ask.verdict.as_mut()?;
+        // A process that stayed got its servers with an earlier turn.
+        if !settings.has_verdict_tool() || self.stayed.is_some() {
+            self.ask.verdict = None;
+            return Some(Err(VerdictToolProblem::NotOffered));
+        }
+        match VerdictServer::open(tool.clone(), means.launcher.as_deref()) {
+            Ok((server, command)) => {
+                tool.server = Some(command);
+                Some(Ok(server))
+            }
+            Err(error) => {
+                self.ask.verdict = None;
+                Some(Err(VerdictToolProblem::NotStarted(error.to_string())))
+            }
+        }
+    }
+
+    async fn answer_asked(
         mut self,
         progress: &(dyn Fn(Progress) + Send + Sync),
         stop: CancellationToken,
@@ -180,7 +221,10 @@ impl AgentAttempt {
         let transcript = self.prepare(invocation)?;
         let own = self.installed.agent.limits_calls();
         let hearing = OutputRecorder::new(listener, afterwards, transcript, &self.installed.means.redactor);
-        Ok(hearing.at_most(self.ask.max_calls.filter(|_| !own)))
+        // A verdict by the tool needs one more call.
+        let more = u32::from(self.ask.verdict.is_some());
+        let most = self.ask.max_calls.map(|calls| calls.saturating_add(more));
+        Ok(hearing.at_most(most.filter(|_| !own)))
     }
 
     fn patience(&self) -> TurnDeadlines<'_> {

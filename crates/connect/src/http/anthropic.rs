@@ -23,13 +23,9 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
     if let Some(system) = request.system {
         body["system"] = json!(system);
     }
-    let mut tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| {
-            json!({ "name": tool.name, "description": tool.description, "input_schema": (tool.schema)() })
-        })
-        .collect();
+    let offer = |(name, description, schema)| json!({ "name": name, "description": description, "input_schema": schema });
+    let mut tools: Vec<Value> = request.offers().into_iter().map(offer).collect();
+    let is_long = !tools.is_empty() || request.messages.len() > 1;
     if let Some(form) = request.form {
         // A model with other tools may use them first but must end with the answer. So it has to call *some*
         // tool.
@@ -41,7 +37,7 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
         tools.push(json!({ "name": ANSWER, "description": description, "input_schema": form.schema }));
     }
     // Each further call sends the earlier messages again; the cache makes them cheaper.
-    if !request.tools.is_empty() || request.messages.len() > 1 {
+    if is_long {
         keep_for_later(&mut body["messages"]);
     }
     if !tools.is_empty() {

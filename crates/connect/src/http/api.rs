@@ -1,6 +1,6 @@
 //! The two APIs of models: their addresses, requests and listeners, and an answer independent of the API.
 
-use saihai_model::{Failure, FailureClass, ProviderKind, Usage};
+use saihai_model::{Failure, FailureClass, ProviderKind, Usage, VerdictTool};
 use serde_json::{Value, json};
 
 use crate::http::tools::ModelTool;
@@ -21,10 +21,21 @@ pub(super) struct ModelRequest<'a> {
     /// The conversation so far, in the API's format.
     pub(super) messages: &'a [Value],
     pub(super) tools: &'a [&'static ModelTool],
+    /// The verdict tool, if the turn has it.
+    pub(super) verdict: Option<&'a VerdictTool>,
     /// The required form of the answer.
     pub(super) form: Option<&'a SchemaForm>,
     /// Ask for a streamed answer.
     pub(super) is_streamed: bool,
+}
+
+impl ModelRequest<'_> {
+    /// Returns the name, the description and the input schema of every tool.
+    pub(super) fn offers(&self) -> Vec<(&'static str, &'static str, Value)> {
+        let tools = self.tools.iter().map(|tool| (tool.name, tool.description, (tool.schema)()));
+        let verdict = self.verdict.map(|tool| (VerdictTool::NAME, VerdictTool::description(), tool.schema()));
+        tools.chain(verdict).collect()
+    }
 }
 
 /// The result of a tool call.

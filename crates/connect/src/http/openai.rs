@@ -21,13 +21,13 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
     if let Some(model) = request.model {
         body["model"] = json!(model);
     }
-    let tools = request.tools.iter().map(|tool| {
-        let function =
-            json!({ "name": tool.name, "description": tool.description, "parameters": (tool.schema)() });
+    let tools = request.offers().into_iter().map(|(name, description, schema)| {
+        let function = json!({ "name": name, "description": description, "parameters": schema });
         json!({ "type": "function", "function": function })
     });
-    if !request.tools.is_empty() {
-        body["tools"] = tools.collect();
+    let tools: Vec<Value> = tools.collect();
+    if !tools.is_empty() {
+        body["tools"] = Value::Array(tools);
     }
     if let Some(form) = request.form {
         let schema = json!({ "name": ANSWER, "schema": form.schema, "strict": form.is_strict() });

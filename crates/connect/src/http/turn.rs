@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use saihai_model::{
     Ask, Failure, FailureClass, Permission, Progress, ProviderAnswer, ProviderRefusal, Reply, ToolUse,
-    TurnLimit, Usage,
+    TurnLimit, Usage, VerdictTool, VerdictToolProblem, VerdictToolResult,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ use crate::http::{session, tools};
 use crate::redact::{Redaction, Redactor};
 use crate::structured::Structured;
 use crate::structured::{ANSWER, SchemaForm};
+use crate::verdict::{VerdictEvent, recorded, verdict_of};
 
 /// Default maximum number of model calls in a turn (C-82).
 const CALLS: u32 = 50;
@@ -52,6 +53,8 @@ struct ModelConversation {
     tools_used: Vec<ToolUse>,
     denied: u32,
     warnings: Vec<String>,
+    /// Calls of the verdict tool, in order.
+    verdicts: Vec<VerdictEvent>,
 }
 
 /// The state of a turn that is not over.
@@ -110,12 +113,15 @@ impl HttpTurn {
         let (tools, unknown) = tools::named(self.tools(), self.service.web);
         let mut conversation = self.begin().await?;
         conversation.warnings = self.without(&unknown);
-        for _ in 0..self.ask.max_calls.unwrap_or(CALLS).max(1) {
+        // A verdict by the tool needs one more call.
+        let more = u32::from(self.verdict().is_some());
+        for _ in 0..self.ask.max_calls.unwrap_or(CALLS).max(1).saturating_add(more) {
             let request = ModelRequest {
                 model: self.service.model(&self.ask),
                 system: self.system(),
                 messages: &conversation.messages,
                 tools: &tools,
+                verdict: self.verdict(),
                 form,
                 is_streamed: true,
             };
@@ -178,6 +184,12 @@ impl HttpTurn {
         self.ask.tools.as_deref().or(self.service.settings.tools.as_deref())
     }
 
+    /// Returns the verdict tool. A turn without any tools may have a model that cannot use them.
+    fn verdict(&self) -> Option<&VerdictTool> {
+        let has_tools = self.tools().is_none_or(|tools| !tools.is_empty());
+        self.ask.verdict.as_ref().filter(|_| has_tools)
+    }
+
     /// Returns the role, for the system prompt (C-22, C-23).
     fn system(&self) -> Option<&str> {
         let role = self.ask.persona.as_deref().or(self.service.settings.system_prompt.as_deref());
@@ -238,7 +250,18 @@ impl HttpTurn {
             progress(Progress::ToolStarted(shown.clone()));
             // The guard stops tools whose turn was dropped.
             let (halt, guard) = ToolStop::after_a_while();
-            let task = self.start(&call, tools, halt);
+            let task = match self.verdict().filter(|_| call.name == VerdictTool::NAME) {
+                Some(tool) => {
+                    let called = match &call.input {
+                        Ok(input) => tool.check(input),
+                        Err(text) => Err(format!("the arguments are not JSON: {}", brief(text))),
+                    };
+                    let said = called.as_ref().map(|verdict| recorded(tool, verdict)).map_err(Clone::clone);
+                    conversation.verdicts.push(VerdictEvent::Called(called));
+                    tokio::spawn(async { (said, false) })
+                }
+                None => self.start(&call, tools, halt),
+            };
             running.push((call, shown, task, guard));
         }
         let mut done = Vec::new();
@@ -292,7 +315,11 @@ impl HttpTurn {
 
     /// Builds the reply, and saves the conversation for later turns.
     async fn reply(&self, told: FinishedTurn, form: Option<&SchemaForm>) -> Result<Reply, Failure> {
-        let FinishedTurn { conversation, given } = told;
+        let FinishedTurn { mut conversation, given } = told;
+        let verdict = self.ask.verdict.as_ref().map(|_| match self.verdict() {
+            Some(_) => verdict_of(std::mem::take(&mut conversation.verdicts)),
+            None => VerdictToolResult::Missing(VerdictToolProblem::NotOffered),
+        });
         let mut text = conversation.responses.last().cloned().unwrap_or_default();
         let value = form.and_then(|form| {
             let object = given.or_else(|| serde_json::from_str(text.trim()).ok())?;
@@ -324,6 +351,7 @@ impl HttpTurn {
             responses: conversation.responses,
             structured: structured.value,
             structured_error: structured.error,
+            verdict,
             session,
             tools_used: conversation.tools_used,
             denied: conversation.denied,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use saihai_connect::{Asking, CommandSurroundings, Providers};
-use saihai_model::{Ask, CallId, Fact, Performance, ProviderName, ProviderSettings, Record, RecordEntry};
+use saihai_model::{
+    Ask, CallId, ExpectedReply, Fact, Performance, ProviderName, ProviderSettings, Record, RecordEntry,
+    RoundPosition, VerdictTool, Workflow,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::actions::{self, ActionExecutor, ActionFuture, StartedAction};
@@ -35,6 +38,14 @@ pub(crate) enum StartedAsk {
 pub(crate) enum ActionStart {
     Running(CallId, Box<dyn FnOnce(CancellationToken) -> ActionFuture>),
     Done(Box<Fact>),
+}
+
+/// Returns the verdict tool of a call. Questions about a reply are answered in their text.
+fn verdict_tool(workflow: &Workflow, call: &CallId, place: RoundPosition) -> Option<VerdictTool> {
+    match workflow.wanted(&call.stage, place)? {
+        ExpectedReply::Work(reads) => reads.choice.as_ref()?.verdict_tool(),
+        ExpectedReply::Answer(..) => None,
+    }
 }
 
 impl CallServices {
@@ -77,6 +88,7 @@ impl CallServices {
             permission: request.permission,
             tools: request.tools,
             schema: request.schema,
+            verdict: verdict_tool(held.workflow(), &call, place),
             metered: self.meters.of(request.session.as_deref()),
             session: request.session,
             timeout: request.timeout,

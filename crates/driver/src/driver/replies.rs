@@ -9,7 +9,7 @@ use saihai_engine::{CallResult, Run};
 use saihai_model::{
     CallFailed, CarriedWords, ExpectedReply, Fact, Failure, FailureClass, Json, Meter, Millis, Moment,
     ProviderRefusal, Purpose, Reading, Replied, Reply, ReplyBlock, RoundPosition, Text, ToolUse, ToolUsed,
-    Turn, Usage, Usd,
+    Turn, Usage, Usd, VerdictToolResult,
 };
 
 use serde::{Deserialize, Serialize};
@@ -94,13 +94,15 @@ fn cache_reply(held: &HeldRun, about: &AskContext, reading: &mut Reading) {
 fn replied(held: &HeldRun, about: AskContext, mut reply: Reply, now: Moment) -> Fact {
     let wanted = held.workflow().wanted(&about.call.stage, about.place);
     if reply.text.trim().is_empty() && reply.exit.is_none() {
-        match &reply.structured {
-            Some(structured) => reply.text = structured.to_string(),
-            None if carries_all(wanted) && !reply.tools_used.is_empty() => {}
-            None => return silent(about, reply),
+        match (&reply.structured, reported_reason(&reply)) {
+            (Some(structured), _) => reply.text = structured.to_string(),
+            (None, Some(reason)) => reply.text = reason,
+            (None, None) if carries_all(wanted) && !reply.tools_used.is_empty() => {}
+            (None, None) => return silent(about, reply),
         }
     }
-    let mut reading = read(wanted, &about.prompt, &mut reply);
+    let nonce = held.run().nonce(&about.call, about.place);
+    let mut reading = read(wanted, &about.prompt, &nonce, &mut reply);
     if let (RoundPosition::Main(0), Some(output), true) =
         (about.place, &reading.output, reading.violations.is_empty())
     {
@@ -151,6 +153,16 @@ fn replied(held: &HeldRun, about: AskContext, mut reply: Reply, now: Moment) -> 
         provider: Some(about.provider),
         call: about.call,
     }))
+}
+
+/// Returns the reason of a verdict, for an agent that ends its turn with the call of the verdict tool.
+fn reported_reason(reply: &Reply) -> Option<String> {
+    match &reply.verdict {
+        Some(VerdictToolResult::Reported(verdict)) => {
+            Some(verdict.reason.clone()).filter(|reason| !reason.is_empty())
+        }
+        Some(VerdictToolResult::Missing(_)) | None => None,
+    }
 }
 
 /// The parts of a reply that may go into blobs.
@@ -205,13 +217,14 @@ fn so_far(held: &HeldRun, first: &CallResult, correction: &str) -> Option<String
 }
 
 /// Reads a reply and adds the provider's own warnings.
-fn read(wanted: Option<ExpectedReply<'_>>, prompt: &str, reply: &mut Reply) -> Reading {
+fn read(wanted: Option<ExpectedReply<'_>>, prompt: &str, nonce: &str, reply: &mut Reply) -> Reading {
+    let call = saihai_judge::CallVerdict { nonce: Some(nonce), tool: reply.verdict.as_ref() };
     let said = saihai_judge::ReplyText { text: &reply.text, structured: reply.structured.as_ref() };
     let mut reading = match (wanted, reply.exit) {
         (Some(ExpectedReply::Work(reads)), Some(exit)) => {
             saihai_judge::read_program(reads, &reply.text, exit)
         }
-        (Some(wanted), _) => saihai_judge::read(wanted, prompt, said),
+        (Some(wanted), _) => saihai_judge::read_call(wanted, prompt, said, call),
         (None, _) => Reading::default(),
     };
     if let Some(ExpectedReply::Work(reads)) = wanted.filter(|_| carries_all(wanted)) {

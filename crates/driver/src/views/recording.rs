@@ -7,8 +7,8 @@ use saihai_config::of_target;
 use saihai_connect::{ScriptAsk, ScriptChoice, ScriptPlayer, UnscriptedProgram};
 use saihai_model::{
     Answer, CallFailed, CallId, Expectation, ExpectedPrompt, Failure, FailureClass, Json, Millis, Permission,
-    Replied, RoundPosition, Script, ScriptAnswer, ScriptEdit, ScriptFailure, ScriptReply, ScriptTarget,
-    ScriptWrite, Start, Text, ToolUse, Visits, Workflow,
+    Reading, Replied, RoundPosition, Script, ScriptAnswer, ScriptEdit, ScriptFailure, ScriptReply,
+    ScriptTarget, ScriptWrite, Start, Text, ToolUse, VerdictChannel, Visits, Workflow,
 };
 use saihai_view::{AttemptResult, AttemptView, CallView, RunState};
 
@@ -142,7 +142,7 @@ impl RecordedAsk<'_> {
         };
         Ok(match &self.attempt.result {
             AttemptResult::Replied { reply: came, .. } => ScriptReply {
-                text: Some(run.directory.text(said(came))?),
+                text: Some(with_plain_tag(run.directory.text(said(came))?, &came.reading)),
                 structured: came.reading.output.clone().filter(|_| came.reading.exit.is_none()),
                 exit: came.reading.exit,
                 usage: came.usage.clone(),
@@ -164,6 +164,22 @@ impl RecordedAsk<'_> {
 /// Returns everything that was carried on. A script sends it as one message. A program is quoted as it printed.
 fn said(reply: &Replied) -> &Text {
     reply.spoken.as_ref().filter(|_| reply.reading.exit.is_none()).unwrap_or(&reply.text)
+}
+
+/// Adds the tag of a verdict that did not come as a plain tag: a script has neither the verdict tool nor the word of a call.
+fn with_plain_tag(text: String, reading: &Reading) -> String {
+    let tagged = reading.tag.as_ref().and_then(|tag| tag.number);
+    let number = match reading.channel {
+        Some(VerdictChannel::Tool) => {
+            reading.verdict.as_ref().map(|verdict| verdict.number).filter(|number| tagged != Some(*number))
+        }
+        Some(VerdictChannel::Nonce) => tagged,
+        Some(VerdictChannel::Schema) | None => None,
+    };
+    match number {
+        Some(number) => format!("{}\n\n[STEP:{number}]", text.trim_end()),
+        None => text,
+    }
 }
 
 fn answer(answer: &Answer) -> ScriptAnswer {

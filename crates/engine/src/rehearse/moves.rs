@@ -283,7 +283,13 @@ fn answers(choice: &Choice) -> Vec<Option<Label>> {
         AnswerForm::Tag => None,
     });
     let written = |method: &Method| match method {
-        Method::Tag | Method::Field(_) | Method::Findings(_) | Method::ExitCode(_) | Method::Only => true,
+        Method::Tool
+        | Method::Tag
+        | Method::NonceTag
+        | Method::Field(_)
+        | Method::Findings(_)
+        | Method::ExitCode(_)
+        | Method::Only => true,
         Method::Ask(question) => question.answer == AnswerForm::Tag,
     };
     let by_number = choice.found_by.iter().any(written);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use saihai_judge::{LabelOutcome, ReplyText};
+use saihai_judge::{CallVerdict, LabelOutcome, ReplyText};
 use saihai_model::{
     AnswerForm, Choice, Completion, ExitCodeLabel, ExpectedReply, Json, Label, LabelField, Method, Offer,
-    PhaseStep, Phases, ProgramExit, Question, Reading, Reads, Report, Severity, Turn,
+    PhaseStep, Phases, ProgramExit, Question, Reading, Reads, Report, ReportedVerdict, Severity, Turn,
+    VerdictToolResult,
 };
 use serde_json::{Map, json};
 
@@ -17,6 +18,20 @@ pub(crate) struct RehearsedReply {
     pub(crate) structured: Option<Json>,
     /// End of the program, if a program does the turn.
     pub(crate) exit: Option<ProgramExit>,
+    /// Number of the option that it reports with the verdict tool.
+    pub(crate) verdict: Option<usize>,
+}
+
+/// The word in tags of rehearsed replies.
+const NONCE: &str = "rhrsd";
+
+/// Reads a rehearsed reply of an agent.
+pub(crate) fn read_rehearsed(wanted: ExpectedReply<'_>, prompt: &str, reply: &RehearsedReply) -> Reading {
+    let said = ReplyText { text: &reply.text, structured: reply.structured.as_ref() };
+    let verdict =
+        reply.verdict.map(|number| ReportedVerdict { number, calls: 1, ..ReportedVerdict::default() });
+    let tool = verdict.map(VerdictToolResult::Reported);
+    saihai_judge::read_call(wanted, prompt, said, CallVerdict { nonce: Some(NONCE), tool: tool.as_ref() })
 }
 
 /// Returns the reading of a turn's reply.
@@ -24,8 +39,7 @@ pub(crate) fn reading_of(turn_reads: &Reads, reply: &RehearsedReply) -> Reading 
     if let Some(exit) = reply.exit {
         return saihai_judge::read_program(turn_reads, &reply.text, exit);
     }
-    let said = ReplyText { text: &reply.text, structured: reply.structured.as_ref() };
-    saihai_judge::read(ExpectedReply::Work(turn_reads), "", said)
+    read_rehearsed(ExpectedReply::Work(turn_reads), "", reply)
 }
 
 /// Writes a reply that takes the planned exit. The number makes it unique, like those of real agents.
@@ -55,10 +69,16 @@ pub(crate) fn work_reply(
     }
     let label = saying.labels.get(index).and_then(Option::as_ref);
     let written = reads.choice.as_ref().and_then(|choice| label_encoding(choice, label));
-    if let Some(LabelEncoding::Tag(number)) = &written {
-        paragraphs.push(format!("[STEP:{number}]"));
+    match &written {
+        Some(LabelEncoding::Tag(number)) => paragraphs.push(format!("[STEP:{number}]")),
+        Some(LabelEncoding::NonceTag(number)) => paragraphs.push(format!("[STEP:{number} {NONCE}]")),
+        Some(LabelEncoding::Tool(_) | LabelEncoding::Fields(_)) | None => {}
     }
     let mut speech = RehearsedReply { text: paragraphs.join("\n\n"), ..RehearsedReply::default() };
+    speech.verdict = match &written {
+        Some(LabelEncoding::Tool(number)) => Some(*number),
+        Some(LabelEncoding::Tag(_) | LabelEncoding::NonceTag(_) | LabelEncoding::Fields(_)) | None => None,
+    };
     speech.structured = output_value(reads, index, saying, written, &speech);
     speech
 }
@@ -86,7 +106,7 @@ pub(crate) fn answer_reply(
                 &format!("/{}", escape_pointer(field)),
                 value_of_word(&schema.schema, field, said.unwrap_or_default()),
             );
-            RehearsedReply { text, structured: Some(value), exit: None }
+            RehearsedReply { text, structured: Some(value), ..RehearsedReply::default() }
         }
     }
 }
@@ -107,13 +127,20 @@ pub(crate) fn can_say(turn: &Turn, label: Option<&Label>) -> bool {
 
 /// Form of a label in a reply.
 enum LabelEncoding {
+    /// A call of the verdict tool.
+    Tool(usize),
     Tag(usize),
+    NonceTag(usize),
     Fields(Vec<(String, Json)>),
 }
 
 /// Returns the first form that can say a label in the reply itself. None if only the question can find it.
 fn label_encoding(choice: &Choice, label: Option<&Label>) -> Option<LabelEncoding> {
-    match choice.found_by.first()? {
+    // A rehearsal prefers the text, which a script can hold.
+    let is_text = |method: &&Method| **method != Method::Tool;
+    match choice.found_by.iter().find(is_text).or(choice.found_by.first())? {
+        Method::Tool => Some(LabelEncoding::Tool(offer_of(choice, label?)?.number)),
+        Method::NonceTag => Some(LabelEncoding::NonceTag(offer_of(choice, label?)?.number)),
         Method::Tag => Some(LabelEncoding::Tag(offer_of(choice, label?)?.number)),
         Method::Field(field) => {
             offer_of(choice, label?)?;
@@ -133,23 +160,39 @@ fn program_reply(reads: &Reads, label: Option<&Label>, number: u32) -> Rehearsed
         .clone()
         .filter_map(|method| match method {
             Method::ExitCode(labels) => Some(labels),
-            Method::Tag | Method::Field(_) | Method::Findings(_) | Method::Only | Method::Ask(_) => None,
+            Method::Tool
+            | Method::Tag
+            | Method::NonceTag
+            | Method::Field(_)
+            | Method::Findings(_)
+            | Method::Only
+            | Method::Ask(_) => None,
         })
         .flatten()
         .collect();
     let Some(label) = label else {
         let mut codes = (0..=255).map(ProgramExit::Code).chain([ProgramExit::Timeout]);
         let uncovered = codes.find(|exit| !ranges.iter().any(|one| one.exits.contains(*exit)));
-        return RehearsedReply { text, exit: uncovered.or(Some(ProgramExit::Code(0))), structured: None };
+        return RehearsedReply {
+            text,
+            exit: uncovered.or(Some(ProgramExit::Code(0))),
+            ..RehearsedReply::default()
+        };
     };
     if let Some(exit) = example_exit(&ranges, label) {
-        return RehearsedReply { text, exit: Some(exit), structured: None };
+        return RehearsedReply { text, exit: Some(exit), ..RehearsedReply::default() };
     }
     let by_field = methods.filter_map(|method| match method {
         Method::Field(field) => {
             field.means.iter().find(|(_, means)| *means == label).map(|(word, _)| (field, word))
         }
-        Method::Tag | Method::Findings(_) | Method::ExitCode(_) | Method::Only | Method::Ask(_) => None,
+        Method::Tool
+        | Method::Tag
+        | Method::NonceTag
+        | Method::Findings(_)
+        | Method::ExitCode(_)
+        | Method::Only
+        | Method::Ask(_) => None,
     });
     let text = match (by_field.into_iter().next(), &reads.choice) {
         (Some((field, word)), _) => {
@@ -163,7 +206,7 @@ fn program_reply(reads: &Reads, label: Option<&Label>, number: u32) -> Rehearsed
         }
         (None, None) => text,
     };
-    RehearsedReply { text, exit: Some(ProgramExit::Code(0)), structured: None }
+    RehearsedReply { text, exit: Some(ProgramExit::Code(0)), ..RehearsedReply::default() }
 }
 
 /// Returns an end of a program that has this label, and no label before it.
@@ -276,7 +319,9 @@ fn output_value(
     }
     let fields = match written {
         Some(LabelEncoding::Fields(fields)) => fields,
-        Some(LabelEncoding::Tag(_)) | None => Vec::new(),
+        Some(LabelEncoding::Tool(_) | LabelEncoding::Tag(_) | LabelEncoding::NonceTag(_)) | None => {
+            Vec::new()
+        }
     };
     let named = saying.named.clone().filter(|_| index == 0).map(|(pointer, stage)| (pointer, json!(stage)));
     if reads.output.is_none() && fields.is_empty() && named.is_none() {

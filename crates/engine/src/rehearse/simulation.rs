@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use saihai_judge::ReplyText;
 use saihai_model::{
     Answer, AnsweredBy, CallFailed, CallId, Decision, Draft, Effect, Event, ExpectedReply, Fact, Failure,
     FailureClass, GateMode, Json, Label, Millis, Moment, OpenGate, Outcome, Performance, Reading, Replied,
@@ -11,7 +10,7 @@ use saihai_model::{
 };
 
 use crate::rehearse::pilot::Pilot;
-use crate::rehearse::replies::RehearsedReply;
+use crate::rehearse::replies::{RehearsedReply, read_rehearsed};
 use crate::rehearse::routes::{ExitPath, RouteMap};
 use crate::rehearse::{REHEARSED_ANSWER, RehearsalEnd, Rehearsed};
 use crate::run::{Run, Slot};
@@ -161,12 +160,11 @@ impl<C: Cast> Simulation<'_, C> {
     }
 
     fn replied(&self, request: &Request, prompt: &str, speech: RehearsedReply) -> Fact {
-        let said = ReplyText { text: &speech.text, structured: speech.structured.as_ref() };
         let reading = match (self.workflow.wanted(&request.call.stage, request.place), speech.exit) {
             (Some(ExpectedReply::Work(reads)), Some(exit)) => {
                 saihai_judge::read_program(reads, &speech.text, exit)
             }
-            (Some(wanted), _) => saihai_judge::read(wanted, prompt, said),
+            (Some(wanted), _) => read_rehearsed(wanted, prompt, &speech),
             (None, _) => Reading::default(),
         };
         Fact::Replied(Box::new(Replied {

@@ -18,7 +18,7 @@ mod value;
 
 use saihai_model::{
     AnswerForm, Choice, ExpectedReply, Json, LabelField, Method, OutputCheck, ProgramExit, Question, Reading,
-    Reads, ReportClue, ReportLocation,
+    Reads, ReportClue, ReportLocation, VerdictChannel, VerdictToolProblem, VerdictToolResult,
 };
 
 use crate::digest::sha256;
@@ -34,8 +34,27 @@ pub struct ReplyText<'a> {
     pub structured: Option<&'a Json>,
 }
 
+/// Evidence of a verdict that belongs to one call, and not to the text of its reply.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct CallVerdict<'a> {
+    /// The word that only this call knows.
+    pub nonce: Option<&'a str>,
+    /// Result of the verdict tool, if the turn should have it.
+    pub tool: Option<&'a VerdictToolResult>,
+}
+
 /// Reads the expected parts of a reply. `prompt` is the text it answers: an echo of it decides nothing.
 pub fn read(wanted: ExpectedReply<'_>, prompt: &str, said: ReplyText<'_>) -> Reading {
+    read_call(wanted, prompt, said, CallVerdict::default())
+}
+
+/// Reads the expected parts of a reply, and the verdict of its call (N-1).
+pub fn read_call(
+    wanted: ExpectedReply<'_>,
+    prompt: &str,
+    said: ReplyText<'_>,
+    call: CallVerdict<'_>,
+) -> Reading {
     let window = reply::ReplyWindow::of(said.text);
     let plain = reply::strip_escapes(window.text);
     let reply = ParsedReply::new(window, &plain, prompt);
@@ -46,14 +65,46 @@ pub fn read(wanted: ExpectedReply<'_>, prompt: &str, said: ReplyText<'_>) -> Rea
         ..Reading::default()
     };
     match wanted {
-        ExpectedReply::Work(reads) => read_work(reads, &reply, said.structured, &mut reading),
+        ExpectedReply::Work(reads) => {
+            read_work(reads, &reply, said.structured, call.nonce, &mut reading);
+            if let Some(choice) = &reads.choice {
+                take_verdict(choice, call, &mut reading);
+            }
+        }
         ExpectedReply::Answer(choice, question) => {
             read_answer(choice, question, &reply, said.structured, &mut reading);
         }
     }
-    reading.quotation = quotation::quotation(&reply, &reading);
+    // The reason that the agent itself gives is better than a sentence near its tag.
+    let reason = reading.verdict.as_ref().map(|verdict| quotation::one_line(&verdict.reason));
+    let reason = reason.filter(|reason| !reason.is_empty());
+    reading.quotation = reason.unwrap_or_else(|| quotation::quotation(&reply, &reading));
     reading.listed_findings = finding_tables::read_tables(said.text, reading.reports.iter().map(range));
     reading
+}
+
+/// Records the verdict of the tool and the channel of the label. The text does not overrule the tool (N-2).
+fn take_verdict(choice: &Choice, call: CallVerdict<'_>, reading: &mut Reading) {
+    let has = |method: &Method| choice.found_by.contains(method);
+    if has(&Method::Tool) {
+        match call.tool {
+            Some(VerdictToolResult::Reported(verdict))
+                if choice.options.iter().any(|offer| offer.number == verdict.number) =>
+            {
+                reading.verdict = Some(verdict.clone());
+                reading.channel = Some(VerdictChannel::Tool);
+                return;
+            }
+            Some(VerdictToolResult::Missing(problem)) => reading.degraded = Some(problem.clone()),
+            Some(VerdictToolResult::Reported(_)) | None => {
+                reading.degraded = Some(VerdictToolProblem::NotOffered);
+            }
+        }
+    }
+    let is_tagged = reading.tag.as_ref().is_some_and(|tag| tag.number.is_some());
+    if has(&Method::NonceTag) && is_tagged {
+        reading.channel = Some(VerdictChannel::Nonce);
+    }
 }
 
 /// Returns the bytes of a report in its reply.
@@ -102,11 +153,20 @@ pub fn overheard(reads: &Reads, prompt: &str, message: &str) -> Reading {
     }
 }
 
-fn read_work(reads: &Reads, reply: &ParsedReply<'_>, structured: Option<&Json>, reading: &mut Reading) {
-    if let Some(choice) = &reads.choice
-        && choice.found_by.iter().any(|method| matches!(method, Method::Tag))
-    {
-        tags::read_tags(reply, &choice.options, NoneTag::Ignored).put_into(reading);
+fn read_work(
+    reads: &Reads,
+    reply: &ParsedReply<'_>,
+    structured: Option<&Json>,
+    nonce: Option<&str>,
+    reading: &mut Reading,
+) {
+    if let Some(choice) = &reads.choice {
+        if choice.found_by.contains(&Method::Tag) {
+            tags::read_tags(reply, &choice.options, NoneTag::Ignored).put_into(reading);
+        }
+        if choice.found_by.contains(&Method::NonceTag) {
+            reading.tag = nonce.and_then(|nonce| tags::read_nonce_tag(reply, &choice.options, nonce));
+        }
     }
     if let Some(directives) = &reads.directives {
         directives::read_directives(reply, directives).put_into(reading);
@@ -143,7 +203,13 @@ fn read_work(reads: &Reads, reply: &ParsedReply<'_>, structured: Option<&Json>, 
 fn fields(choice: &Choice) -> impl Iterator<Item = (&Choice, &LabelField)> {
     choice.found_by.iter().filter_map(move |method| match method {
         Method::Field(field) => Some((choice, field)),
-        Method::Tag | Method::Findings(_) | Method::ExitCode(_) | Method::Only | Method::Ask(_) => None,
+        Method::Tool
+        | Method::Tag
+        | Method::NonceTag
+        | Method::Findings(_)
+        | Method::ExitCode(_)
+        | Method::Only
+        | Method::Ask(_) => None,
     })
 }
 

@@ -209,7 +209,7 @@ fn reason(value: &Json) -> Option<&str> {
 }
 
 /// Joins the text into one line without emphasis and control characters, and cuts it.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let words: Vec<&str> = visible.split_whitespace().collect();
     let text = words.join(" ").replace("**", "").replace("__", "");

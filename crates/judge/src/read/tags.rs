@@ -80,6 +80,31 @@ pub(crate) fn read_tags(reply: &ParsedReply<'_>, offers: &[Offer], none: NoneTag
     tags
 }
 
+/// A tag with a word, and nothing else.
+static NONCE_TAG: LazyLock<Regex> = LazyLock::new(|| {
+    let tag = r"^\[[\t ]*(?i-u:step)[\t ]*:[\t ]*([0-9]+)[\t ]+([a-z0-9]+)[\t ]*\]$";
+    Regex::new(tag).expect("the pattern is fixed")
+});
+
+/// Finds the tag with the word of this call (N-1). It counts only at the end of the last own line: quotations and code
+/// behind it do not matter, and a repeated prompt is not the agent's own.
+pub(crate) fn read_nonce_tag(reply: &ParsedReply<'_>, offers: &[Offer], nonce: &str) -> Option<Tag> {
+    let is_own = |line: usize| {
+        let text = reply.page.line(line);
+        !text.trim().is_empty() && !reply.quoted().line(&reply.page, line)
+    };
+    let line = (0..=reply.page.last_filled()?).rev().find(|line| is_own(*line))?;
+    let text = reply.page.line(line);
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '.'));
+    let start = text.rfind('[')?;
+    let tag = NONCE_TAG.captures(&text[start..])?;
+    let number = tag.get(1)?.as_str().parse().ok()?;
+    let is_right = tag.get(2)?.as_str() == nonce && offers.iter().any(|offer| offer.number == number);
+    let is_repeated = reply.echo.reaches_the_end(&reply.page) || reply.echo.covers(&reply.page, line);
+    let counts = is_right && !is_repeated && !LineOfTags::of(reply, &[], line).is_code(start);
+    counts.then(|| Tag { number: Some(number), line: reply.number(line) })
+}
+
 /// State of a line that may hold many tags.
 #[derive(Debug, Default)]
 struct LineOfTags {
@@ -141,8 +166,11 @@ fn repeats_list(page: &ReplyLines<'_>, list: &[String], line: usize) -> bool {
 /// Returns true if a line is only a tag, with or without its condition.
 pub(crate) fn is_only_a_tag(line: &str) -> bool {
     let line = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '>' | '#'));
-    TAG.find(line).is_some_and(|tag| {
-        let behind = line[tag.end()..].trim_start_matches(['*', '_', '`']).trim_start();
-        tag.start() == 0 && (behind.is_empty() || behind.starts_with('='))
+    let tag = TAG.find(line).map(|tag| tag.range());
+    // A tag with a word ends the line.
+    let tag = tag.or_else(|| NONCE_TAG.is_match(line).then(|| 0..line.len()));
+    tag.is_some_and(|tag| {
+        let behind = line[tag.end..].trim_start_matches(['*', '_', '`']).trim_start();
+        tag.start == 0 && (behind.is_empty() || behind.starts_with('='))
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use saihai_json_schema::{JsonSchema, JsonSchemaViolation};
-use saihai_model::{Json, Reading, Shaping};
+use saihai_model::{Json, Reading, Shaping, VerdictChannel};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::ReviewReply;
@@ -57,10 +57,14 @@ pub(crate) struct ValueOfReply {
     output: Option<Json>,
     violations: Vec<String>,
     warnings: Vec<String>,
+    /// True for the provider's structured value; false for a value in the text.
+    is_structured: bool,
 }
 
 impl ValueOfReply {
     pub(crate) fn put_into(self, reading: &mut Reading) {
+        let is_verified = self.is_structured && self.violations.is_empty();
+        reading.channel = is_verified.then_some(VerdictChannel::Schema);
         reading.output = self.output;
         reading.violations = self.violations;
         if let Some(bytes) =
@@ -87,7 +91,7 @@ pub(crate) fn read_value(
         Ok(schema) => schema,
         Err(unusable) => {
             let output = candidates.into_iter().next().map(ValueCandidate::into_value);
-            return ValueOfReply { output, violations: vec![unusable], warnings: Vec::new() };
+            return ValueOfReply { output, violations: vec![unusable], ..ValueOfReply::default() };
         }
     };
     let mut valid = candidates.iter().filter(|candidate| schema.accepts(candidate.value()));
@@ -99,7 +103,8 @@ pub(crate) fn read_value(
         differs.then_some("several different JSON objects fit the schema: the first choice was taken");
     let warnings = first.warnings().iter().cloned().chain(warnings.map(str::to_owned)).collect();
     let output = lift(schema.with_defaults(first.value().clone()), demand.shaping);
-    ValueOfReply { output: Some(output), violations: Vec::new(), warnings }
+    let is_structured = first.is_structured;
+    ValueOfReply { output: Some(output), warnings, is_structured, ..ValueOfReply::default() }
 }
 
 /// Copies nested values to top-level keys. The definition names each of them, so it replaces a value at that key. A
@@ -124,7 +129,8 @@ fn invalid_value(
         Some(first) => {
             let warnings = first.warnings().to_vec();
             let output = first.into_value();
-            ValueOfReply { violations: schema.violations(&output), output: Some(output), warnings }
+            let violations = schema.violations(&output);
+            ValueOfReply { violations, output: Some(output), warnings, ..ValueOfReply::default() }
         }
         None if required => {
             let violations = std::iter::once(MISSING.to_owned()).chain(broken).collect();
@@ -179,9 +185,10 @@ pub(crate) fn read_items(
         violations.push("and more".to_owned());
     }
     violations.extend(differ.then(|| SEVERAL.to_owned()));
+    let is_structured = candidate.is_structured;
     let mut output = candidate.into_value();
     violations.extend(fit(&mut output));
-    ValueOfReply { output: Some(output), violations, ..ValueOfReply::default() }
+    ValueOfReply { output: Some(output), violations, is_structured, ..ValueOfReply::default() }
 }
 
 /// Drops the last items of a value that is too large to pass on, and returns a message.
@@ -223,6 +230,8 @@ fn last_words(text: &str) -> &str {
 struct ValueCandidate<'a> {
     value: Cow<'a, Json>,
     warnings: Vec<String>,
+    /// True for the provider's structured value.
+    is_structured: bool,
 }
 
 impl<'a> ValueCandidate<'a> {
@@ -249,12 +258,14 @@ impl<'a> ValueCandidate<'a> {
         self.value.into_owned()
     }
 
-    fn borrowed(value: &'a Json) -> Option<Self> {
-        value.is_object().then_some(Self { value: Cow::Borrowed(value), warnings: Vec::new() })
+    fn of_provider(value: &'a Json) -> Option<Self> {
+        let value = Cow::Borrowed(value);
+        value.is_object().then_some(Self { value, warnings: Vec::new(), is_structured: true })
     }
 
     fn owned(value: Json) -> Option<Self> {
-        value.is_object().then_some(Self { value: Cow::Owned(value), warnings: Vec::new() })
+        let is_object = value.is_object();
+        is_object.then_some(Self { value: Cow::Owned(value), warnings: Vec::new(), is_structured: false })
     }
 }
 
@@ -282,7 +293,7 @@ fn value_candidates<'a>(
     bare: BareObjects,
 ) -> ParsedCandidates<'a> {
     let mut parsed = ParsedCandidates::default();
-    parsed.candidates.extend(structured.and_then(ValueCandidate::borrowed));
+    parsed.candidates.extend(structured.and_then(ValueCandidate::of_provider));
     for block in reply.fences().blocks.iter().rev() {
         if demand.fences.include(block)
             && demand.taken.binary_search(&block.open).is_err()

@@ -14,6 +14,8 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// Tools used before the text.
     pub(crate) tools: Vec<Tool>,
+    /// Inputs of calls of the verdict tool, after the tools.
+    pub(crate) verdicts: Vec<Value>,
     pub(crate) structured: Option<Value>,
     /// Files to write below the working directory, even without permission.
     pub(crate) writes: BTreeMap<PathBuf, String>,

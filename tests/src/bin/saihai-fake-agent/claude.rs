@@ -6,6 +6,7 @@ use crate::Printed;
 use crate::answer::Answer;
 use crate::arguments::{Given, Grammar};
 use crate::home::Home;
+use crate::verdicts;
 
 const GRAMMAR: Grammar = Grammar {
     alone: &["-p", "--verbose", "--strict-mcp-config", "--fork-session"],
@@ -17,6 +18,7 @@ const GRAMMAR: Grammar = Grammar {
         "--tools",
         "--allowedTools",
         "--disallowedTools",
+        "--mcp-config",
         "--append-system-prompt-file",
         "--system-prompt-snapshot",
         "--json-schema",
@@ -48,7 +50,11 @@ pub(crate) fn answer(home: &Home, words: &[String], input: &str) -> Printed {
         }
         (None, id) => (id.map_or_else(|| home.new_session(), str::to_owned), 0),
     };
-    let answer = home.next(words, input, persona);
+    let mut answer = home.next(words, input, persona);
+    let config: Option<Value> = given.value("--mcp-config").and_then(|text| serde_json::from_str(text).ok());
+    if let Some(config) = config {
+        answer.tools.extend(verdicts::report(&config["mcpServers"]["saihai-turn"], &answer.verdicts));
+    }
     if !answer.forget {
         home.remember(&session, before + 1);
     }

@@ -20,6 +20,7 @@ const GRAMMAR: Grammar = Grammar {
         "--available-tools",
         "--deny-tool",
         "--allow-tool",
+        "--additional-mcp-config",
         "--session-id",
         "--resume",
     ],

@@ -17,6 +17,7 @@ mod gemini;
 mod home;
 mod lingering;
 mod opencode;
+mod verdicts;
 mod voice;
 
 use std::path::Path;

@@ -14,6 +14,7 @@ pub(crate) mod one_request;
 mod permissions;
 mod personality;
 mod process_trees;
+mod verdicts;
 
 use std::path::Path;
 

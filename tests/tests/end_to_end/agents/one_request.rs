@@ -139,6 +139,7 @@ impl Stage {
             permission: Permission::ReadOnly,
             tools: None,
             schema: None,
+            verdict: None,
             session: None,
             timeout: None,
             silence: None,

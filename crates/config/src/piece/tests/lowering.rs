@@ -1,7 +1,8 @@
 //! Lowering of each part of a piece.
 
 use saihai_model::{
-    Activity, Exit, Method, Permission, ProviderName, QuestionSession, SessionPolicy, Stage, Target, Wants,
+    Activity, Exit, Method, Permission, ProviderKind, ProviderName, ProviderSettings, QuestionSession,
+    SessionPolicy, Stage, Target, VerdictMode, Wants,
 };
 
 use super::{CONTINUE, Project, VALUES, movement, render, stage, turn, with_rule};
@@ -256,11 +257,60 @@ fn a_turn_is_judged_by_its_tag_and_then_by_one_question_in_a_fresh_session() {
     let rules = "rules: [{condition: done, next: COMPLETE}, {condition: stuck, next: ABORT}]";
     let project = Project::new(&movement(&format!("provider: codex\nmodel: big\n{rules}")));
     let methods_of = methods(&project);
-    let [Method::Tag, Method::Ask(question)] = methods_of.as_slice() else { panic!("{methods_of:?}") };
+    let [Method::Tool, Method::Tag, Method::Ask(question)] = methods_of.as_slice() else {
+        panic!("{methods_of:?}")
+    };
     assert_eq!((&question.provider, &question.model), (&None, &None));
     assert_eq!((question.session, question.corrections), (QuestionSession::Fresh, 0));
     let without = project.settings(|settings| settings.judge_fallback = false);
-    assert_eq!(methods(&without), [Method::Tag]);
+    assert_eq!(methods(&without), [Method::Tool, Method::Tag]);
+}
+
+// N-1, N-2: the movement's own key, else its provider's, else the project's
+#[test]
+fn a_verdict_comes_through_the_channels_that_the_nearest_setting_allows() {
+    let methods = |provider: &str, own: &str, project: VerdictMode, of_provider: Option<VerdictMode>| {
+        let rules = "rules: [{condition: done, next: COMPLETE}, {condition: stuck, next: ABORT}]";
+        let piece = movement(&format!("provider: {provider}\n{own}{rules}"));
+        let project = Project::new(&piece).settings(|settings| {
+            let kind = ProviderKind::named(provider).unwrap();
+            let own = ProviderSettings { verdict: of_provider, ..ProviderSettings::new(kind) };
+            settings.providers.insert(provider.into(), own);
+            settings.verdict = project;
+            settings.judge_fallback = false;
+        });
+        turn(&project.workflow(), "m").reads.choice.clone().unwrap().found_by
+    };
+    let (auto, plain, nonce) = (VerdictMode::Auto, VerdictMode::Plain, VerdictMode::Nonce);
+    for provider in ["claude", "codex", "opencode", "copilot", "acp", "anthropic", "openai"] {
+        assert_eq!(methods(provider, "", auto, None), [Method::Tool, Method::Tag], "{provider}");
+    }
+    assert_eq!(methods("gemini", "", auto, None), [Method::Tag]);
+    assert_eq!(methods("command", "", auto, None), [Method::Tag]);
+    assert_eq!(methods("script", "verdict: verified\n", nonce, None), [Method::Tag]);
+    assert_eq!(methods("claude", "", auto, Some(plain)), [Method::Tag]);
+    assert_eq!(methods("claude", "verdict: auto\n", plain, Some(plain)), [Method::Tool, Method::Tag]);
+    assert_eq!(methods("claude", "", nonce, None), [Method::Tool, Method::NonceTag]);
+    assert_eq!(methods("command", "", nonce, None), [Method::NonceTag]);
+    assert_eq!(methods("claude", "verdict: verified\n", plain, None), [Method::Tool]);
+    let asks = Project::new(&movement(
+        "provider: claude\nverdict: verified\nrules: [{condition: done, next: COMPLETE}, {condition: stuck, next: ABORT}]",
+    ));
+    assert_eq!(turn(&asks.workflow(), "m").reads.choice.clone().unwrap().found_by, [Method::Tool]);
+    let unable = Project::new(&movement(
+        "provider: command\nverdict: verified\nrules: [{condition: a, next: COMPLETE}, {condition: b, next: ABORT}]",
+    ));
+    assert_eq!(
+        unable.said(),
+        "error piece/unverifiable 3:11 the verdict of `m` cannot be verified: provider `command` has no verdict tool \
+         (use another provider, or set `verdict` to `auto`)"
+    );
+    let parent = Project::new(&movement(
+        "parallel:\n  - name: a\n    verdict: plain\n    rules: [{condition: x}, {condition: y}]\nrules: [{condition: 'all(\"x\")', next: COMPLETE}, {condition: 'any(\"y\")', next: ABORT}]",
+    ));
+    let parent = parent.settings(|settings| settings.provider = Some("claude".into()));
+    let found_by = turn(&parent.workflow(), "m").reads.choice.clone().unwrap().found_by;
+    assert!(!found_by.contains(&Method::Tool), "{found_by:?}");
 }
 
 // X-6

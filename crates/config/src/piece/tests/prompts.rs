@@ -446,3 +446,48 @@ fn what_we_add_to_a_prompt_does_not_depend_on_what_the_definition_says() {
     let persona = "あ".repeat(1000);
     assert_eq!(added(&Project::new(&longer).file("/p/.takt/agents/planner.md", persona)), added(&japanese));
 }
+
+const TWO_RULES: &str = "name: t\nmovements:\n  - name: m\n    rules: [{condition: done, next: COMPLETE}, {condition: stuck, next: ABORT, appendix: Why?}]\n";
+
+/// Renders the end of the prompt with a way of verdicts and a provider.
+fn status(verdict: saihai_model::VerdictMode, provider: &str) -> String {
+    let project = Project::new(TWO_RULES).settings(|settings| {
+        settings.verdict = verdict;
+        settings.provider = Some(provider.into());
+    });
+    let values: Vec<(&str, &str)> = VALUES.into_iter().chain([("Nonce", "kxqf")]).collect();
+    let prompt = render(&turn(&project.workflow(), "m").prompt, &values);
+    prompt.split_once("at the very end.\n").unwrap().1.to_owned()
+}
+
+// N-2: TAKT's own text, unless tags have a word or do not count
+#[test]
+fn a_prompt_asks_for_a_verdict_as_the_settings_say() {
+    use saihai_model::VerdictMode::{Auto, Nonce, Plain, Verified};
+    let plain = status(Plain, "claude");
+    insta::assert_snapshot!(plain, @"
+    Choose only the one that best matches the result of your work.
+
+    [STEP:0] = done
+    [STEP:1] = stuck
+
+    If you choose [STEP:1], also output the following before the tag:
+    Why?
+    ");
+    assert_eq!(status(Auto, "claude"), plain);
+    assert_eq!(status(Nonce, "script"), plain);
+    let nonce = plain.replace("[STEP:0]", "[STEP:0 kxqf]").replace("[STEP:1]", "[STEP:1 kxqf]");
+    assert_eq!(status(Nonce, "command"), nonce);
+    assert_eq!(status(Nonce, "claude"), nonce);
+    let only = "Report your choice with the tool `saihai_verdict` before your last message. A tag alone does not count.";
+    assert_eq!(status(Verified, "claude"), format!("{plain}\n{only}\n"));
+}
+
+// Issue 26: a verdict tool adds at most 250 tokens to a prompt, with its sentence.
+#[test]
+fn the_sentence_about_the_tool_costs_few_tokens() {
+    for language in [crate::Language::English, crate::Language::Japanese] {
+        let words = super::super::prompt::PieceWords::of(language);
+        assert!(saihai_model::tokens(words.verdict_tool) <= 60, "{language:?}");
+    }
+}

@@ -121,6 +121,6 @@ fn a_dead_rule_is_found_along_with_other_errors() {
     assert_eq!(
         Project::new(&piece).said(),
         "error workflow/dead-rule 8:19 this rule can never match: nothing has the result `aproved` (did you mean `approved`?)
-error piece/unknown-key 9:15 unknown key `colour` (a movement has the keys `name`, `description`, `agent`, `persona`, `agent_name`, `persona_name`, `edit`, `permission_mode`, `required_permission_mode`, `sandbox`, `instruction_template`, `instruction`, `pass_previous_response`, `report`, `output_contracts`, `rules`, `parallel`, `session`, `session_key`, `allowed_tools`, `provider`, `model`, `policy`, `knowledge`, `reviewer`, `run`, `shell`, `timeout`, `env`, `cwd`, `provider_options`, `capabilities`, `quality_gates`, `tags`, `companion`, `vars`, `uses`, `with`, `kind`, `call` and `args`)"
+error piece/unknown-key 9:15 unknown key `colour` (a movement has the keys `name`, `description`, `agent`, `persona`, `agent_name`, `persona_name`, `edit`, `permission_mode`, `required_permission_mode`, `sandbox`, `verdict`, `instruction_template`, `instruction`, `pass_previous_response`, `report`, `output_contracts`, `rules`, `parallel`, `session`, `session_key`, `allowed_tools`, `provider`, `model`, `policy`, `knowledge`, `reviewer`, `run`, `shell`, `timeout`, `env`, `cwd`, `provider_options`, `capabilities`, `quality_gates`, `tags`, `companion`, `vars`, `uses`, `with`, `kind`, `call` and `args`)"
     );
 }

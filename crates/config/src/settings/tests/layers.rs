@@ -46,6 +46,7 @@ fn without_any_file_the_defaults_of_the_tables_hold() {
     reports_dir = ".saihai/reports"
     default_session = "refresh"
     judge_fallback = true
+    verdict = "auto"
     checks = []
     sandbox_required = false
     sandbox_network = "open"

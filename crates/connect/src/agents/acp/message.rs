@@ -1,10 +1,10 @@
 //! Messages of the Agent Client Protocol: requests, answers, permissions, and lines that Copilot mixes in.
 
-use saihai_model::{Ask, Failure, FailureClass, Json, Permission};
+use saihai_model::{Ask, Failure, FailureClass, Json, Permission, VerdictServerCommand, VerdictTool};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::agent::{failure, with_persona};
+use crate::agent::{failure, verdict_server, with_persona};
 use crate::agents::turn_log::{ReportedCost, or_default};
 use crate::api_error::class_of_status;
 
@@ -76,12 +76,16 @@ pub(super) fn initialize() -> String {
 
 /// Returns the request that opens a new session or loads the existing one.
 pub(super) fn session(ask: &Ask) -> String {
+    let server = verdict_server(ask).map(|VerdictServerCommand { program, arguments }| {
+        json!({ "name": VerdictTool::SERVER, "command": program, "args": arguments, "env": [] })
+    });
+    let servers: Vec<Json> = server.into_iter().collect();
     match &ask.session {
         Some(session) => {
-            let params = json!({ "sessionId": session, "cwd": ask.directory, "mcpServers": [] });
+            let params = json!({ "sessionId": session, "cwd": ask.directory, "mcpServers": servers });
             request(SESSION, "session/load", &params)
         }
-        None => request(SESSION, "session/new", &json!({ "cwd": ask.directory, "mcpServers": [] })),
+        None => request(SESSION, "session/new", &json!({ "cwd": ask.directory, "mcpServers": servers })),
     }
 }
 
@@ -159,6 +163,12 @@ pub(super) fn covers(level: Permission, kind: &str) -> bool {
         "execute" => commands,
         _ => false,
     }
+}
+
+/// Returns true for a call of the verdict tool, which changes nothing. Kinds of tools that could are never it.
+pub(super) fn is_verdict(kind: &str, title: &str) -> bool {
+    let named = [VerdictTool::NAME.to_owned(), format!("{}_{}", VerdictTool::SERVER, VerdictTool::NAME)];
+    matches!(kind, "" | "other") && named.iter().any(|name| title.trim_start().starts_with(name))
 }
 
 /// Returns the answer: once or not at all, never permanently, because later turns may have a lower level.

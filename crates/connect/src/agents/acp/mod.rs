@@ -350,7 +350,9 @@ impl AcpClient {
         let request: AcpPermissionRequest = serde_json::from_value(params).unwrap_or_default();
         let told = self.kinds.iter().find(|(id, _)| *id == request.tool_call.tool_call_id);
         let kind = request.tool_call.kind.as_deref().or(told.map(|(_, kind)| kind.as_str()));
-        let is_allowed = message::covers(self.ask.permission, kind.unwrap_or_default());
+        let kind = kind.unwrap_or_default();
+        let is_verdict = self.ask.verdict.is_some() && message::is_verdict(kind, &request.tool_call.title);
+        let is_allowed = is_verdict || message::covers(self.ask.permission, kind);
         if !is_allowed {
             self.log.denied += 1;
             self.refused = Some(request.tool_call.title.clone());

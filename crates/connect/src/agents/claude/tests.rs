@@ -4,7 +4,7 @@ use saihai_model::{
 };
 use serde_json::json;
 
-use super::{Claude, logged_in};
+use super::{Claude, ClaudePermissions, logged_in};
 use crate::agent::{AgentProgram as _, ListenerStep, Login, ProbeOutput, ProcessEnd, ProcessExit};
 use crate::testing::{Said, ask, check_recorded, check_transcripts, hear, shown, transcript};
 
@@ -412,4 +412,28 @@ fn the_login_state_is_read_from_the_programs_own_report() {
     ] {
         assert_eq!(logged_in(&ProbeOutput { code, output: output.to_owned() }), expected, "{output}");
     }
+}
+
+// N-1, N-4: the tool is allowed at every level, and a read-only turn has no other tool of a server.
+#[test]
+fn the_verdict_tool_is_the_only_tool_of_a_server_in_a_read_only_turn() {
+    use saihai_model::{VerdictServerCommand, VerdictTool};
+    let server = VerdictServerCommand { program: "/bin/saihai".into(), arguments: vec!["__verdict".into()] };
+    let verdict = Some(VerdictTool { options: vec![(0, "a".into()), (1, "b".into())], server: Some(server) });
+    let offered = Ask { verdict, max_calls: Some(2), ..ask() };
+    let said = arguments(&offered, &settings());
+    for part in [
+        r#"--mcp-config {"mcpServers":{"saihai-turn":{"args":["__verdict"],"command":"/bin/saihai","type":"stdio"}}}"#,
+        "--allowedTools mcp__saihai-turn__saihai_verdict",
+        "--strict-mcp-config",
+        "--max-turns 3",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let allowed = ClaudePermissions::of(&offered, &settings());
+    let tool = |name: &str| vec![name.to_owned()];
+    assert_eq!(allowed.exceeded_by(None, &tool("mcp__saihai-turn__saihai_verdict")), None);
+    assert!(allowed.exceeded_by(None, &tool("mcp__notes__keep_owl")).is_some());
+    let plain = ClaudePermissions::of(&ask(), &settings());
+    assert!(plain.exceeded_by(None, &tool("mcp__saihai-turn__saihai_verdict")).is_some());
 }

@@ -258,3 +258,29 @@ async fn an_answer_whose_session_cannot_be_kept_is_still_one() {
     assert_eq!((reply.text.as_str(), reply.session), ("Hello 計", None));
     assert!(reply.warnings[0].starts_with("the session was not kept: "), "{:?}", reply.warnings);
 }
+
+// N-1, N-4: the verdict tool is one of the model's tools. A foreign label is refused, and the last valid call counts.
+#[tokio::test]
+async fn a_model_reports_its_verdict_by_the_tool() {
+    use saihai_model::{ReportedVerdict, VerdictTool, VerdictToolProblem, VerdictToolResult};
+    for kind in [Anthropic, Openai] {
+        let world = World::new(kind);
+        let tool = VerdictTool { options: vec![(0, "approved".into()), (1, "stuck".into())], server: None };
+        let asked = |tools| Ask { tools, verdict: Some(tool.clone()), max_calls: Some(1), ..world.ask() };
+        let call = |label: &str| ("saihai_verdict", json!({ "verdict": label, "reason": "I looked." }));
+        let calls = [call("approved"), call("stuck"), call("merge")];
+        let server = LoopbackServer::start(vec![wants(kind, &calls), hello(kind)]).await;
+        let (answer, _) = world.answer(&server, asked(None)).await;
+        let verdict =
+            ReportedVerdict { number: 1, reason: "I looked.".into(), findings: Vec::new(), calls: 2 };
+        assert_eq!(answer.unwrap().verdict, Some(VerdictToolResult::Reported(verdict)));
+        let server = LoopbackServer::start(vec![hello(kind)]).await;
+        let (answer, _) = world.answer(&server, asked(None)).await;
+        let missing = |problem| Some(VerdictToolResult::Missing(problem));
+        assert_eq!(answer.unwrap().verdict, missing(VerdictToolProblem::NotCalled));
+        // A model that gets no tools at all may not know what to do with one.
+        let server = LoopbackServer::start(vec![hello(kind)]).await;
+        let (answer, _) = world.answer(&server, asked(Some(Vec::new()))).await;
+        assert_eq!(answer.unwrap().verdict, missing(VerdictToolProblem::NotOffered));
+    }
+}

@@ -45,6 +45,7 @@ impl Cast for Again {
                     text: reply.text.clone().unwrap_or_default(),
                     structured: reply.structured.clone(),
                     exit: request.program.as_ref().map(|_| reply.exit.unwrap_or(ProgramExit::Code(0))),
+                    verdict: None,
                 }),
             },
             ScriptChoice::Missing(missing) => Err(ScriptFailure {

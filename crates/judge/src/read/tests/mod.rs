@@ -2,6 +2,7 @@
 
 mod blocks;
 mod directives;
+mod injections;
 mod quoted_text_never_steers;
 mod reports;
 mod structured_values;
