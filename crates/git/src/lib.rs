@@ -17,6 +17,7 @@ mod git_program;
 mod git_reader;
 mod locks;
 mod merge;
+mod mirror;
 mod private_git;
 pub mod program_path;
 pub mod repository;
@@ -45,6 +46,9 @@ pub use git_reader::{
 };
 pub use locks::{ItemLock, ItemLockAttempt};
 pub use merge::{GitMergeOutcome, GitMergeRequest, LandedMerges, MergeTarget, MergeVerifier};
+pub use mirror::{
+    FencedPush, Mirror, MirrorError, MirrorTree, WorkRevision, publish, unpublish, work_reference,
+};
 pub use repository::{Repository, common_directory, hide};
 pub use rescue::{
     BranchRemoval, CleanUpOutcome, CleanUpRequest, KeptWorktreeReason, MakeRoomOutcome, RescueCondition,
