@@ -64,11 +64,9 @@ const TAKT_FLAGS: [(&str, &str); 5] = [
     ("--type", "`saihai eject NAME` copies the whole definition"),
 ];
 
-const LATER_COMMANDS: [&str; 1] = ["worker"];
-
 /// Flags of later versions, with their commands.
 const LATER_FLAGS: [(&str, &[&str]); 3] =
-    [("--server", &["run", "work"]), ("--namespace", &["run", "work"]), ("--on-busy", &["run", "work"])];
+    [("--server", &["work"]), ("--namespace", &["work"]), ("--on-busy", &["work"])];
 
 /// Parses the arguments. Help and version count as errors that end the command with exit code 0.
 pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arguments, CommandError> {
@@ -87,11 +85,8 @@ pub(crate) fn parse(arguments: &[OsString], streams: &mut Streams) -> Result<Arg
     })
 }
 
-/// Creates the error for an unknown command, or for one of a later version.
+/// Creates the error for an unknown command.
 pub(crate) fn unknown_command(name: &str) -> CommandError {
-    if LATER_COMMANDS.contains(&name) {
-        return CommandError::usage(format!("`saihai {name}` is not part of this version yet"));
-    }
     let known = Arguments::command();
     let names = known.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
     let error = CommandError::usage(format!("there is no command `{name}`"));

@@ -13,6 +13,13 @@ use saihai_config::Variables;
 
 use crate::error::CommandError;
 
+/// Returns the directory for the state of this user's commands.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    let read = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+    let names = ["XDG_STATE_HOME", "HOME", "USERPROFILE", "LOCALAPPDATA"];
+    Variables::new(names.into_iter().filter_map(read)).state_directory()
+}
+
 /// The file with one project directory per line.
 pub(crate) struct KnownProjects {
     file: PathBuf,
@@ -21,10 +28,7 @@ pub(crate) struct KnownProjects {
 impl KnownProjects {
     /// Returns the list of this user. Without a home directory there is none.
     pub(crate) fn of_user() -> Option<Self> {
-        let read = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
-        let names = ["XDG_STATE_HOME", "HOME", "USERPROFILE", "LOCALAPPDATA"];
-        let variables = Variables::new(names.into_iter().filter_map(read));
-        Some(Self { file: variables.state_directory()?.join("projects") })
+        Some(Self { file: state_directory()?.join("projects") })
     }
 
     /// Returns the list of this user for a command that needs it.

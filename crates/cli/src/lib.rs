@@ -33,6 +33,7 @@ mod reason_words;
 mod report;
 mod run_origin;
 mod run_result;
+mod server_runs;
 mod terminal;
 mod top;
 mod watching;
@@ -47,6 +48,17 @@ use saihai_model::ExitStatus;
 
 use crate::error::CommandError;
 use crate::terminal::Streams;
+
+pub use server_runs::{
+    OnBusy, PulledState, ServerFailure, ServerPlace, ServerRequest, ServerRuns, ServerTicket, Submission,
+    SubmitOutcome, WorkerSpec,
+};
+
+/// Runs the command of this process's arguments, with runs on a server.
+pub fn main_with_server(server: &'static dyn ServerRuns) -> ExitCode {
+    server_runs::install(server);
+    main()
+}
 
 /// Runs the command of this process's arguments.
 pub fn main() -> ExitCode {

@@ -34,6 +34,7 @@ mod replay;
 mod reports;
 mod run_session;
 mod secrets;
+mod submission;
 #[cfg(test)]
 mod testing;
 pub mod views;
@@ -50,14 +51,18 @@ pub use hosted::{HostedCall, HostedRun};
 pub use project_source::{ProjectSource, can_create_directory};
 pub use prompts::{PreviewInput, PromptPreview, preview};
 pub use remote_control::{
-    GateAnswer, RequestDelivery, answer, answer_with, cancel, lend, open_gate, tell, withdraw,
+    GateAnswer, RequestDelivery, addressed, answer, answer_with, cancel, fitting_answer, lend, open_gate,
+    person_note, tell, withdraw,
 };
 pub use replay::{CallHistory, ReplayedRun};
 pub use run_session::answer_without_person;
 pub use saihai_store::journal::{JOURNAL_SCHEMA, JournalReader};
-pub use saihai_store::{Disk, Glimpse, Glimpses, RunDirectory, Runs, StoreError, names_run, replace_below};
+pub use saihai_store::{
+    Disk, Glimpse, Glimpses, RunDirectory, Runs, SERVER_TICKET, StoreError, names_run, replace_below,
+};
 pub(crate) use saihai_store::{blobs, disk, journal, live, lock};
 pub use saihai_view::{defused, visible_line, visible_text};
+pub use submission::{PulledRun, SubmittedRun, UnhostableAction, unhostable};
 pub use views::{
     FollowedRun, IterationSummary, ListedRun, LoadedRun, Recording, RunOutcome, TurnFileChanges,
     UnmatchedTurn, list_runs, run_state,

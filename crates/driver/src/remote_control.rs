@@ -96,7 +96,7 @@ pub async fn answer_with<E: From<DriverError>>(
     let run = ReplayedRun::read(directory)?;
     let gate = run.open_gate().ok_or_else(|| no_gate(&run))?;
     let (call, wants) = (gate.call.clone(), gate.wants);
-    let (label, text) = fitting(ask(wants)?, wants).map_err(DriverError::from)?;
+    let (label, text) = fitting_answer(ask(wants)?, wants).map_err(DriverError::from)?;
     // A request to a living owner is a file of the run too, so redact it.
     let secrets = SecretRedactor::of(&Connections::default());
     let text = text.map(|text| secrets.text(text));
@@ -128,17 +128,21 @@ pub async fn tell(
     clock: Clock,
 ) -> Result<(PersonNote, RequestDelivery), DriverError> {
     let run = insist_on_unfinished(directory)?;
+    let to = to.map(|name| stage_with_agent(&run, name)).transpose()?;
+    let note = person_note(text, to, now)?;
+    let note = addressed(note, run.run(), run.workflow());
+    let reached = deliver(run, InboxRequest::Tell(note.clone()), clock).await?;
+    Ok((note, reached))
+}
+
+/// Creates a note, without secrets of this environment. A request to a living owner is a file of the run too.
+pub fn person_note(text: String, to: Option<StageId>, now: bool) -> Result<PersonNote, DriverError> {
     let (characters, most) = (text.chars().count(), PersonNote::MOST_CHARACTERS);
     if text.trim().is_empty() || characters > most {
         return Err(DriverError::BadNote { characters, most });
     }
-    let to = to.map(|name| stage_with_agent(&run, name)).transpose()?;
-    // A request to a living owner is a file of the run too, so redact it.
     let text = SecretRedactor::of(&Connections::default()).text(text);
-    let note = PersonNote { heading: heading(&text).to_owned(), text, to, now };
-    let note = addressed(note, run.run(), run.workflow());
-    let reached = deliver(run, InboxRequest::Tell(note.clone()), clock).await?;
-    Ok((note, reached))
+    Ok(PersonNote { heading: heading(&text).to_owned(), text, to, now })
 }
 
 /// Takes back a note that no prompt shows yet.
@@ -194,7 +198,7 @@ fn asks_agent(stage: &Stage) -> bool {
 }
 
 /// Addresses a note without a stage to the current one. If that asks no agent, the next prompt of any stage shows it.
-pub(crate) fn addressed(note: PersonNote, run: &Run, workflow: &Workflow) -> PersonNote {
+pub fn addressed(note: PersonNote, run: &Run, workflow: &Workflow) -> PersonNote {
     let current = run.visit().map(|visit| &visit.stage);
     let asks = |id: &&StageId| workflow.stage(id).is_some_and(asks_agent);
     let to = note.to.or_else(|| current.filter(asks).cloned());
@@ -214,7 +218,7 @@ fn heading(text: &str) -> &'static str {
 }
 
 /// Returns the label and text of an answer, if the gate accepts it.
-fn fitting(answer: GateAnswer, wants: Wants) -> Result<(Label, Option<String>), AnswerProblem> {
+pub fn fitting_answer(answer: GateAnswer, wants: Wants) -> Result<(Label, Option<String>), AnswerProblem> {
     let (label, text, most) = match (answer, wants) {
         (GateAnswer::Yes(text), Wants::YesNo) => ("yes", text, MOST_CHARACTERS),
         (GateAnswer::No(text), Wants::YesNo) => ("no", text, MOST_CHARACTERS),

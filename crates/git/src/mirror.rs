@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
+
 use crate::git_program::{GitEnvironment, GitError, GitTerminalAccess, judge, output, run};
 
 /// A bare repository with the commits of one address. Its configuration is written again before each use, because the
@@ -20,7 +22,7 @@ pub struct Mirror {
 
 /// Work under way: the last commit of the branch, and a commit with all files on top of it. Without uncommitted files,
 /// both are the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkRevision {
     /// The value of the ref.
     pub files: String,
@@ -180,6 +182,34 @@ impl Mirror {
     pub fn push(&self, reference: &str, commit: &str, began: &str) -> Result<FencedPush, MirrorError> {
         let mut git = self.remote("push")?;
         fenced_push(&mut git, &self.url, reference, commit, began)
+    }
+
+    /// Makes the ref a new commit with the files of a revision, whatever value it has. A machine that still holds an
+    /// earlier value can no longer push.
+    pub fn claim(&self, reference: &str, revision: &WorkRevision, run: &str) -> Result<String, MirrorError> {
+        loop {
+            let mut git = self.remote("ls-remote")?;
+            let said = output(git.args(["--quiet", "--", self.url.as_str(), reference]), "ls-remote")?;
+            let said = line(&said);
+            let present = said.split('\t').next().unwrap_or_default().to_owned();
+            let mut parents = vec![revision.files.clone()];
+            if present != revision.files && !present.is_empty() {
+                self.fetch(reference, &present)?;
+                parents.push(present.clone());
+            }
+            let said = format!("run {run} continues here");
+            let mut git = self.command("commit-tree")?;
+            git.envs(AUTHOR);
+            for parent in &parents {
+                git.args(["-p", parent]);
+            }
+            git.args(["-m", &said, &format!("{}^{{tree}}", revision.files)]);
+            let commit = line(&output(&mut git, "commit-tree")?);
+            // The lost machine can push in between, once.
+            if self.push(reference, &commit, &present)? == FencedPush::Done {
+                return Ok(commit);
+            }
+        }
     }
 
     fn has(&self, commit: &str) -> Result<bool, MirrorError> {
@@ -365,6 +395,27 @@ mod tests {
         let late = frozen.keep(&frozen_tree, &base, "r").unwrap();
         let pushed = frozen.push(&reference, &late.files, &base.files).unwrap();
         assert!(matches!(&pushed, FencedPush::Refused { said } if said.contains("stale info")), "{pushed:?}");
+    }
+
+    // D-T4: the machine that claims the work wins, even over a push that came first
+    #[test]
+    fn a_claim_ends_the_rights_of_a_lost_machine() {
+        let (setting, base) = Setting::new();
+        let reference = work_reference("r");
+        let (lost, lost_tree) = setting.worker("lost", &base);
+        let (other, _) = setting.worker("other", &base);
+        fs::write(lost_tree.path().join("a"), "lost\n").unwrap();
+        let kept = lost.keep(&lost_tree, &base, "r").unwrap();
+        lost.push(&reference, &kept.files, &base.files).unwrap();
+        let claimed = other.claim(&reference, &base, "r").unwrap();
+        let claimed = WorkRevision { files: claimed, head: base.head.clone() };
+        let tree = other.tree_at(&setting.directory.path().join("other/r.2"), &claimed).unwrap();
+        assert!(!tree.path().join("a").exists());
+        assert_eq!(other.keep(&tree, &claimed, "r").unwrap(), claimed, "nothing has changed");
+        fs::write(lost_tree.path().join("a"), "later\n").unwrap();
+        let late = lost.keep(&lost_tree, &kept, "r").unwrap();
+        let pushed = lost.push(&reference, &late.files, &kept.files).unwrap();
+        assert!(matches!(pushed, FencedPush::Refused { .. }), "{pushed:?}");
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub enum StoreError {
     /// Another process removed the lock while this one held it. The running calls were stopped.
     #[error("lock-lost: `{}` was removed or replaced while run `{run}` was active", path.display())]
     LockLost { run: String, path: PathBuf },
+    /// A server drives the run, and the journal of this project is a copy.
+    #[error("run `{run}` belongs to a server; the journal here is a copy")]
+    OnServer { run: String },
     #[error("there is no run `{name}`")]
     NoSuchRun { name: String },
     #[error("there are no runs yet in `{}`", directory.display())]

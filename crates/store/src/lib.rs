@@ -18,5 +18,5 @@ mod runs;
 pub use disk::{Disk, Operations, replace_below};
 pub use error::StoreError;
 pub use live::{Glimpse, Glimpses};
-pub use run_directory::{RunDirectory, damaged};
+pub use run_directory::{RunDirectory, SERVER_TICKET, damaged};
 pub use runs::{Runs, names_run};

@@ -157,7 +157,11 @@ impl RunDirectory {
         self.path.join(LIVE)
     }
 
+    /// Takes the run. A run with a ticket belongs to the server, and the journal here is a copy.
     pub fn lock(&self) -> Result<Lock, StoreError> {
+        if self.path.join(SERVER_TICKET).exists() {
+            return Err(StoreError::OnServer { run: self.id.clone() });
+        }
         Lock::take(&self.lock_path(), &self.id, &self.disk)
     }
 
@@ -173,6 +177,30 @@ impl RunDirectory {
             let path = self.path.join(SCRIPT);
             self.disk.replace(&path, &script.to_json()).map_err(StoreError::io("write", &path))?;
         }
+        Ok(())
+    }
+
+    /// Copies all files that never change to another directory of the run, except those that are there.
+    pub fn copy_frozen(&self, to: &Self) -> Result<(), StoreError> {
+        for folder in [BLOBS, INBOX] {
+            let path = to.path.join(folder);
+            to.disk.create_directories(&path).map_err(StoreError::io("create", &path))?;
+        }
+        let blobs = self.path.join(BLOBS);
+        let mut names = vec![PathBuf::from(WORKFLOW), PathBuf::from(SCRIPT)];
+        for entry in std::fs::read_dir(&blobs).map_err(StoreError::io("read", &blobs))? {
+            let entry = entry.map_err(StoreError::io("read", &blobs))?;
+            names.push(Path::new(BLOBS).join(entry.file_name()));
+        }
+        for name in names {
+            let (from, to_path) = (self.path.join(&name), to.path.join(&name));
+            if from.exists() && !to_path.exists() {
+                let content = std::fs::read(&from).map_err(StoreError::io("read", &from))?;
+                to.disk.replace(&to_path, &content).map_err(StoreError::io("write", &to_path))?;
+            }
+        }
+        // A process that died while it wrote the journal.
+        drop(to.disk.remove(&to.journal().with_extension("draft")));
         Ok(())
     }
 
@@ -239,6 +267,8 @@ impl RunDirectory {
     }
 }
 
+/// The file of a run that a server drives: the way back to it.
+pub const SERVER_TICKET: &str = "server.json";
 const WORKFLOW: &str = "workflow.json";
 const SCRIPT: &str = "script.json";
 const BLOBS: &str = "blobs";

@@ -24,6 +24,7 @@ use crate::issue_actions::{issue_executor, with_executor};
 use crate::issue_tracker::with_forge;
 use crate::project::Project;
 use crate::quantities::count;
+use crate::server_runs::{self, ServerRequest, ServerTicket};
 use crate::terminal::{Streams, visible_line};
 
 /// Continue a parked or interrupted run
@@ -66,7 +67,18 @@ impl ResumeCommand {
     pub(crate) fn execute(self, streams: &mut Streams) -> Result<ExitStatus, CommandError> {
         let project = Project::find()?;
         project.insist_on_person("only a person can resume a run")?;
-        let past = ReplayedRun::read(&self.run.find(&project)?)?;
+        let directory = self.run.find(&project)?;
+        let patience = project.settings(false, streams)?.short_wait;
+        let raise = |_: &RunDirectory| {
+            let Self { limits, now, .. } = &self;
+            let budget = limits.budget.clone().unwrap_or_default();
+            let (rounds, runtime) = (limits.max_iterations, limits.run_timeout);
+            Ok(ServerRequest::Resume(Raise { rounds, budget, runtime, patience, now: *now }))
+        };
+        if server_runs::request(&directory, raise, streams)? {
+            return Ok(ExitStatus::Done);
+        }
+        let past = ReplayedRun::read(&directory)?;
         let Self { limits, presence, sandbox, now, json, otel, .. } = self;
         let continuation = RunContinuation {
             rounds: limits.max_iterations,
@@ -244,6 +256,15 @@ impl AnswerCommand {
             }
             return Err(Self::no_answer(&directory, gate.wants)?);
         };
+        let to_server = |directory: &RunDirectory| {
+            let (_, _, wants) = saihai::open_gate(directory)?;
+            let given = saihai::fitting_answer(self.given(answer, wants)?, wants);
+            let (label, text) = given.map_err(saihai::DriverError::from)?;
+            Ok(ServerRequest::Answer { label, text })
+        };
+        if server_runs::request(&directory, to_server, streams)? {
+            return Ok(ExitStatus::Done);
+        }
         let mut words = String::new();
         let given = |wants| {
             let given = self.given(answer, wants)?;
@@ -385,9 +406,25 @@ impl TellCommand {
         let project = Project::find()?;
         project.insist_on_person("only a person can give a note")?;
         let directory = project.runs().find(self.run.as_deref().unwrap_or("last"))?;
+        if ServerTicket::of(&directory)?.is_some() {
+            server_runs::request(&directory, |_| self.server_request(), streams)?;
+            return Ok(ExitStatus::Done);
+        }
         match (self.withdraw, self.text.take()) {
             (Some(number), _) => self.withdraw(number, &directory, streams),
             (None, Some(text)) => self.tell(&text, &directory, streams),
+            (None, None) => Err(CommandError::usage("no note given")),
+        }
+    }
+
+    fn server_request(&self) -> Result<ServerRequest, CommandError> {
+        match (self.withdraw, self.text.as_deref()) {
+            (Some(number), _) => Ok(ServerRequest::Withdraw(number)),
+            (None, Some(text)) => {
+                let text = if text == "-" { read_stdin("the note")? } else { text.to_owned() };
+                let to = self.to.as_deref().map(saihai_model::StageId::from);
+                Ok(ServerRequest::Tell(saihai::person_note(text, to, self.now)?))
+            }
             (None, None) => Err(CommandError::usage("no note given")),
         }
     }
@@ -487,6 +524,9 @@ impl CancelCommand {
         let project = Project::find()?;
         project.insist_on_person("only a person can cancel a run")?;
         let directory = self.run.find(&project)?;
+        if server_runs::request(&directory, |_| Ok(ServerRequest::Cancel), streams)? {
+            return Ok(ExitStatus::Done);
+        }
         let cancelled = cancel_run(&directory, streams)?;
         if self.json {
             streams.out.json("cancelled", CancelledObject { run: directory.id() })?;

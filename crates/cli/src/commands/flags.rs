@@ -12,6 +12,7 @@ use crate::completion::{
 };
 use crate::error::CommandError;
 use crate::project::Project;
+use crate::server_runs::OnBusy;
 
 /// The run that a command works on.
 #[derive(Debug, Args)]
@@ -48,6 +49,52 @@ impl RunAndStage {
         };
         Ok((project.runs().find(run)?, stage))
     }
+}
+
+/// Flags that name a server for runs.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Several machines")]
+pub(crate) struct ServerFlags {
+    /// Use the Temporal server at this address; needs the program `saihai-temporal`
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) server: Option<String>,
+
+    /// Namespace on the server [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+
+    /// Common head of the names of the queues [default: saihai]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) queue: Option<String>,
+
+    /// Directory for texts, shared by all machines
+    #[arg(long, value_name = "DIR")]
+    pub(crate) blobs: Option<PathBuf>,
+}
+
+/// Flags of a run on a server.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Several machines")]
+pub(crate) struct SubmitFlags {
+    #[command(flatten)]
+    pub(crate) place: ServerFlags,
+
+    /// Branch that the run holds: a server runs one run per branch [default: a branch of its own]
+    #[arg(long, value_name = "NAME", requires = "server")]
+    pub(crate) branch: Option<String>,
+
+    /// What to do if another run works on the branch [default: reject]
+    #[arg(long, value_name = "ACTION", value_enum, requires = "server")]
+    pub(crate) on_busy: Option<OnBusy>,
+
+    /// Repeat a turn elsewhere if its worker is silent for this long [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_lost_after, requires = "server")]
+    pub(crate) lost_after: Option<Millis>,
+}
+
+fn parse_lost_after(text: &str) -> Result<Millis, String> {
+    let time = parse_duration(text)?;
+    if time < Millis::seconds(4) { Err("write at least 4 seconds".to_owned()) } else { Ok(time) }
 }
 
 /// Flags of commands that start a run.

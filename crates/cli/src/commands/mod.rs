@@ -29,6 +29,7 @@ mod run;
 pub(crate) mod runs;
 mod scaffold;
 pub(crate) mod serve;
+mod server;
 mod show_findings;
 pub(crate) mod show_stage;
 mod top;
@@ -131,6 +132,8 @@ pub(crate) const GROUPS: [(&str, &[(&str, &str)]); 5] = [
             ("tell", "Give the agents of a run a note"),
             ("cancel", "Cancel a run for good"),
             ("fork", "Create a new run from the first part of another"),
+            ("worker", "Work on runs of a Temporal server"),
+            ("pull", "Fetch the journal of a run from its server"),
         ],
     ),
     (
@@ -197,6 +200,8 @@ pub(crate) enum SaihaiCommand {
     Tell(control::TellCommand),
     Cancel(control::CancelCommand),
     Fork(control::ForkCommand),
+    Worker(server::WorkerCommand),
+    Pull(server::PullCommand),
     Runs(runs::RunsCommand),
     Top(top::TopCommand),
     Serve(serve::ServeCommand),
@@ -239,6 +244,8 @@ impl SaihaiCommand {
             Tell,
             Cancel,
             Fork,
+            Worker,
+            Pull,
             Runs,
             Top,
             Serve,

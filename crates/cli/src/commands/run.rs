@@ -15,7 +15,7 @@ use saihai_model::{Action, ExitStatus, Issue, IssueNumber, ProviderKind, RunOrig
 use crate::checkout::{
     hide_directories_if_possible, is_first_run, lock_checked_out_issue, own_worktree, worktree_planter,
 };
-use crate::commands::flags::{RunFlags, parse_issue};
+use crate::commands::flags::{RunFlags, SubmitFlags, parse_issue};
 use crate::commands::review::Review;
 use crate::commands::top::run_on_screen;
 use crate::commands::work::single_run as one;
@@ -31,6 +31,7 @@ use crate::issue_tracker::{ClosedIssue, IssueTask, issue_task, issue_variables, 
 use crate::project::Project;
 use crate::quantities::{budget_words, count};
 use crate::run_origin::{SharedBudget, origin_of_new_run};
+use crate::server_runs::{PreparedServerRun, submit};
 use crate::terminal::Streams;
 
 /// Run a definition on a task
@@ -73,6 +74,9 @@ pub(crate) struct RunCommand {
     /// Show the run on the screen of `saihai top`; gates are answered there
     #[arg(long, conflicts_with_all = ["json", "auto"])]
     tui: bool,
+
+    #[command(flatten)]
+    server: SubmitFlags,
 
     #[command(flatten)]
     flags: RunFlags,
@@ -152,6 +156,14 @@ impl RunCommand {
             return Err(self.needs_task());
         }
         let rehearsal = prepared.rehearsal;
+        if self.server.place.server.is_some() {
+            let mut spec = self.beginning(&project, prepared, &settings, task, script, false);
+            spec.subject = issue.as_ref().map(issue_variables).unwrap_or_default();
+            let auto = self.flags.presence.auto;
+            let run =
+                PreparedServerRun { flags: &self.server, issue: self.issue, auto, spec, connections: with };
+            return submit(run, &project, &settings, streams);
+        }
         let placement = self.placement(issue.as_ref(), &prepared, &project, &settings, &with, streams)?;
         let origin = origin_of_new_run(self.flags.mcp_request.as_deref())?;
         let shared = SharedBudget::of(&origin, &prepared.workflow.limits.budget, rehearsal)?;

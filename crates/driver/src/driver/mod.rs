@@ -35,8 +35,8 @@ pub(crate) use actions::performed;
 pub use actions::{ActionExecutor, ActionFuture, ActionRequest};
 pub(crate) use replies::{SessionMeters, read_tools, session_meter};
 pub(crate) use running_calls::TaskResult;
-pub(crate) use start::replay_history;
 pub use start::{RunSpec, WorkDirectory, Workplace};
+pub(crate) use start::{freeze, replay_history};
 
 /// A command to the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]

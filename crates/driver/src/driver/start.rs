@@ -218,6 +218,18 @@ fn create(
     clock: Clock,
 ) -> Result<RunSession, DriverError> {
     let lock = directory.lock()?;
+    let start = freeze(directory, reports, &spec)?;
+    let script = spec.script.as_ref();
+    let session = RunSession::new(directory.clone(), lock, spec.workflow.into_workflow(), start, clock)?;
+    Ok(session.with(script, secrets))
+}
+
+/// Writes the files that never change, and returns the start of the run.
+pub(crate) fn freeze(
+    directory: &RunDirectory,
+    reports: &Path,
+    spec: &RunSpec,
+) -> Result<Box<Start>, DriverError> {
     let workflow = spec.workflow.to_json();
     directory.freeze(&workflow, spec.script.as_ref())?;
     let blobs = directory.blobs();
@@ -230,10 +242,7 @@ fn create(
         subject.insert(name.clone(), keep(text)?);
     }
     let start = spec.started(directory.id(), task, reports, sha256(&workflow));
-    let start = Box::new(Start { subject, ..start });
-    let script = spec.script.as_ref();
-    let session = RunSession::new(directory.clone(), lock, spec.workflow.into_workflow(), start, clock)?;
-    Ok(session.with(script, secrets))
+    Ok(Box::new(Start { subject, ..start }))
 }
 
 /// The workplace of a run outside the user's checkout.

@@ -1,0 +1,129 @@
+//! The journal of a run, from Temporal's history (D-6).
+//!
+//! The history holds what happened, and the code of the workflow makes the same records from it each time. So this
+//! replays the history with that very code, and keeps the records.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use saihai::{PulledRun, RunDirectory};
+use saihai_cli::{PulledState, ServerFailure, ServerTicket};
+use saihai_git::work_reference;
+use saihai_model::{Fact, RecordEntry};
+use temporalio_client::{Client, WorkflowExecutionInfo, WorkflowFetchHistoryOptions, WorkflowHistory};
+use temporalio_common::protos::temporal::api::history::v1::history_event::Attributes;
+use temporalio_common::protos::temporal::api::history::v1::{History, HistoryEvent};
+use temporalio_sdk::Runtime;
+use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};
+
+use crate::calls::reports_of;
+use crate::connection::{connect, failure};
+use crate::submit::{local, shared_runs};
+use crate::workflow::{RecordSink, RunWorkflow};
+
+pub(crate) async fn pull(ticket: &ServerTicket, to: &RunDirectory) -> Result<PulledState, ServerFailure> {
+    let client = connect(&ticket.place.server, &ticket.place.namespace).await?;
+    let histories = histories(&client, ticket).await?;
+    let mut run = replayed(histories, ticket).await?;
+    let Some(Fact::Started(start)) = first_fact(&mut run) else {
+        let why = format!("run `{}` has not started yet: no worker has taken it", ticket.run);
+        return Err(ServerFailure::Local { why });
+    };
+    start.report_directory = ticket.reports.join(&ticket.run).display().to_string();
+    let has_ended =
+        run.batches.iter().flatten().any(|(_, entry)| {
+            matches!(entry, RecordEntry::Decision(saihai_model::Decision::Finished { .. }))
+        });
+    let from = RunDirectory::new(
+        shared_runs(&ticket.place.blobs).directory(),
+        ticket.run.clone(),
+        &saihai::Disk::new(),
+    );
+    copy_files(&reports_of(&from), &ticket.reports.join(&ticket.run)).map_err(|error| local(&error))?;
+    run.write(&from, to).map_err(|error| local(&error))?;
+    if has_ended {
+        // From now on it is a run of this project like any other.
+        let path = to.path().join(saihai::SERVER_TICKET);
+        std::fs::remove_file(&path).map_err(|error| local(&error))?;
+    }
+    Ok(PulledState { has_ended, reference: work_reference(&ticket.run) })
+}
+
+fn first_fact(run: &mut PulledRun) -> Option<&mut Fact> {
+    let (_, entry) = run.batches.first_mut()?.first_mut()?;
+    match entry {
+        RecordEntry::Fact(fact) => Some(fact),
+        RecordEntry::Decision(_) => None,
+    }
+}
+
+/// Fetches the histories of all executions since the run began, in their order.
+async fn histories(client: &Client, ticket: &ServerTicket) -> Result<Vec<Vec<HistoryEvent>>, ServerFailure> {
+    let mut histories = Vec::new();
+    let mut next = Some(ticket.execution.clone());
+    while let Some(execution) = next {
+        let info = WorkflowExecutionInfo::builder()
+            .namespace(ticket.place.namespace.clone())
+            .workflow_id(ticket.workflow.clone())
+            .run_id(execution)
+            .build();
+        let handle = info.bind_untyped(client.clone());
+        let fetched = handle.fetch_history(WorkflowFetchHistoryOptions::default()).into_events().await;
+        let events = fetched.map_err(|error| failure(&ticket.place.server, &ticket.run, &error))?;
+        next = events.last().and_then(|event| match &event.attributes {
+            Some(Attributes::WorkflowExecutionContinuedAsNewEventAttributes(continued)) => {
+                Some(continued.new_execution_run_id.clone())
+            }
+            _ => None,
+        });
+        histories.push(events);
+    }
+    Ok(histories)
+}
+
+/// Replays histories and returns the records of one run.
+async fn replayed(
+    histories: Vec<Vec<HistoryEvent>>,
+    ticket: &ServerTicket,
+) -> Result<PulledRun, ServerFailure> {
+    // The replay worker expects the runtime of the SDK around it.
+    let _runtime = Runtime::from_current_tokio(Default::default()).map_err(|error| local(&error))?;
+    let mut run = PulledRun::default();
+    for events in histories {
+        let sink: RecordSink = Arc::new(Mutex::new(Vec::new()));
+        let kept = sink.clone();
+        let options = WorkflowReplayerOptions::new()
+            .register_workflow_with_factory::<RunWorkflow, _>(move || RunWorkflow::recording(kept.clone()))
+            .map_err(|error| local(&error))?
+            .build();
+        let replayer = WorkflowReplayer::new(options).map_err(|error| local(&error))?;
+        let replay = replayer.replay_workflow(WorkflowHistory::from(History { events })).await;
+        replay.map_err(|error| ServerFailure::Local {
+            why: format!("this version cannot replay run `{}`: {error}", ticket.run),
+        })?;
+        let records = std::mem::take(&mut *sink.lock().unwrap_or_else(PoisonError::into_inner));
+        run.batches
+            .extend(records.into_iter().filter(|batch| batch.run == ticket.run).map(|batch| batch.entries));
+    }
+    Ok(run)
+}
+
+/// Copies the files of a directory that are missing or differ.
+fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    let entries = match std::fs::read_dir(from) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy_files(&path, &copy)?;
+        } else if std::fs::read(&path)? != std::fs::read(&copy).unwrap_or_default() || !copy.exists() {
+            std::fs::copy(&path, &copy)?;
+        }
+    }
+    Ok(())
+}
