@@ -1,5 +1,5 @@
 //! Project tasks: `cargo xtask test`, `bench`, `coverage`, `docs`, `page`, `real-agents`, `real-model`,
-//! `record-agents`, `time-agents`.
+//! `record-agents`, `temporal`, `time-agents`.
 //!
 //! Each task runs a few cargo commands and reports facts that cargo does not:
 //! - the absence of fault injection in the release binary,
@@ -15,6 +15,7 @@ mod docs;
 mod page;
 mod real_agents;
 mod real_model;
+mod temporal;
 mod test;
 mod tool;
 
@@ -25,15 +26,17 @@ use anyhow::Result;
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  test [--page] [--real-agents]     every test, and the check of the release binary; with the flags also the page
-                                    in a browser, and the vendors' agent programs, against a scripted API and
-                                    without a network
+  test [--page] [--real-agents] [--temporal]
+                                    every test, and the check of the release binary; with the flags also the page
+                                    in a browser, the vendors' agent programs, against a scripted API and without
+                                    a network, and runs on a development server of Temporal
   bench [--only T-n]                the laws of cost, as ratios, each with its law
   coverage [--area A] [--all]       requirements that no test names, by area
   docs                              build the documentation site and check its links
   page                              only the page of `saihai serve`, in Chromium
   real-agents [--latest] [NAME…]    only the suite of the vendors' agent programs, or its tests of these names;
                                     with the flag at the newest versions that npm has
+  temporal [NAME…]                  only the lints and tests of `saihai-temporal`, which is a workspace of its own
   real-model [NAME…]                only a real, small model on the loopback, for the providers by HTTP
   record-agents [AGENT [CASE]]      what the vendors' programs say, for the tests of the providers
   time-agents                       how long a vendor's program takes to begin, and what it would save if it stayed
@@ -61,6 +64,7 @@ fn run(arguments: &[String]) -> Result<ExitCode> {
         "real-agents" => real_agents::test(rest).map(|()| ExitCode::SUCCESS),
         "record-agents" => real_agents::record(rest),
         "time-agents" => real_agents::time(),
+        "temporal" => temporal::test(rest).map(|()| ExitCode::SUCCESS),
         "real-model" => real_model::test(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

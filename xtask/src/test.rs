@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cargo, page, real_agents, real_model, tool};
+use crate::{cargo, page, real_agents, real_model, temporal, tool};
 
 /// Environment variable that only the test build may contain (T-2).
 const FAULT: &str = concat!("SAIHAI", "_FAULT");
@@ -18,13 +18,18 @@ left out, and how to run it:
 const PAGE_LEFT_OUT: &str = "  the page in a browser (V-14)          cargo xtask test --page";
 const REAL_AGENTS_LEFT_OUT: &str = "  agent programs, a real model (C-85)   cargo xtask test --real-agents";
 
+const TEMPORAL_LEFT_OUT: &str = "  runs on a Temporal server (D-T1 – D-T6) cargo xtask test --temporal";
+
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
-    let (mut in_browser, mut real_agents) = (false, false);
+    let (mut in_browser, mut real_agents, mut on_server) = (false, false, false);
     for argument in arguments {
         match argument.as_str() {
             "--page" => in_browser = true,
             "--real-agents" => real_agents = true,
-            _ => bail!("`test` takes `--page` and `--real-agents`; for one test: cargo test -p CRATE NAME"),
+            "--temporal" => on_server = true,
+            _ => bail!(
+                "`test` takes `--page`, `--real-agents` and `--temporal`; for one test: cargo test -p CRATE NAME"
+            ),
         }
     }
     // Its tests say that they skip where it cannot be installed.
@@ -44,12 +49,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
         real_agents::test(&[])?;
         real_model::test(&[])?;
     }
+    if on_server {
+        temporal::test(&[])?;
+    }
     println!("\nall tests passed\n\n{LEFT_OUT}");
     if !in_browser {
         println!("{PAGE_LEFT_OUT}");
     }
     if !real_agents {
         println!("{REAL_AGENTS_LEFT_OUT}");
+    }
+    if !on_server {
+        println!("{TEMPORAL_LEFT_OUT}");
     }
     Ok(ExitCode::SUCCESS)
 }

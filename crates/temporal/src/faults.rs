@@ -9,7 +9,7 @@ pub(crate) fn point(name: &str) {
     let is_first = once.is_none_or(|path| std::fs::File::create_new(path).is_ok());
     if is_named && is_first {
         let own = rustix::process::getpid();
-        drop(rustix::process::kill_process(own, rustix::process::Signal::KILL));
+        let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
         std::thread::sleep(std::time::Duration::from_secs(60));
     }
 }

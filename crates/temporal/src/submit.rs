@@ -1,7 +1,8 @@
 //! Submissions and requests: from a person's command to the workflow of a run.
 
-use saihai::{Clock, Runs, SubmittedRun};
+use saihai::{Clock, RunSpec, Runs, SubmittedRun};
 use saihai_cli::{OnBusy, ServerFailure, ServerRequest, ServerTicket, Submission, SubmitOutcome};
+use saihai_connect::Connections;
 use saihai_git::{FencedPush, GitEnvironment, publish, unpublish, work_reference};
 use saihai_model::FrozenJson as _;
 use temporalio_client::errors::WorkflowStartError;
@@ -39,8 +40,7 @@ pub(crate) async fn submit(submission: Submission) -> Result<SubmitOutcome, Serv
     if definition.len() > MOST_BYTES {
         return Err(ServerFailure::TooLarge { bytes: definition.len(), most: MOST_BYTES });
     }
-    let created = SubmittedRun::create(&shared, spec, &submission.connections, &Clock::system());
-    let created = created.map_err(|error| local(&error))?;
+    let created = create(&shared, &submission.runs, spec, &submission.connections)?;
     let run = created.directory.id().to_owned();
     let mut start = created.start.clone();
     // People read the reports in their project, and each worker has its own copy of the path.
@@ -117,6 +117,28 @@ pub(crate) async fn submit(submission: Submission) -> Result<SubmitOutcome, Serv
         other => {
             created.discard(&shared);
             other.map(|begun| begun.outcome)
+        }
+    }
+}
+
+/// Creates a run whose id is new among the shared runs and among those of the project.
+fn create(
+    shared: &Runs,
+    own: &Runs,
+    spec: RunSpec,
+    connections: &Connections,
+) -> Result<SubmittedRun, ServerFailure> {
+    let mut taken = Vec::new();
+    loop {
+        let created = SubmittedRun::create(shared, spec.clone(), connections, &Clock::system());
+        let created = created.map_err(|error| local(&error));
+        let is_new = |run: &SubmittedRun| !own.directory().join(run.directory.id()).exists();
+        match created {
+            Ok(run) if !is_new(&run) => taken.push(run),
+            created => {
+                taken.into_iter().for_each(|run| run.discard(shared));
+                return created;
+            }
         }
     }
 }

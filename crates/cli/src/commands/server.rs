@@ -119,8 +119,10 @@ fn submitted(project: &Project, name: &str) -> Result<RunDirectory, CommandError
         name => id.starts_with(name),
     };
     let mut matching: Vec<String> = found.iter().filter(by_name).cloned().collect();
-    if name == "last" || matching.iter().any(|id| id == name) {
+    if name == "last" {
         matching = matching.pop().into_iter().collect();
+    } else if matching.iter().any(|id| id == name) {
+        matching.retain(|id| id == name);
     }
     match matching.as_slice() {
         [one] => Ok(RunDirectory::new(runs.directory(), one.clone(), &saihai::Disk::new())),

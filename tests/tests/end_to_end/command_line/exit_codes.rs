@@ -40,7 +40,7 @@ fn what_is_misspelt_is_refused_and_nothing_is_made() {
     let project = Project::new(PROGRAM);
     let before = project.snapshot();
     let arguments: [&[&str]; 4] =
-        [&["rnu"], &["run", "p", "x", "--max-iteration", "3"], &["review"], &["run", "p", "x", "--server"]];
+        [&["rnu"], &["run", "p", "x", "--max-iteration", "3"], &["review"], &["work", "--server"]];
     let all: Vec<String> = arguments.iter().map(|one| seen(&project, &project.saihai(*one).run())).collect();
     insta::assert_snapshot!(all.join("\n"), @"
     -- stderr

@@ -98,7 +98,7 @@ fn what_would_keep_machines_apart_is_refused_by_name() {
     }
     untouched(&project);
     let set = work(&project, &["--list"]).env("SAIHAI_DISTRIBUTED__SERVER", "127.0.0.1:7233").run().exits(0);
-    assert!(set.stderr.contains("warning: `distributed.server` has no effect yet"), "{set}");
+    assert!(set.stderr.contains("warning: `saihai work` does not use `distributed.server` yet"), "{set}");
 }
 
 // One script serves all definitions; the error names the definition that it does not fit.

@@ -126,7 +126,9 @@ impl Ground {
         // Users of this setting rely on it: another machine may work on the same issue.
         let elsewhere = settings.find("distributed.server").unwrap_or_default();
         if elsewhere.iter().any(|set| !set.value.is_null()) {
-            streams.warning("`distributed.server` has no effect yet: work on other machines is not detected");
+            streams.warning(
+                "`saihai work` does not use `distributed.server` yet: work on other machines is not detected",
+            );
         }
         let work = flags.merged(&project, settings.work.clone());
         let with = connections(&settings);
