@@ -65,14 +65,12 @@ pub struct Submission {
     pub runs: Runs,
 }
 
-/// What to do if another run holds the branch.
+/// What to do if another run holds the branch: refuse the new run, start none and name the other, or begin after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum OnBusy {
-    /// Refuse the new run
+    // Without doc comments, which would make the help of `run` twice as long.
     Reject,
-    /// Start no run, and name the one that works on the branch
     Attach,
-    /// Begin after the others
     Queue,
 }
 

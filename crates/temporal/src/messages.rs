@@ -27,6 +27,8 @@ pub(crate) struct RunInput {
     pub(crate) queues: Queues,
     /// A worker without a sign of life for this long is lost.
     pub(crate) lost_after: Millis,
+    /// Events after which the run continues in a new history. Temporal warns at 10,240 and ends at 51,200.
+    pub(crate) longest_history: u32,
     /// The state to continue with, if this is not the beginning.
     #[serde(default)]
     pub(crate) continued: Option<Box<ContinuedRun>>,

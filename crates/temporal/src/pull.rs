@@ -19,7 +19,7 @@ use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOption
 use crate::calls::reports_of;
 use crate::connection::{connect, failure};
 use crate::submit::{local, shared_runs};
-use crate::workflow::{RecordSink, RunWorkflow};
+use crate::workflow::{RecordBatch, RecordSink, RunWorkflow};
 
 pub(crate) async fn pull(ticket: &ServerTicket, to: &RunDirectory) -> Result<PulledState, ServerFailure> {
     let client = connect(&ticket.place.server, &ticket.place.namespace).await?;
@@ -86,26 +86,31 @@ async fn replayed(
     histories: Vec<Vec<HistoryEvent>>,
     ticket: &ServerTicket,
 ) -> Result<PulledRun, ServerFailure> {
-    // The replay worker expects the runtime of the SDK around it.
-    let _runtime = Runtime::from_current_tokio(Default::default()).map_err(|error| local(&error))?;
     let mut run = PulledRun::default();
     for events in histories {
-        let sink: RecordSink = Arc::new(Mutex::new(Vec::new()));
-        let kept = sink.clone();
-        let options = WorkflowReplayerOptions::new()
-            .register_workflow_with_factory::<RunWorkflow, _>(move || RunWorkflow::recording(kept.clone()))
-            .map_err(|error| local(&error))?
-            .build();
-        let replayer = WorkflowReplayer::new(options).map_err(|error| local(&error))?;
-        let replay = replayer.replay_workflow(WorkflowHistory::from(History { events })).await;
-        replay.map_err(|error| ServerFailure::Local {
-            why: format!("this version cannot replay run `{}`: {error}", ticket.run),
+        let records = replay(events).await.map_err(|why| ServerFailure::Local {
+            why: format!("this version cannot replay run `{}`: {why}", ticket.run),
         })?;
-        let records = std::mem::take(&mut *sink.lock().unwrap_or_else(PoisonError::into_inner));
-        run.batches
-            .extend(records.into_iter().filter(|batch| batch.run == ticket.run).map(|batch| batch.entries));
+        let own = records.into_iter().filter(|batch| batch.run == ticket.run);
+        run.batches.extend(own.map(|batch| batch.entries));
     }
     Ok(run)
+}
+
+/// Replays a history and returns the records of all runs in it.
+async fn replay(events: Vec<HistoryEvent>) -> Result<Vec<RecordBatch>, String> {
+    // The replay worker expects the runtime of the SDK around it.
+    let _runtime = Runtime::from_current_tokio(Default::default()).map_err(|error| error.to_string())?;
+    let sink: RecordSink = Arc::new(Mutex::new(Vec::new()));
+    let kept = sink.clone();
+    let options = WorkflowReplayerOptions::new()
+        .register_workflow_with_factory::<RunWorkflow, _>(move || RunWorkflow::recording(kept.clone()))
+        .map_err(|error| error.to_string())?
+        .build();
+    let replayer = WorkflowReplayer::new(options).map_err(|error| error.to_string())?;
+    let replayed = replayer.replay_workflow(WorkflowHistory::from(History { events })).await;
+    replayed.map_err(|error| error.to_string())?;
+    Ok(std::mem::take(&mut *sink.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Copies the files of a directory that are missing or differ.
@@ -126,4 +131,32 @@ fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // D-3, D-12: the code still makes the same decisions from the histories of earlier versions
+    #[test]
+    fn recorded_histories_replay_to_their_end() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+        let mut histories: Vec<_> =
+            std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+        histories.sort();
+        assert!(!histories.is_empty());
+        for path in histories {
+            let bytes = std::fs::read(&path).unwrap();
+            let records = crate::block_on(async {
+                let history = WorkflowHistory::from_json(&bytes).map_err(|error| local(&error))?;
+                let events = history.into_events().await.map_err(|error| local(&error))?;
+                replay(events).await.map_err(|why| local(&why))
+            });
+            let records = records.unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+            let last = records.last().and_then(|batch| batch.entries.last());
+            let is_end =
+                matches!(last, Some((_, RecordEntry::Decision(saihai_model::Decision::Finished { .. }))));
+            assert!(is_end, "{}: {last:?}", path.display());
+        }
+    }
 }

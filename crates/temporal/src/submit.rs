@@ -15,11 +15,15 @@ use temporalio_workflow::MemoValues;
 
 use crate::calls::{reports_of, write_start};
 use crate::connection::{connect, failure, words};
+use crate::faults;
 use crate::messages::{MEMO_RUN, Queues, RunInput, RunSignal};
 use crate::workflow::RunWorkflow;
 
 /// Most bytes of one message. The server's limit is 2 MiB, and a continued run carries its state too.
 const MOST_BYTES: usize = 1_500_000;
+
+/// Events of one history.
+const LONGEST_HISTORY: u32 = 4_000;
 
 pub(crate) fn local(error: &dyn std::fmt::Display) -> ServerFailure {
     ServerFailure::Local { why: error.to_string() }
@@ -67,6 +71,7 @@ pub(crate) async fn submit(submission: Submission) -> Result<SubmitOutcome, Serv
         scripted: script.is_some(),
         queues: Queues::of_this_version(&place.queue),
         lost_after: submission.lost_after,
+        longest_history: faults::number("SAIHAI_TEMPORAL_LONGEST_HISTORY").unwrap_or(LONGEST_HISTORY),
         continued: None,
         waiting: std::collections::VecDeque::new(),
     };

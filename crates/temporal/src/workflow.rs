@@ -74,8 +74,6 @@ fn anyhow_of(error: &dyn std::fmt::Display) -> std::io::Error {
     std::io::Error::other(error.to_string())
 }
 
-/// History events after which a run continues in a new history. Temporal warns at 10,240 and ends at 51,200.
-const LONG_HISTORY: u32 = 4_000;
 /// Longest time of one activity. The engine's own limits end calls long before.
 const LONGEST_CALL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Time in which the host of a session can take a call before any other host may.
@@ -321,7 +319,8 @@ impl DurableContext for ServerContext<'_> {
 impl<'a> ServerContext<'a> {
     /// Returns true at a moment when no activity runs and the history is long.
     fn wants_new_history(&self) -> bool {
-        let is_long = self.ctx.history_length() > LONG_HISTORY || self.ctx.continue_as_new_suggested();
+        let is_long =
+            self.ctx.history_length() > self.input.longest_history || self.ctx.continue_as_new_suggested();
         is_long && self.calls.is_empty() && self.run.ending().is_none()
     }
 
@@ -438,7 +437,7 @@ impl<'a> ServerContext<'a> {
         // The same call can be performed again: a later attempt, or another host.
         let mut activity = format!("{call}#{attempt}");
         if avoided.is_some() {
-            activity.push_str("+");
+            activity.push('+');
         }
         let input = CallInput {
             run: self.input.run.clone(),

@@ -53,42 +53,40 @@ impl RunAndStage {
 
 /// Flags that name a server for runs.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Several machines")]
 pub(crate) struct ServerFlags {
     /// Use the Temporal server at this address; needs the program `saihai-temporal`
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, help_heading = "Several machines", value_name = "HOST:PORT")]
     pub(crate) server: Option<String>,
 
     /// Namespace on the server [default: default]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = "Several machines", value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
     /// Common head of the names of the queues [default: saihai]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = "Several machines", value_name = "NAME")]
     pub(crate) queue: Option<String>,
 
     /// Directory for texts, shared by all machines
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help_heading = "Several machines", value_name = "DIR")]
     pub(crate) blobs: Option<PathBuf>,
 }
 
 /// Flags of a run on a server.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Several machines")]
 pub(crate) struct SubmitFlags {
     #[command(flatten)]
     pub(crate) place: ServerFlags,
 
     /// Branch that the run holds: a server runs one run per branch [default: a branch of its own]
-    #[arg(long, value_name = "NAME", requires = "server")]
+    #[arg(long, help_heading = "Several machines", value_name = "NAME", requires = "server")]
     pub(crate) branch: Option<String>,
 
-    /// What to do if another run works on the branch [default: reject]
-    #[arg(long, value_name = "ACTION", value_enum, requires = "server")]
+    /// If another run works on the branch: refuse, name that run, or begin after it [default: reject]
+    #[arg(long, help_heading = "Several machines", value_name = "ACTION", value_enum, requires = "server")]
     pub(crate) on_busy: Option<OnBusy>,
 
     /// Repeat a turn elsewhere if its worker is silent for this long [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_lost_after, requires = "server")]
+    #[arg(long, help_heading = "Several machines", value_name = "TIME", value_parser = parse_lost_after, requires = "server")]
     pub(crate) lost_after: Option<Millis>,
 }
 

@@ -1,5 +1,7 @@
 //! Requests of a person to a run on a server, with the usual commands.
 
+use serde_json::json;
+
 use crate::setting::{Setting, shown, wait_for};
 
 const ASKING: &str = "\
@@ -40,7 +42,7 @@ fn a_gate_is_answered_and_a_note_is_shown_by_the_usual_commands() {
     let prompts: String = prompts.map(|record| record["fact"]["asked"]["prompt"].to_string()).collect();
     assert!(prompts.contains("blue") && prompts.contains("keep the old parser"), "{prompts}");
     let finished = journal.last().unwrap();
-    assert_eq!(finished["decision"]["finished"], "completed", "{finished}");
+    assert_eq!(finished["decision"]["finished"]["ending"], json!({"completed": "complete"}), "{finished}");
     // An ended run belongs to the project again.
     let told = setting.saihai(&["tell", &run, "more"]).output().unwrap();
     assert!(String::from_utf8_lossy(&told.stderr).contains("is already completed"), "{}", shown(&told));

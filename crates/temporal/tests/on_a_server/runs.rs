@@ -132,6 +132,27 @@ fn fifty_runs_complete_although_a_worker_is_killed() {
     assert!((250..=255).contains(&started), "{started} turns for 250, with 5 slots lost");
 }
 
+// D-5: a long run continues in new histories, and its journal is whole
+#[test]
+fn a_run_with_many_histories_has_one_journal() {
+    let setting = Setting::new();
+    let _worker = setting.worker("worker", 1);
+    let place = setting.place();
+    let arguments = setting.on_server(&["run", "five", "do it"], &place);
+    let mut command = setting.saihai(&arguments);
+    let submitted = command.env("SAIHAI_TEMPORAL_LONGEST_HISTORY", "12").output().unwrap();
+    let run = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
+    let ticket = std::fs::read(setting.path(&format!("project/.saihai/runs/{run}/server.json"))).unwrap();
+    let ticket: Value = serde_json::from_slice(&ticket).unwrap();
+    let journal = setting.journal_of(&run);
+    let numbers: Vec<u64> = journal.iter().filter_map(|record| record["seq"].as_u64()).collect();
+    assert_eq!(numbers, (1..=journal.len() as u64).collect::<Vec<_>>());
+    let entered = journal.iter().filter_map(|record| record["decision"]["entered"]["stage"].as_str());
+    assert_eq!(entered.collect::<Vec<_>>(), ["one", "two", "three", "four", "five"]);
+    assert_eq!(setting.file_of(&run, "work.txt"), "one\ntwo\nthree\nfour\nfive");
+    assert_ne!(setting.execution_of(&run), ticket["execution"], "the run never left its first history");
+}
+
 // D-T2, D-4: a branch belongs to one run
 #[test]
 fn of_twenty_submissions_for_one_branch_one_runs_and_the_others_name_it() {

@@ -256,13 +256,22 @@ impl Setting {
 
     /// Returns the status of the workflow of a run, as the server shows it.
     pub(crate) fn status(&self, run: &str) -> String {
+        self.described(run)["status"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the server's name of the last execution of a run.
+    pub(crate) fn execution_of(&self, run: &str) -> Value {
+        self.described(run)["execution"]["runId"].clone()
+    }
+
+    fn described(&self, run: &str) -> Value {
         let id = format!("{}#saihai/{run}", self.path("origin.git").display());
         let described = Command::new(temporal())
             .args(["workflow", "describe", "-w", &id, "--address", &self.address(), "-o", "json"])
             .output()
             .expect("the program");
         let described: Value = serde_json::from_slice(&described.stdout).unwrap_or_default();
-        described["workflowExecutionInfo"]["status"].as_str().unwrap_or_default().to_owned()
+        described["workflowExecutionInfo"].clone()
     }
 }
 

@@ -334,3 +334,20 @@ fn what_cannot_be_found_is_said_with_where_it_was_looked_for() {
     "#);
     assert_eq!(project.runs(), [""; 0]);
 }
+
+// D-2: the program for servers is another one, and its absence is named
+#[test]
+fn commands_about_a_server_name_the_missing_program() {
+    let project = Project::new(PROGRAM);
+    project.write(".saihai/pieces/p.yaml", "name: p\ninitial_movement: a\nmovements:\n  - {name: a, instruction_template: A, rules: [{condition: ok, next: COMPLETE}]}\n");
+    let before = project.snapshot();
+    let place = ["--server", "127.0.0.1:1", "--blobs", "."];
+    for command in [&["worker"][..], &["pull", "last"], &["run", "p", "x", "--rehearse"]] {
+        let flags = if command[0] == "pull" { &[][..] } else { &place };
+        let arguments: Vec<&str> = command.iter().chain(flags).copied().collect();
+        let refused = project.saihai(arguments).run().exits(4);
+        let said = refused.stderr.lines().filter(|line| line.starts_with("error")).collect::<Vec<_>>();
+        assert_eq!(said, ["error: runs on a server need the program `saihai-temporal`"], "{refused}");
+    }
+    assert_eq!(project.snapshot(), before);
+}

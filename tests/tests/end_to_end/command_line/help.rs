@@ -35,6 +35,8 @@ fn the_help_lists_every_command_and_exit_code() {
       tell         Give the agents of a run a note
       cancel       Cancel a run for good
       fork         Create a new run from the first part of another
+      worker       Work on runs of a Temporal server
+      pull         Fetch the journal of a run from its server
 
     Inspect:
       runs         List the runs of this project, newest first, or delete old ones
@@ -133,6 +135,19 @@ fn the_command_that_runs_explains_itself() {
                                     run commands [possible values: readonly, edit-only, edit]
           --sandbox <NAME>          Sandbox of agent programs: `off`, `auto`, `landlock`, `bwrap`, or a
                                     JSON list with a program of your own
+
+    Several machines:
+          --server <HOST:PORT>  Use the Temporal server at this address; needs the program
+                                `saihai-temporal`
+          --namespace <NAME>    Namespace on the server [default: default]
+          --queue <NAME>        Common head of the names of the queues [default: saihai]
+          --blobs <DIR>         Directory for texts, shared by all machines
+          --branch <NAME>       Branch that the run holds: a server runs one run per branch [default: a
+                                branch of its own]
+          --on-busy <ACTION>    If another run works on the branch: refuse, name that run, or begin
+                                after it [default: reject] [possible values: reject, attach, queue]
+          --lost-after <TIME>   Repeat a turn elsewhere if its worker is silent for this long [default:
+                                30s]
 
     Limits:
           --max-iterations <N>  Maximum number of iterations of the whole run (1 to 100000)
