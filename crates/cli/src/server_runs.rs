@@ -315,6 +315,11 @@ pub(crate) fn submit(
         return Err(cannot_host(action));
     }
     let place = place(&flags.place, settings, streams)?;
+    let is_own = place.blobs.canonicalize().is_ok_and(|blobs| blobs == project.places.root);
+    if is_own || place.blobs == project.places.root {
+        return Err(CommandError::usage("the directory for the texts of runs cannot be the project itself")
+            .hint("pass a directory that all machines share"));
+    }
     let (repository, base) = repository_of(project, settings, streams)?;
     let by_issue = || issue.map(|issue| issue.branch(&settings.work.branch_prefix));
     let outcome = server.submit(Submission {

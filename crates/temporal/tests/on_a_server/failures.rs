@@ -104,6 +104,11 @@ fn what_cannot_work_is_refused_by_name_and_leaves_nothing() {
     );
     let none = refused(&setting, &["worker", "--server", "127.0.0.1:1"]);
     assert!(none.starts_with("error: no directory for the texts of runs given"), "{none}");
+    let own = refused(&setting, &["run", "five", "x", "--server", "127.0.0.1:1", "--blobs", "."]);
+    assert!(
+        own.starts_with("error: the directory for the texts of runs cannot be the project itself"),
+        "{own}"
+    );
     let left = std::fs::read_dir(setting.path("blobs")).unwrap().count();
     assert_eq!(left, 0);
 }
