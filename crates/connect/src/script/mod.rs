@@ -4,7 +4,7 @@
 //! asks. A [`ScriptPerformance`] then acts out the reply: it waits, writes, runs, fails, hangs or answers.
 
 mod player;
-mod takt_tags;
+mod scenario_tags;
 
 #[cfg(test)]
 pub(crate) mod tests;

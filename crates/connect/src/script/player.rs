@@ -12,7 +12,7 @@ use std::sync::Arc;
 use regex::Regex;
 use saihai_model::{CallId, Failure, FailureClass, RoundPosition, Script, ScriptReply, Times, TurnId};
 
-use super::takt_tags::with_own_tags;
+use super::scenario_tags::with_own_tags;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: `prompt` is not a regular expression: {message}")]
@@ -227,7 +227,7 @@ impl ScriptPlayer {
         match held.line {
             Some(line) => ScriptChoice::Reply {
                 reply: match self.lenient_roles {
-                    true => with_own_tags(&self.lines[line].reply, asked.movement()),
+                    true => with_own_tags(&self.lines[line].reply, asked.turn_name()),
                     false => Arc::clone(&self.lines[line].reply),
                 },
                 number: held.number,
@@ -288,7 +288,7 @@ impl ScriptAsk<'_> {
         }
     }
 
-    fn movement(&self) -> &str {
+    fn turn_name(&self) -> &str {
         self.turn.map_or(self.call.stage.as_str(), TurnId::as_str)
     }
 

@@ -8,12 +8,12 @@ use saihai_model::ScriptReply;
 static TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\[([A-Za-z0-9_-]+):([0-9]{1,4})\]").expect("the pattern is fixed"));
 
-/// Returns the reply with its tags as Saihai writes them. `movement` is the name of the turn.
-pub(super) fn with_own_tags(reply: &Arc<ScriptReply>, movement: &str) -> Arc<ScriptReply> {
+/// Returns the reply with its tags as Saihai writes them. `turn` is its name.
+pub(super) fn with_own_tags(reply: &Arc<ScriptReply>, turn: &str) -> Arc<ScriptReply> {
     let Some(text) = reply.text.as_deref().filter(|text| text.contains('[')) else {
         return Arc::clone(reply);
     };
-    let name = plain(movement.rsplit('/').next().unwrap_or(movement));
+    let name = plain(turn.rsplit('/').next().unwrap_or(turn));
     let replaced = TAG.replace_all(text, |found: &Captures<'_>| {
         let is_own = ["MOVEMENT", &name].contains(&plain(&found[1]).as_str()) && plain(&found[1]) != "STEP";
         let number = found[2].parse::<u32>().ok().and_then(|number| number.checked_sub(1));
@@ -39,7 +39,7 @@ mod tests {
     // X-5
     #[test]
     fn tags_of_the_movement_count_from_one_and_others_stay() {
-        let check = |text: &str, movement: &str, expected: &str| {
+        let check = |text: &str, turn: &str, expected: &str| {
             let reply = Arc::new(ScriptReply { text: Some(text.to_owned()), ..ScriptReply::default() });
             assert_eq!(with_own_tags(&reply, movement).text.as_deref(), Some(expected));
         };
