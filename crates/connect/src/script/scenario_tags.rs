@@ -41,7 +41,7 @@ mod tests {
     fn tags_of_the_movement_count_from_one_and_others_stay() {
         let check = |text: &str, turn: &str, expected: &str| {
             let reply = Arc::new(ScriptReply { text: Some(text.to_owned()), ..ScriptReply::default() });
-            assert_eq!(with_own_tags(&reply, movement).text.as_deref(), Some(expected));
+            assert_eq!(with_own_tags(&reply, turn).text.as_deref(), Some(expected));
         };
         check("Done.\n[EXECUTE:1]", "execute", "Done.\n[STEP:0]");
         check("[AI_REVIEW:2] [MOVEMENT:3]", "ai-review", "[STEP:1] [STEP:2]");
