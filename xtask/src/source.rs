@@ -46,6 +46,10 @@ pub fn read_all(root: &Path) -> Result<Vec<Source>> {
 fn collect(directory: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let path = entry?.path();
+        // A workspace of its own builds next to its sources.
+        if path.ends_with("target") {
+            continue;
+        }
         if path.is_dir() {
             collect(&path, into)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {

@@ -65,7 +65,7 @@ pub struct Submission {
     pub runs: Runs,
 }
 
-/// What to do if another run holds the branch: refuse the new run, start none and name the other, or begin after it.
+/// The reaction if another run holds the branch: refuse the new run, start none and name the other, or begin after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum OnBusy {
     // Without doc comments, which would make the help of `run` twice as long.

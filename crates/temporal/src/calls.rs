@@ -21,7 +21,7 @@ use crate::spool::{Spool, SpooledReport};
 use crate::work_area::{HeldTree, WorkArea, WorkAreaError};
 use crate::workflow::RunWorkflow;
 
-/// What the calls of a worker share.
+/// The part of a worker that its calls share.
 #[derive(Clone)]
 pub(crate) struct Calls {
     pub(crate) host: String,

@@ -1,4 +1,4 @@
-//! What only the build of the tests has: named points at which a worker dies, and numbers from variables.
+//! Only in the build of the tests: named points at which a worker dies, and numbers from variables.
 
 /// Ends this process, as `kill -9` would, if `SAIHAI_TEMPORAL_FAULT` names the point and the file of
 /// `SAIHAI_TEMPORAL_FAULT_ONCE` can be created.

@@ -207,14 +207,14 @@ struct ServerContext<'a> {
     calls: Vec<ServerCall<'a>>,
 }
 
-/// What the loop waited for.
+/// The event that the loop waited for.
 enum Arrival {
     Call(usize, Box<Result<CallReport, ActivityExecutionError>>),
     /// The worker of a lost call did not come back.
     GivenUp(usize),
     Signal,
     Time,
-    /// Somebody cancelled the workflow itself, for example in Temporal's page.
+    /// The workflow itself was cancelled, for example in Temporal's page.
     Cancelled,
 }
 

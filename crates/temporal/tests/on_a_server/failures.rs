@@ -1,4 +1,4 @@
-//! What is lost, and what is not, when a worker or the server goes away.
+//! A worker or the server goes away: only turns in flight are lost.
 
 use rustix::process::Signal;
 
@@ -89,7 +89,7 @@ fn refused(setting: &Setting, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-// Bad input: nobody listens, a wrong namespace, and places that cannot work
+// Bad input: no server, a wrong namespace, and places that cannot work
 #[test]
 fn what_cannot_work_is_refused_by_name_and_leaves_nothing() {
     let setting = Setting::without_server();
