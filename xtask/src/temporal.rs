@@ -25,6 +25,7 @@ pub(crate) fn test(filters: &[String]) -> Result<()> {
         "clippy",
         "--manifest-path",
         MANIFEST,
+        "--no-deps",
         "--all-targets",
         "--features",
         "faults",
