@@ -84,9 +84,9 @@ fn a_reply_in_the_spool_of_a_killed_worker_is_reported_when_it_comes_back() {
 
 #[track_caller]
 fn refused(setting: &Setting, arguments: &[&str]) -> String {
-    let output = setting.saihai(arguments).output().unwrap();
+    let output = setting.saihai(arguments).output().expect("the program");
     assert!(!output.status.success(), "{}", shown(&output));
-    String::from_utf8(output.stderr).unwrap()
+    String::from_utf8(output.stderr).expect("text")
 }
 
 // Bad input: no server, a wrong namespace, and places that cannot work

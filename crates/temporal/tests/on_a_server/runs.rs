@@ -50,9 +50,9 @@ fn course(journal: &[Value]) -> (Vec<Value>, Vec<String>) {
             None => {
                 let (kind, fact) = match &record["fact"] {
                     Value::Object(fact) => {
-                        fact.iter().next().map(|(kind, fact)| (kind.clone(), fact)).unwrap()
+                        fact.iter().next().map(|(kind, fact)| (kind.clone(), fact)).expect("a fact")
                     }
-                    other => (other.as_str().unwrap().to_owned(), &Value::Null),
+                    other => (other.as_str().expect("a fact").to_owned(), &Value::Null),
                 };
                 if matches!(kind.as_str(), "asked" | "files_counted" | "started") {
                     continue;
