@@ -2,7 +2,7 @@
 //!
 //! An agent starts our own program as an MCP server ([`relay`]). That process only connects its standard streams to a
 //! socket of ours and shows the key of the call. All messages are answered here ([`mcp`]), so the verdict never passes
-//! through a file that somebody else could write, and it counts only while the turn runs.
+//! through a file that another process could write, and it counts only while the turn runs.
 
 mod mcp;
 pub mod relay;

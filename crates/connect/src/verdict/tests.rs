@@ -114,7 +114,7 @@ async fn a_process_without_the_key_of_this_call_cannot_report_a_verdict() {
         warnings,
         ["a process without the key of this call tried to report its verdict; it was refused"]
     );
-    // A replay after the turn reaches nobody, and not the other call.
+    // A replay after the turn reaches neither this call nor the other one.
     assert_eq!(agent.call(&verdict("approved")).await, None);
     assert!(!directory.exists());
     let nothing = VerdictToolResult::Missing(VerdictToolProblem::NotStarted(String::new()));

@@ -33,6 +33,7 @@ async fn a_reply_carries_everything_the_script_says() {
             },
         ),
         structured_error: None,
+        verdict: None,
         exit: None,
         session: Some(
             "s-9",
