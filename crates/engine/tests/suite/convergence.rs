@@ -354,14 +354,15 @@ proptest! {
         prop_assert_eq!(sim.outcome(), "parked: no_progress");
         prop_assert!(fixes <= 12, "{} fixes", fixes);
     }
+}
 
-    // Invariant 6: the state does not grow with the number of rounds.
-    #[test]
-    fn a_window_stays_bounded(trees in proptest::collection::vec(any::<u16>(), 80)) {
-        let names: Vec<String> = trees.iter().enumerate().map(|(index, tree)| format!("t{index}.{tree}")).collect();
-        let script: Vec<(&str, Option<&[u32]>)> = names.iter().map(|tree| (tree.as_str(), None)).collect();
-        let (_, sim) = drive(fix_and_review(), &script);
-        let kept = sim.run.progress().values().flat_map(|cycle| cycle.trails.values()).map(|trail| trail.trees.len());
-        prop_assert!(kept.max().unwrap_or_default() <= Breaker::MOST as usize + 2);
-    }
+// Invariant 6: the state does not grow with the number of rounds.
+#[test]
+fn a_window_stays_bounded() {
+    let names: Vec<String> = (0..80).map(|index| format!("t{index}")).collect();
+    let script: Vec<(&str, Option<&[u32]>)> = names.iter().map(|tree| (tree.as_str(), None)).collect();
+    let (_, sim) = drive(fix_and_review(), &script);
+    let kept =
+        sim.run.progress().values().flat_map(|cycle| cycle.trails.values()).map(|trail| trail.trees.len());
+    assert_eq!(kept.max(), Some(Breaker::MOST as usize + 2));
 }
