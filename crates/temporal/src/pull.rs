@@ -18,6 +18,7 @@ use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOption
 
 use crate::calls::reports_of;
 use crate::connection::{connect, failure};
+use crate::faults;
 use crate::submit::{local, shared_runs};
 use crate::workflow::{RecordBatch, RecordSink, RunWorkflow};
 
@@ -87,7 +88,8 @@ async fn replayed(
     ticket: &ServerTicket,
 ) -> Result<PulledRun, ServerFailure> {
     let mut run = PulledRun::default();
-    for events in histories {
+    for (number, events) in histories.into_iter().enumerate() {
+        faults::record(number, &events).await;
         let records = replay(events).await.map_err(|why| ServerFailure::Local {
             why: format!("this version cannot replay run `{}`: {why}", ticket.run),
         })?;
