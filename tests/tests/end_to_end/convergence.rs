@@ -56,8 +56,9 @@ const RUN: [&str; 5] = ["run", "loop", "the task", "--script", "script.yaml"];
 
 fn stalls(project: &Project) -> Vec<Value> {
     let transitions = project.saihai(["explain", "--json"]).run().exits(0).json();
-    let evidence =
-        transitions.iter().flat_map(|transition| transition["evidence"].as_array().unwrap().clone());
+    let evidence = transitions
+        .iter()
+        .flat_map(|transition| transition["evidence"].as_array().expect("evidence").clone());
     evidence.filter(|one| one["kind"] == "stalled").collect()
 }
 

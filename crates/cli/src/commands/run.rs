@@ -93,14 +93,7 @@ impl RunCommand {
         }
         let mut settings = project.settings(self.flags.trust_project, streams)?;
         self.flags.sandbox.apply(&mut settings);
-        let showing = DisplayOptions {
-            json: self.flags.json,
-            interactive: streams.can_ask() && !self.flags.json,
-            auto: self.flags.presence.auto,
-            keeping: RunKeeping::Kept,
-            completed: ExitStatus::Done,
-            otel: settings.otel || self.flags.otel,
-        };
+        let showing = self.display(&settings, streams);
         // A recorded script stores its mode, so a replay uses the same one.
         let typed = self.flags.script.as_deref().map(|file| project.places.current.join(file));
         let interactive = typed.and_then(|file| script_is_interactive(&project, &file));
@@ -121,8 +114,7 @@ impl RunCommand {
         let file = file.filter(|_| !self.rehearse);
         let is_unasked = prepared.rehearsal && !self.rehearse && file.is_none();
         if is_unasked && !showing.interactive {
-            let has_task = self.task.is_some() || self.issue.is_some() || prepared.task.is_some();
-            return Err(if prepared.needs_task && !has_task { self.needs_task() } else { no_provider() });
+            return Err(self.not_rehearsed(&prepared));
         }
         prepared.rehearsal |= self.rehearse;
         // A rehearsal that the user did not ask for is not a success.
@@ -195,6 +187,23 @@ impl RunCommand {
                 }
             }
         })
+    }
+
+    /// Returns the reason why a run without a provider is not rehearsed where no person could notice it.
+    fn not_rehearsed(&self, prepared: &PreparedDefinition) -> CommandError {
+        let has_task = self.task.is_some() || self.issue.is_some() || prepared.task.is_some();
+        if prepared.needs_task && !has_task { self.needs_task() } else { no_provider() }
+    }
+
+    fn display(&self, settings: &Settings, streams: &Streams) -> DisplayOptions {
+        DisplayOptions {
+            json: self.flags.json,
+            interactive: streams.can_ask() && !self.flags.json,
+            auto: self.flags.presence.auto,
+            keeping: RunKeeping::Kept,
+            completed: ExitStatus::Done,
+            otel: settings.otel || self.flags.otel,
+        }
     }
 
     /// Returns the worktree, if the run does not use the user's checkout. Flags override the definition (K-23).

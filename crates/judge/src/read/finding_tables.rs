@@ -69,9 +69,12 @@ fn read_report(report: &str, found: &mut Option<Vec<FindingMark>>) {
         let Some(cells) = cells(line) else {
             columns = None;
             if let Some(heading) = line.trim_start().strip_prefix('#') {
-                is_list = says_open(heading);
-                is_closed = !is_list && says_closed(heading);
-                if is_list {
+                let heading = heading.trim_start_matches('#').trim().to_lowercase();
+                let says_open = OPEN.iter().any(|word| heading.starts_with(word));
+                is_list = says_open || matches!(heading.as_str(), "findings" | "issues");
+                is_closed = !is_list && says_closed(&heading);
+                // Under other headings, findings may be prose, which is not read.
+                if says_open {
                     found.get_or_insert_default();
                 }
             } else if let Some(item) = list_item(line).filter(|_| is_list) {
@@ -126,11 +129,6 @@ impl Columns {
     }
 }
 
-fn says_open(heading: &str) -> bool {
-    let heading = heading.trim_start_matches('#').trim().to_lowercase();
-    OPEN.iter().any(|word| heading.starts_with(word)) || matches!(heading.as_str(), "findings" | "issues")
-}
-
 /// Returns the text of an outer list item.
 fn list_item(line: &str) -> Option<&str> {
     let numbered = || line.split_once(". ").filter(|(number, _)| number.parse::<u32>().is_ok());
@@ -148,6 +146,8 @@ fn placed_item(item: &str) -> Option<FindingMark> {
     };
     let place = item.split_whitespace().find_map(is_place)?;
     let rest = item.trim_start_matches(['*', '`', '[']).strip_prefix(place.as_str());
+    // The end of the marks around the place; further marks belong to the text.
+    let rest = rest.map(|rest| rest.trim_start_matches(['`', '*', ']']));
     let rest = rest.map(|rest| rest.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '`'));
     Some(mark("issue", Some(&place), rest.filter(|rest| !rest.is_empty()).unwrap_or(item), None))
 }
@@ -191,8 +191,14 @@ fn severity(text: &str) -> Option<Severity> {
 mod tests {
     use super::*;
 
-    fn read(report: &str) -> Option<Vec<(Option<Severity>, Option<String>, String)>> {
-        let found = read_tables(report, [0..report.len()])?;
+    type SeverityFileText = (Option<Severity>, Option<String>, String);
+
+    fn read_marks(report: &str) -> Option<Vec<FindingMark>> {
+        read_tables(report, std::iter::once(0..report.len()))
+    }
+
+    fn read(report: &str) -> Option<Vec<SeverityFileText>> {
+        let found = read_marks(report)?;
         Some(found.into_iter().map(|mark| (mark.severity, mark.file, mark.text)).collect())
     }
 
@@ -211,7 +217,7 @@ mod tests {
         let expected = (Some(Severity::Important), Some("src/a.rs".to_owned()), "off by one".to_owned());
         assert_eq!(read(report), Some(vec![expected]));
         let waived = "| File | Problem | Status |\n|--|--|--|\n| a | b | Waived by the team |\n";
-        assert!(read_tables(waived, [0..waived.len()]).unwrap()[0].waived);
+        assert!(read_marks(waived).unwrap()[0].waived);
         assert_eq!(read("| 場所 | 問題 | 状態 |\n|--|--|--|\n| a | b | 解消 |\n"), Some(Vec::new()));
         assert_eq!(read("| Aspect | Score |\n|---|---|\n| speed | 3 |\n"), None);
         assert_eq!(read("no table"), None);
@@ -238,7 +244,7 @@ mod tests {
         let table = |id: &str, text: &str| {
             format!("| finding_id | location | issue |\n|--|--|--|\n| {id} | src/a.rs:1 | {text} |\n")
         };
-        let print = |text: String| read_tables(&text, [0..text.len()]).unwrap()[0].fingerprint.clone();
+        let print = |text: String| read_marks(&text).unwrap()[0].fingerprint.clone();
         assert_eq!(print(table("ARCH-a", "one")), print(table("ARCH-a", "in other words")));
         assert_ne!(print(table("ARCH-a", "one")), print(table("ARCH-b", "one")));
     }

@@ -168,7 +168,7 @@ pub(crate) fn is_only_a_tag(line: &str) -> bool {
     let line = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '>' | '#'));
     let tag = TAG.find(line).map(|tag| tag.range());
     // A tag with a word ends the line.
-    let tag = tag.or_else(|| NONCE_TAG.is_match(line).then(|| 0..line.len()));
+    let tag = tag.or_else(|| NONCE_TAG.is_match(line).then_some(0..line.len()));
     tag.is_some_and(|tag| {
         let behind = line[tag.end..].trim_start_matches(['*', '_', '`']).trim_start();
         tag.start == 0 && (behind.is_empty() || behind.starts_with('='))

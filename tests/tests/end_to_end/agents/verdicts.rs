@@ -110,13 +110,12 @@ fn a_plain_verdict_has_neither_a_server_nor_a_sentence_about_it() {
 // N-3: a verdict that must be verified does not come from the text.
 #[test]
 fn a_tag_alone_is_no_verified_verdict() {
-    let project = review("verdict = \"verified\"\n");
-    let answers = json!([{"text": "Fine.\n[STEP:0]"}, {"text": "", "verdicts": [verdict("approved")]}]);
-    let fake = fake(&project, "claude", &answers);
-    run(&fake, 1);
-    assert_eq!(project.journal().decisions("exited").last().expect("an exit")["verdict"]["by"], "no_match");
-    run(&fake, 0);
-    assert_eq!(reading(&project)["channel"], "tool");
+    let by_tag = review("verdict = \"verified\"\n");
+    run(&fake(&by_tag, "claude", &json!([{"text": "Fine.\n[STEP:0]"}])), 1);
+    assert_eq!(by_tag.journal().decisions("exited").last().expect("an exit")["verdict"]["by"], "no_match");
+    let by_tool = review("verdict = \"verified\"\n");
+    run(&fake(&by_tool, "claude", &json!([{"text": "", "verdicts": [verdict("approved")]}])), 0);
+    assert_eq!(reading(&by_tool)["channel"], "tool");
 }
 
 // N-1, N-5: a tag with the word of this call is read only from the last line, and retries keep the word.

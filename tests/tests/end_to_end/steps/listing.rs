@@ -158,6 +158,11 @@ fn the_defaults_of_the_format_are_listed_with_their_places() {
     agent.json: actions.types = []
     agent.json: actions.outputFormat = "action"
     agent.json: actions.handlers = {}
+    agent.json: progress.still = 2
+    agent.json: progress.same = 3
+    agent.json: progress.back = 4
+    agent.json: progress.grow = 3
+    agent.json: progress.spend = 50
     agent.json: runner.flow.schemas.base = "schemas/"
     agent.json: runner.verdict.config.match = "contains"
     agent.json: runner.verdict.config.resourceType = "github-issue"

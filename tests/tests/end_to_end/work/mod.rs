@@ -37,6 +37,7 @@ mod stop_signals;
 mod temporary_failures;
 mod unknown_results;
 mod unreadable_runs;
+mod unverified_reviews;
 mod watch;
 mod watch_forge;
 mod worktrees;
