@@ -114,7 +114,7 @@ impl VerdictTool {
     /// Maximum length of a finding, in characters.
     pub const LONGEST_FINDING: usize = 500;
     /// Above this length, numbers stand for the labels, so that the tool costs few tokens.
-    const LONGEST_LABELS: usize = 250;
+    const LONGEST_LABELS: usize = 220;
 
     pub fn of(choice: &Choice) -> Self {
         let length: usize = choice.options.iter().map(|offer| offer.label.as_str().len() + 3).sum();
@@ -260,7 +260,7 @@ mod tests {
         let tool = choice(&long).verdict_tool().unwrap();
         assert_eq!(tool.options[19], (19, "19".to_owned()));
         assert!(tool.tokens() <= 190, "{}", tool.tokens());
-        let full = "x".repeat(59);
+        let full = "x".repeat(52);
         let tool = choice(&[&full, &full, &full, &full]).verdict_tool().unwrap();
         assert!(tool.tokens() <= 190, "{}", tool.tokens());
         let japanese = "実装が完了し、テストがすべて成功した";
