@@ -206,8 +206,10 @@ impl IssueDelivery {
             return Ok(done("moved", []));
         }
         let assignment = &self.assignment;
-        let base = format!("refs/heads/{}", assignment.base.branch);
-        let is_merged = self.resources.repository.has_taken_in(&base, commit).unwrap_or(false);
+        // A person who looked at it may have merged the branch.
+        let repository = &self.resources.repository;
+        let base = repository.tip(&format!("refs/heads/{}", assignment.base.branch))?;
+        let is_merged = base.map_or(Ok(false), |base| repository.has_taken_in(&base, commit))?;
         if let (false, Some(hold)) = (is_merged, self.unverified(&deed.run)?) {
             return Ok(waiting(hold));
         }

@@ -46,7 +46,8 @@ fn a_review_that_used_the_verdict_tool_is_merged() {
     let project = project();
     let agent = agent(&project, &json!([{"verdict": "approved", "reason": "It works."}]));
     assert_eq!(outcomes(&merge(&agent).exits(0)), ["#7 merged"]);
-    assert_eq!(git(&project, &["show", "main:fixed.txt"]), "fixed");
+    // The base is checked out with other changes, so the merge lies next to it.
+    assert_eq!(git(&project, &["show", "saihai/merge/main:fixed.txt"]), "fixed");
 }
 
 // N-3: text alone could come from a file that the agent quoted. A person decides, by merging.
