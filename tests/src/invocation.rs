@@ -2,13 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -196,7 +196,20 @@ impl Invocation {
 
     fn spawn(&mut self) -> Child {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.command.spawn().unwrap_or_else(|error| panic!("`{}` cannot be started: {error}", self.shown))
+        let begun = Instant::now();
+        loop {
+            match self.command.spawn() {
+                Ok(child) => return child,
+                // A process that another test is just starting still has the copy of the program open for writing.
+                Err(error)
+                    if error.kind() == io::ErrorKind::ExecutableFileBusy
+                        && begun.elapsed() < Duration::from_secs(10) =>
+                {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Err(error) => panic!("`{}` cannot be started: {error}", self.shown),
+            }
+        }
     }
 }
 
