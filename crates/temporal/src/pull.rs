@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use saihai::{PulledRun, RunDirectory};
 use saihai_cli::{PulledState, ServerFailure, ServerTicket};
@@ -21,6 +22,9 @@ use crate::connection::{connect, failure};
 use crate::faults;
 use crate::submit::{local, shared_runs};
 use crate::workflow::{RecordBatch, RecordSink, RunWorkflow};
+
+/// Time limit for the replay of a history, which takes milliseconds.
+const LONGEST_REPLAY: Duration = Duration::from_secs(60);
 
 pub(crate) async fn pull(ticket: &ServerTicket, to: &RunDirectory) -> Result<PulledState, ServerFailure> {
     let client = connect(&ticket.place.server, &ticket.place.namespace).await?;
@@ -90,13 +94,52 @@ async fn replayed(
     let mut run = PulledRun::default();
     for (number, events) in histories.into_iter().enumerate() {
         faults::record(number, &events).await;
-        let records = replay(events).await.map_err(|why| ServerFailure::Local {
+        let events = decided_part(events);
+        // The SDK waits for ever for a first task that is not there.
+        if events.is_empty() {
+            continue;
+        }
+        let replay = tokio::time::timeout(LONGEST_REPLAY, replay(events)).await;
+        let records = replay.unwrap_or_else(|_| Err("it did not end in time".to_owned()));
+        let records = records.map_err(|why| ServerFailure::Local {
             why: format!("this version cannot replay run `{}`: {why}", ticket.run),
         })?;
         let own = records.into_iter().filter(|batch| batch.run == ticket.run);
         run.batches.extend(own.map(|batch| batch.entries));
     }
     Ok(run)
+}
+
+/// Returns a history up to the last decisions of the workflow. It has not seen what happened after them.
+fn decided_part(mut events: Vec<HistoryEvent>) -> Vec<HistoryEvent> {
+    let is_decision = |event: &HistoryEvent| {
+        matches!(event.attributes, Some(Attributes::WorkflowTaskCompletedEventAttributes(_)))
+    };
+    let Some(last) = events.iter().rposition(is_decision) else { return Vec::new() };
+    let results = events[last + 1..].iter().take_while(|event| !is_news(event)).count();
+    events.truncate(last + 1 + results);
+    events
+}
+
+/// Returns true for an event that the workflow has yet to see, and not its own command.
+fn is_news(event: &HistoryEvent) -> bool {
+    matches!(
+        event.attributes,
+        Some(
+            Attributes::WorkflowTaskScheduledEventAttributes(_)
+                | Attributes::WorkflowTaskStartedEventAttributes(_)
+                | Attributes::WorkflowTaskTimedOutEventAttributes(_)
+                | Attributes::WorkflowTaskFailedEventAttributes(_)
+                | Attributes::ActivityTaskStartedEventAttributes(_)
+                | Attributes::ActivityTaskCompletedEventAttributes(_)
+                | Attributes::ActivityTaskFailedEventAttributes(_)
+                | Attributes::ActivityTaskTimedOutEventAttributes(_)
+                | Attributes::ActivityTaskCanceledEventAttributes(_)
+                | Attributes::TimerFiredEventAttributes(_)
+                | Attributes::WorkflowExecutionSignaledEventAttributes(_)
+                | Attributes::WorkflowExecutionCancelRequestedEventAttributes(_)
+        )
+    )
 }
 
 /// Replays a history and returns the records of all runs in it.
@@ -138,6 +181,28 @@ fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // D-6: a history that is read while its first task, or news, is still on the way.
+    #[test]
+    fn a_history_ends_with_the_last_decisions() {
+        let event = |number: i64, attributes: Attributes| HistoryEvent {
+            event_id: number,
+            attributes: Some(attributes),
+            ..HistoryEvent::default()
+        };
+        let history = vec![
+            event(1, Attributes::WorkflowExecutionStartedEventAttributes(Default::default())),
+            event(2, Attributes::WorkflowTaskScheduledEventAttributes(Default::default())),
+            event(3, Attributes::WorkflowTaskStartedEventAttributes(Default::default())),
+            event(4, Attributes::WorkflowTaskCompletedEventAttributes(Default::default())),
+            event(5, Attributes::ActivityTaskScheduledEventAttributes(Default::default())),
+            event(6, Attributes::ActivityTaskStartedEventAttributes(Default::default())),
+            event(7, Attributes::ActivityTaskCompletedEventAttributes(Default::default())),
+            event(8, Attributes::WorkflowTaskScheduledEventAttributes(Default::default())),
+        ];
+        let last = |until: usize| decided_part(history[..until].to_vec()).last().map(|event| event.event_id);
+        assert_eq!([3, 4, 5, 6, 8].map(last), [None, Some(4), Some(5), Some(5), Some(5)]);
+    }
 
     // D-3, D-12: the code still makes the same decisions from the histories of earlier versions
     #[test]
