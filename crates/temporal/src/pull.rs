@@ -190,7 +190,7 @@ mod tests {
             attributes: Some(attributes),
             ..HistoryEvent::default()
         };
-        let history = vec![
+        let history = [
             event(1, Attributes::WorkflowExecutionStartedEventAttributes(Default::default())),
             event(2, Attributes::WorkflowTaskScheduledEventAttributes(Default::default())),
             event(3, Attributes::WorkflowTaskStartedEventAttributes(Default::default())),
