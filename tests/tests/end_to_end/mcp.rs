@@ -167,9 +167,9 @@ fn a_run_works_in_a_worktree_unless_told_otherwise() {
     let refused =
         client.refusal("start_run", asked.clone()).replace(&project.root().display().to_string(), "PROJECT");
     insta::assert_snapshot!(refused, @"
-    `PROJECT` is not in a git repository
-    help: run `git init` and commit something first
-    help: `--no-worktree` works in this directory
+    error: `PROJECT` is not in a git repository
+      = help: run `git init` and commit something first
+      = help: `--no-worktree` works in this directory
     ");
     for arguments in [["init", "-q"].as_slice(), &["add", "."], &["commit", "-qm", "start"]] {
         project.git(arguments).run().exits(0);
@@ -225,19 +225,19 @@ fn bad_arguments_are_refused_in_words_that_help() {
     help: Maximum spending: any of `usd=5,tokens=2000000,turns=40,minutes=90`
 
     start_run {"budget":"lots","definition":"it","task":"x"}
-    `lots` does not fit `--budget`: `lots` has no key; write `usd=…`, `tokens=…`, `turns=…` or `minutes=…`, joined by commas
+    error: `lots` does not fit `--budget`: `lots` has no key; write `usd=…`, `tokens=…`, `turns=…` or `minutes=…`, joined by commas
 
     start_run {"budget":"turns=1","definition":"it","worktree":false}
-    `it` needs a task
-    help: pass a task: `saihai run it "fix the login"`
+    error: `it` needs a task
+      = help: pass a task: `saihai run it "fix the login"`
 
     start_run {"budget":"turns=1","definition":"its","task":"x"}
     error[piece/unknown-piece]: no definition is named `its`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones; the step agents are `iterator` and `reviewer`
-    help: there is `it`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `specialists`, `docs` and `research`
+      = help: there is `it`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `specialists`, `docs` and `research`
 
     start_run {"budget":"turns=1","definition":"--help","task":"x"}
     error[piece/unknown-piece]: no definition is named `--help`; looked in `.saihai/pieces`, `.takt/pieces`, `.takt/workflows`, `~/.config/saihai/pieces`, `~/.takt/pieces` and `~/.takt/workflows` and among the built-in ones; the step agents are `iterator` and `reviewer`
-    help: there is `it`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `specialists`, `docs` and `research`
+      = help: there is `it`, `default`, `minimal`, `test-first`, `debug`, `review`, `review-fix`, `specialists`, `docs` and `research`
 
     start_run {"budget":"turns=1","definition":"it","task":"x","trust_project":true}
     there is no argument `trust_project`

@@ -100,34 +100,8 @@ fn request_id() -> Result<String, CommandError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Turns the errors of a command into one error with hints.
+/// Passes on what a command says to a person. Nothing reads these words.
 fn refusal(errors: &str) -> CommandError {
-    const HELP: &str = "= help: ";
-    let mut message = Vec::new();
-    let mut hints = Vec::new();
-    for line in errors.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()) {
-        match line.trim_start().strip_prefix(HELP) {
-            Some(hint) => hints.push(hint.to_owned()),
-            None => message.push(line.strip_prefix("error: ").unwrap_or(line)),
-        }
-    }
-    let message = if message.is_empty() { "the run did not start".to_owned() } else { message.join("\n") };
-    hints.into_iter().fold(CommandError::usage(message), CommandError::hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_errors_of_a_command_keep_their_hints() {
-        let CommandError::Refused(refused) = refusal(
-            "error: no provider configured\n  = help: pass `--provider claude`\n  = help: or rehearse\n",
-        ) else {
-            panic!("a refusal");
-        };
-        assert_eq!(refused.message, "no provider configured");
-        assert_eq!(refused.hints, ["pass `--provider claude`", "or rehearse"]);
-        assert_eq!(refusal("\n").message(), "the run did not start");
-    }
+    let errors = errors.trim_end();
+    CommandError::usage(if errors.is_empty() { "the run did not start" } else { errors })
 }
